@@ -1,0 +1,1 @@
+"""A placement server: who has which resources, who uses them, where can a request go, and where is it best."""

@@ -1,0 +1,1 @@
+"""The allocation algorithms as a small pure library."""

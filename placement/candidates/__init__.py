@@ -1,0 +1,1 @@
+"""The search behind GET /allocation_candidates: pure functions over plain values."""

@@ -1,0 +1,1 @@
+"""Use cases: one public function is one unit of work."""

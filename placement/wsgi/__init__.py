@@ -1,0 +1,1 @@
+"""The WSGI application under the path that deployment tools know."""
