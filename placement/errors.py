@@ -1,0 +1,91 @@
+"""Domain errors: what went wrong, in the words of the API, with the machine-readable ``code`` clients match on.
+
+The docstring of a class is its default message. Which HTTP status a class becomes is decided in ``api/errors.py``.
+Codes other than the default are fixed by what the reference's clients compare (nova, neutron-lib, blazar).
+"""
+
+import inspect
+
+UNDEFINED_CODE = "placement.undefined_code"
+CONCURRENT_UPDATE = "placement.concurrent_update"
+
+
+class PlacementError(Exception):
+    """The request could not be carried out."""
+
+    code = UNDEFINED_CODE
+
+    def __init__(self, message: str | None = None, *, code: str | None = None) -> None:
+        super().__init__(message or inspect.cleandoc(self.__doc__ or ""))
+        if code is not None:
+            self.code = code
+
+    @property
+    def message(self) -> str:
+        """The sentence for the user."""
+        return str(self.args[0])
+
+
+class ConfigurationError(PlacementError):
+    """The configuration cannot be used."""
+
+
+class Invalid(PlacementError):
+    """The request is not valid."""
+
+
+class Unauthorized(PlacementError):
+    """The request needs authentication."""
+
+
+class Forbidden(PlacementError):
+    """The caller may not do this."""
+
+
+class NotFound(PlacementError):
+    """There is no such thing."""
+
+
+class Conflict(PlacementError):
+    """The request conflicts with the present state."""
+
+
+class Unavailable(PlacementError):
+    """The database cannot be reached or is too busy; try again."""
+
+
+class ProviderNotFound(NotFound):
+    """No resource provider has this uuid."""
+
+    def __init__(self, uuid: str, *, purpose: str = "") -> None:
+        super().__init__(f"No resource provider with uuid {uuid} found{purpose}")
+
+
+class ConcurrentUpdate(Conflict):
+    """Somebody else changed this at the same time."""
+
+    code = CONCURRENT_UPDATE
+
+
+class InventoryInUse(Conflict):
+    """The inventory has allocations."""
+
+    code = "placement.inventory.inuse"
+
+
+class DuplicateName(Conflict):
+    """The name or uuid is taken."""
+
+    code = "placement.duplicate_name"
+
+
+class ProviderInUse(Conflict):
+    """The resource provider has allocations."""
+
+    code = "placement.resource_provider.inuse"
+
+
+class ProviderHasChildren(Conflict):
+    """The resource provider has children."""
+
+    code = "placement.resource_provider.cannot_delete_parent"

@@ -1,0 +1,100 @@
+"""The database as one object: its engine, how it begins transactions, and what may be remembered about it."""
+
+import logging
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+
+from placement.store.names import Names
+
+LOG = logging.getLogger(__name__)
+
+WRITES = "placement_writes"
+"""Execution option on the connections of writing units of work: SQLite takes its write lock at BEGIN."""
+
+SQLITE_BUSY_TIMEOUT_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolOptions:
+    """How many connections one process holds, and for how long (seconds)."""
+
+    size: int = 8
+    overflow: int = 16
+    timeout_s: float = 30.0
+    recycle_s: int = 3600
+
+
+class Database:
+    """A database that holds the tables of ``store/tables.py``.
+
+    ``keeps_usage`` says whether the triggers that keep ``provider_usages`` exact are in place; where they are not,
+    usage is summed from the allocations.
+    """
+
+    def __init__(self, engine: Engine, *, keeps_usage: bool = True) -> None:
+        self.engine = engine
+        self.keeps_usage = keeps_usage
+        self.names = Names()
+        self.retries: Counter[str] = Counter()
+        self.writer = engine.execution_options(**_writing(engine.dialect.name))
+        self.reader = engine.execution_options(**_reading(engine.dialect.name))
+
+    @property
+    def dialect(self) -> str:
+        """The kind of database: ``sqlite``, ``postgresql``, ``mysql`` or ``mariadb``."""
+        return self.engine.dialect.name
+
+    def dispose(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def _writing(dialect: str) -> dict[str, Any]:
+    if dialect == "sqlite":
+        return {WRITES: True}
+    return {WRITES: True, "isolation_level": "READ COMMITTED"}
+
+
+def _reading(dialect: str) -> dict[str, Any]:
+    if dialect == "sqlite":
+        return {}
+    if dialect == "postgresql":
+        return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    return {"isolation_level": "REPEATABLE READ"}
+
+
+def engine_for(url: str, pool: PoolOptions = PoolOptions(), *, sqlite_synchronous: bool = True) -> Engine:
+    """Make the engine for a normalised database URL (``store/url.py``). Connects on first use."""
+    if make_url(url).get_backend_name() == "sqlite":
+        return _sqlite_engine(url, synchronous=sqlite_synchronous)
+    return create_engine(
+        url,
+        pool_size=pool.size,
+        max_overflow=pool.overflow,
+        pool_timeout=pool.timeout_s,
+        pool_recycle=pool.recycle_s,
+        query_cache_size=2000,
+    )
+
+
+def _sqlite_engine(url: str, *, synchronous: bool) -> Engine:
+    engine = create_engine(
+        url, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S, "check_same_thread": False}, query_cache_size=2000
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:
+        # The driver's own transaction handling knows no BEGIN IMMEDIATE, so it is switched off and begin() speaks.
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = " + ("FULL" if synchronous else "OFF"))
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine

@@ -1,0 +1,60 @@
+"""Ids of resource classes and traits by name and back.
+
+Standard names never change their ids, so those are kept; a custom name may be deleted and made again by any server
+on this database, so custom names are looked up in each transaction.
+"""
+
+from collections.abc import Collection, Iterable
+
+import os_resource_classes
+import os_traits
+from sqlalchemy import Connection, Table, bindparam, select
+
+from placement.store.tables import resource_classes, traits
+
+
+class NameTable:
+    """One table of names with the ids of its standard names kept."""
+
+    def __init__(self, table: Table, standard: Collection[str]) -> None:
+        self._table = table
+        self._standard = frozenset(standard)
+        self._id_by_name: dict[str, int] = {}
+        self._name_by_id: dict[int, str] = {}
+        self._by_name = select(table.c.name, table.c.id).where(
+            table.c.name.in_(bindparam("names", expanding=True))
+        )
+        self._by_id = select(table.c.name, table.c.id).where(table.c.id.in_(bindparam("ids", expanding=True)))
+
+    def ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
+        """Return the id of each of the names that exists; the others are left out."""
+        wanted = set(names)
+        found = {name: self._id_by_name[name] for name in wanted & self._id_by_name.keys()}
+        if missing := wanted - found.keys():
+            found.update(self._keep(connection.execute(self._by_name, {"names": sorted(missing)}).tuples()))
+        return found
+
+    def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
+        """Return the name of each of the ids that exists."""
+        wanted = set(ids)
+        found = {id_: self._name_by_id[id_] for id_ in wanted & self._name_by_id.keys()}
+        if missing := wanted - found.keys():
+            rows = self._keep(connection.execute(self._by_id, {"ids": sorted(missing)}).tuples())
+            found.update((id_, name) for name, id_ in rows)
+        return found
+
+    def _keep(self, rows: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+        pairs = [(name, id_) for name, id_ in rows]
+        for name, id_ in pairs:
+            if name in self._standard:
+                self._id_by_name[name] = id_
+                self._name_by_id[id_] = name
+        return pairs
+
+
+class Names:
+    """The two tables of names of one database."""
+
+    def __init__(self) -> None:
+        self.classes = NameTable(resource_classes, os_resource_classes.STANDARDS)
+        self.traits = NameTable(traits, os_traits.get_traits())

@@ -1,0 +1,101 @@
+"""One unit of work is one transaction, retried as a whole: the decorators that services are made with.
+
+    @writes
+    def delete_provider(tx: Transaction, uuid: str) -> None: ...
+
+is called as ``delete_provider(database, uuid)``. The function may run several times, so it must not keep anything
+between runs. What it raises rolls everything back.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, CursorResult, Engine, Executable
+from sqlalchemy.exc import DBAPIError
+
+from placement.store.database import Database
+from placement.store.names import Names
+from placement.store.retry import OutcomeUnknown, retried
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Transaction:
+    """An open transaction on a database. Lives as long as one run of a unit of work."""
+
+    __slots__ = ("connection", "database")
+
+    def __init__(self, connection: Connection, database: Database) -> None:
+        self.connection = connection
+        self.database = database
+
+    @property
+    def names(self) -> Names:
+        """Ids of resource classes and traits."""
+        return self.database.names
+
+    @property
+    def dialect(self) -> str:
+        """The kind of database."""
+        return self.database.dialect
+
+    def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
+        """Run one statement."""
+        return self.connection.execute(statement, parameters)
+
+    def tuples(self, statement: Executable, parameters: Any = None) -> list[Any]:
+        """Run one query and return the driver's own tuples: for large answers of integers and strings.
+
+        Result types that need conversion (dates on SQLite) come unconverted.
+        """
+        cursor = self.connection.execute(statement, parameters).cursor
+        return [] if cursor is None else list(cursor.fetchall())
+
+
+def reads(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
+    """Make ``work`` run in one read-only snapshot."""
+
+    @functools.wraps(work)
+    def run(database: Database, *args: P.args, **kwargs: P.kwargs) -> T:
+        def attempt() -> T:
+            with database.reader.connect() as connection, connection.begin():
+                return work(Transaction(connection, database), *args, **kwargs)
+
+        return retried(attempt, noted=lambda reason: database.retries.update((reason,)))
+
+    return run
+
+
+def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
+    """Make ``work`` run in one writing transaction and return only when it is committed."""
+
+    @functools.wraps(work)
+    def run(database: Database, *args: P.args, **kwargs: P.kwargs) -> T:
+        def attempt() -> T:
+            return _committed(
+                database.writer, lambda connection: work(Transaction(connection, database), *args, **kwargs)
+            )
+
+        return retried(attempt, noted=lambda reason: database.retries.update((reason,)))
+
+    return run
+
+
+def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:
+    with engine.connect() as connection:
+        transaction = connection.begin()
+        try:
+            result = work(connection)
+        except BaseException:
+            transaction.rollback()
+            raise
+        try:
+            transaction.commit()
+        except DBAPIError as error:
+            # Broken while committing, the change may or may not have been made: trying again could make it twice.
+            if error.connection_invalidated:
+                raise OutcomeUnknown from error
+            raise
+        return result
