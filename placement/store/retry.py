@@ -58,9 +58,7 @@ def pauses(attempts: int = ATTEMPTS) -> Iterator[float]:
         yield random.uniform(ceiling / 4, ceiling)  # noqa: S311 - spreads load, keeps no secret
 
 
-def retried(
-    attempt: Callable[[], T], *, noted: Callable[[str], None] = lambda reason: None, attempts: int = ATTEMPTS
-) -> T:
+def retried(attempt: Callable[[], T], *, noted: Callable[[str], None], attempts: int = ATTEMPTS) -> T:
     """Call ``attempt`` until it succeeds, fails for good, or has been tried often enough (then: Unavailable)."""
     waits = pauses(attempts)
     while True:

@@ -58,7 +58,7 @@ def reads(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenat
     """Make ``work`` run in one read-only snapshot."""
 
     @functools.wraps(work)
-    def run(database: Database, *args: P.args, **kwargs: P.kwargs) -> T:
+    def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
         def attempt() -> T:
             with database.reader.connect() as connection, connection.begin():
                 return work(Transaction(connection, database), *args, **kwargs)
@@ -72,7 +72,7 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
     """Make ``work`` run in one writing transaction and return only when it is committed."""
 
     @functools.wraps(work)
-    def run(database: Database, *args: P.args, **kwargs: P.kwargs) -> T:
+    def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
         def attempt() -> T:
             return _committed(
                 database.writer, lambda connection: work(Transaction(connection, database), *args, **kwargs)

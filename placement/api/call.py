@@ -1,0 +1,110 @@
+"""One request being served, as the views see it: who asks what at which microversion, and the means to answer."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Protocol
+
+import orjson
+from flask import Request, Response
+from werkzeug.http import http_date
+
+from placement.api.query import Query
+from placement.api.validation import Schema, load
+from placement.api.versions import Version, Versioned
+from placement.domain.identity import Identity
+from placement.errors import Invalid
+from placement.settings import Settings
+from placement.store.database import Database
+
+JSON = "application/json"
+
+
+class Authorizer(Protocol):
+    """Decides whether a caller may do what a policy rule names; raises Forbidden if not."""
+
+    def authorize(self, rule: str, identity: Identity, target: dict[str, Any] = ...) -> None:
+        """Raise Forbidden unless ``identity`` passes ``rule`` for ``target``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What all requests of one application share."""
+
+    database: Database
+    policy: Authorizer
+    settings: Settings
+
+
+class Call:
+    """A request, its microversion and its caller."""
+
+    def __init__(self, server: Server, request: Request, version: Version, identity: Identity | None) -> None:
+        self.server = server
+        self.request = request
+        self.version = version
+        self._identity = identity
+
+    @property
+    def database(self) -> Database:
+        """The database of this server."""
+        return self.server.database
+
+    @property
+    def identity(self) -> Identity:
+        """The caller; only version discovery and health are served without one."""
+        assert self._identity is not None
+        return self._identity
+
+    def since(self, minor: int) -> bool:
+        """Tell whether the request's microversion is 1.``minor`` or newer."""
+        return self.version.minor >= minor
+
+    def authorize(self, rule: str, **target: Any) -> None:
+        """Raise Forbidden unless the caller passes the policy rule."""
+        self.server.policy.authorize(rule, self.identity, target)
+
+    @cached_property
+    def query(self) -> Query:
+        """The query string, decoded."""
+        return Query.parse(self.request.query_string)
+
+    def body(self, schemas: Versioned[Schema] | Schema) -> Any:
+        """Return the JSON body, validated by the schema that belongs to the microversion."""
+        try:
+            document = orjson.loads(self.request.get_data(cache=False))
+        except orjson.JSONDecodeError as error:
+            raise Invalid(f"Malformed JSON: {error}") from error
+        return load(schemas.at(self.version) if isinstance(schemas, Versioned) else schemas, document)
+
+    def link(self, path: str) -> str:
+        """Return a link inside this API: the path with the mount prefix, without scheme and host."""
+        return self.request.script_root + path
+
+    def json(self, document: Any, *, last_modified: datetime | None = None, status: int = 200) -> Response:
+        """Answer with a JSON document, dated from 1.15 on (now, when nothing in it has a date)."""
+        response = Response(orjson.dumps(document), status, content_type=JSON)
+        self.date(response, last_modified)
+        return response
+
+    def empty(self, status: int = 204, *, location: str | None = None) -> Response:
+        """Answer without a body. ``location`` is a path inside this API; clients get the absolute URL."""
+        response = Response(status=status)
+        del response.headers["content-type"]
+        if status == 204:
+            response.headers.pop("content-length", None)
+        if location is not None:
+            self.locate(response, location)
+        return response
+
+    def locate(self, response: Response, path: str) -> None:
+        """Add a ``location``: always absolute, because clients follow it as it is."""
+        response.headers["location"] = self.request.root_url.rstrip("/") + path
+
+    def date(self, response: Response, last_modified: datetime | None) -> None:
+        """Add the caching headers that answers have from 1.15 on. The tables keep naive UTC."""
+        if not self.since(15):
+            return
+        moment = last_modified.replace(tzinfo=UTC) if last_modified else datetime.now(UTC)
+        response.headers["last-modified"] = http_date(moment)
+        response.headers["cache-control"] = "no-cache"

@@ -1,0 +1,76 @@
+"""What happens to every request before and after its view: identity, microversion, routing, headers."""
+
+from typing import Protocol
+from uuid import uuid4
+
+from flask import Flask, Response, g, request
+from werkzeug.routing import Rule
+
+from placement.api import errors
+from placement.api.call import Call, Server
+from placement.api.routes import ROUTES
+from placement.api.routing import NO_SUCH_PATH, Resource, resources
+from placement.api.versions import requested_version
+from placement.domain.identity import Identity
+from placement.errors import Invalid, NotFound, Unauthorized
+
+OPEN_PATHS = frozenset({"/", "", "/healthcheck", "/readycheck"})
+"""Served to anybody."""
+
+
+class Identifier(Protocol):
+    """Tells who is calling."""
+
+    def identify(self, environ: dict[str, object]) -> Identity | None:
+        """Return the caller, or None where the credentials are missing or wrong."""
+
+
+def install(app: Flask, server: Server, strategy: Identifier) -> None:
+    """Make a Flask application serve the API."""
+    # Clients repeat a POST as a GET when they are redirected, so no path is ever redirected, only found or not.
+    app.url_map.strict_slashes = True
+    app.url_map.merge_slashes = False
+    app.before_request(lambda: _begin(strategy))
+    app.after_request(_finish)
+    errors.register(app)
+    for path, resource in resources(ROUTES).items():
+        # Without methods werkzeug lets every method through, so that 405 and HEAD are answered in one place.
+        app.url_map.add(Rule(path, endpoint=path))
+        app.view_functions[path] = _endpoint(server, resource)
+
+
+def _begin(strategy: Identifier) -> None:
+    """Find out who calls and at which microversion, in the order the reference does it."""
+    g.request_id = f"req-{uuid4()}"
+    g.version = None
+    g.identity = None
+    if request.environ.get("PATH_INFO", "") not in OPEN_PATHS:
+        g.identity = strategy.identify(request.environ)
+        if g.identity is None:
+            raise Unauthorized
+    g.version = requested_version(request.headers)
+    _check_length()
+    if "\0" in request.path:
+        raise NotFound(NO_SUCH_PATH)
+
+
+def _check_length() -> None:
+    length = request.headers.get("content-length")
+    if length is None or length == "":
+        return
+    if not length.isdecimal():
+        raise Invalid("content-length header must be an integer")
+    if int(length) > 0 and not request.headers.get("content-type"):
+        raise Invalid("content-type header required when content-length > 0")
+
+
+def _endpoint(server: Server, resource: Resource):  # type: ignore[no-untyped-def]
+    def serve(**parts: str) -> Response:
+        return resource.serve(Call(server, request, g.version, g.identity), **parts)
+
+    return serve
+
+
+def _finish(response: Response) -> Response:
+    response.headers["x-openstack-request-id"] = g.request_id
+    return errors.version_headers(response)

@@ -1,0 +1,167 @@
+"""From exception to answer: one status per class of error, one shape for all of them.
+
+``{"errors": [{status, title, detail, request_id, code, ...}]}``; the useful sentence comes last in ``detail``,
+because the ``openstack`` command shows its last line only. A client that accepts text/html or text/plain and not
+JSON gets the same message as a page of that type.
+"""
+
+import logging
+from html import escape
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from flask import Flask, Request, Response, g, request
+from werkzeug.exceptions import HTTPException
+
+from placement.api.versions import MAXIMUM, MINIMUM, SERVICE, UnacceptableVersion
+from placement.errors import (
+    UNDEFINED_CODE,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    PlacementError,
+    Unauthorized,
+    Unavailable,
+)
+
+LOG = logging.getLogger(__name__)
+
+RETRY_AFTER_S = 1
+
+
+class MethodNotAllowed(PlacementError):
+    """The path exists, the method on it does not."""
+
+    def __init__(self, method: str, allowed: tuple[str, ...]) -> None:
+        super().__init__(f"The method {method} is not allowed for this resource.")
+        self.allowed = allowed
+
+
+class UnsupportedMediaType(PlacementError):
+    """The body is of a type the server does not read."""
+
+    def __init__(self, media_type: str) -> None:
+        super().__init__(f"The media type {media_type} is not supported, use application/json")
+
+
+class NotAcceptable(PlacementError):
+    """Only application/json is provided"""  # noqa: D400, D415 - the exact message
+
+
+STATUS: dict[type[PlacementError], HTTPStatus] = {
+    Invalid: HTTPStatus.BAD_REQUEST,
+    Unauthorized: HTTPStatus.UNAUTHORIZED,
+    Forbidden: HTTPStatus.FORBIDDEN,
+    NotFound: HTTPStatus.NOT_FOUND,
+    MethodNotAllowed: HTTPStatus.METHOD_NOT_ALLOWED,
+    NotAcceptable: HTTPStatus.NOT_ACCEPTABLE,
+    UnacceptableVersion: HTTPStatus.NOT_ACCEPTABLE,
+    Conflict: HTTPStatus.CONFLICT,
+    UnsupportedMediaType: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+
+SENTENCES = {
+    HTTPStatus.BAD_REQUEST: "The request cannot be carried out as it stands.",
+    HTTPStatus.UNAUTHORIZED: "The request needs valid credentials.",
+    HTTPStatus.FORBIDDEN: "Access was denied to this resource.",
+    HTTPStatus.NOT_FOUND: "The resource could not be found.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "",
+    HTTPStatus.NOT_ACCEPTABLE: "The resource cannot be provided in the form asked for.",
+    HTTPStatus.CONFLICT: "The request conflicts with the present state of the resource.",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "The form of the request body is not supported here.",
+    HTTPStatus.SERVICE_UNAVAILABLE: "The service cannot answer right now.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "The server met an error that it did not expect.",
+}
+
+
+def register(app: Flask) -> None:
+    """Make the application answer every exception in this module's shape."""
+    app.register_error_handler(PlacementError, _placement_error)
+    app.register_error_handler(HTTPException, _http_exception)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def status_of(error: PlacementError) -> HTTPStatus:
+    """Return the HTTP status for a domain error."""
+    for class_ in type(error).__mro__:
+        if class_ in STATUS:
+            return STATUS[class_]
+    return HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def _placement_error(error: PlacementError) -> Response:
+    response = error_response(request, status_of(error), error.message, code=error.code, **_extra(error))
+    if isinstance(error, MethodNotAllowed):
+        response.headers["allow"] = ", ".join(error.allowed)
+    if isinstance(error, Unauthorized) and error.challenge:
+        response.headers["www-authenticate"] = error.challenge
+    if isinstance(error, Unavailable):
+        response.headers["retry-after"] = str(RETRY_AFTER_S)
+    return response
+
+
+def _extra(error: PlacementError) -> dict[str, str]:
+    if isinstance(error, UnacceptableVersion):
+        return {"max_version": str(MAXIMUM), "min_version": str(MINIMUM)}
+    return {}
+
+
+def _http_exception(error: HTTPException) -> Response:
+    status = HTTPStatus(error.code or 500)
+    message = "" if status == HTTPStatus.NOT_FOUND else error.description or ""
+    return error_response(request, status, message)
+
+
+def _unexpected(error: Exception) -> Response:
+    LOG.exception("Unexpected error while serving %s %s", request.method, request.path, exc_info=error)
+    return error_response(request, HTTPStatus.INTERNAL_SERVER_ERROR, "")
+
+
+def error_response(
+    asked: Request, status: HTTPStatus, message: str, *, code: str = UNDEFINED_CODE, **extra: Any
+) -> Response:
+    """Build the answer for an error.
+
+    Args:
+        asked: the request, for its ``accept`` header.
+        status: the HTTP status.
+        message: the specific sentence.
+        code: the machine-readable code; shown from 1.23 on.
+        extra: further keys of the error object.
+    """
+    general = SENTENCES.get(status, status.phrase)
+    detail = general if message in ("", general) else f"{general}\n\n{message}".strip()
+    if page := _page(asked, status, detail):
+        return page
+    error = {"status": int(status), "title": status.phrase, "detail": detail, **extra}
+    if (request_id := g.get("request_id")) is not None:
+        error["request_id"] = request_id
+    version = g.get("version")
+    if version is not None and version.minor >= 23:
+        error["code"] = code
+    return Response(orjson.dumps({"errors": [error]}), status, content_type="application/json")
+
+
+def _page(asked: Request, status: HTTPStatus, detail: str) -> Response | None:
+    """Return the error as HTML or plain text where the client accepts that and not JSON."""
+    accepted = asked.accept_mimetypes
+    if not accepted or accepted["application/json"]:
+        return None
+    title = f"{int(status)} {status.phrase}"
+    if accepted["text/html"]:
+        body = f"<html><head><title>{title}</title></head><body><h1>{title}</h1><p>{escape(detail)}</p></body></html>"
+        return Response(body, status, content_type="text/html; charset=UTF-8")
+    if accepted["text/plain"]:
+        return Response(f"{title}\n\n{detail}\n", status, content_type="text/plain; charset=UTF-8")
+    return None
+
+
+def version_headers(response: Response) -> Response:
+    """Add the headers that tell which microversion was used."""
+    if (version := g.get("version")) is not None:
+        response.headers["openstack-api-version"] = f"{SERVICE} {version}"
+        response.headers["vary"] = "openstack-api-version"
+    return response

@@ -1,0 +1,206 @@
+"""JSON-exact marshmallow fields: ``1.0`` is an integer, ``true`` is not, ``"1.5"`` is not a number.
+
+marshmallow's own fields convert generously; the API does not. Each field reports Faults in the wording of JSON
+Schema validators (see api/validation.py).
+"""
+
+import re
+import uuid
+from typing import Any
+
+from marshmallow import ValidationError, fields
+
+from placement.api.validation import Fault, shown
+
+LARGEST_INTEGER = 2**63 - 1
+LARGEST_COLUMN = 2**31 - 1
+"""The largest integer a column of the tables holds."""
+
+
+def refuse(sentence: str, rule: str) -> ValidationError:
+    """Return the error that carries one fault."""
+    return ValidationError([Fault(sentence, rule)])
+
+
+class _Exact(fields.Field[Any]):
+    """A field that checks and never converts; ``null`` only where ``nullable``."""
+
+    kind = "string"
+
+    def __init__(self, *, required: bool = True, nullable: bool = False, **options: Any) -> None:
+        super().__init__(required=required, allow_none=True, **options)
+        self.nullable = nullable
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
+        """Check one value. ``None`` goes the same way as any other wrong type."""
+        if value is None:
+            if self.nullable:
+                return None
+            raise self._wrong_type(value)
+        return super().deserialize(value, attr, data, **options)
+
+    def _wrong_type(self, value: Any) -> ValidationError:
+        kinds = f"'{self.kind}', 'null'" if self.nullable else f"'{self.kind}'"
+        return refuse(f"{shown(value)} is not of type {kinds}", "type")
+
+
+class _Bounded(_Exact):
+    """A number between bounds."""
+
+    def __init__(self, *, minimum: float | None = None, maximum: float | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.minimum = minimum
+        self.maximum = maximum
+
+    def _within(self, value: Any) -> Any:
+        if self.minimum is not None and value < self.minimum:
+            raise refuse(f"{value} is less than the minimum of {self.minimum}", "minimum")
+        if self.maximum is not None and value > self.maximum:
+            raise refuse(f"{value} is greater than the maximum of {self.maximum}", "maximum")
+        return value
+
+
+class Integer(_Bounded):
+    """A whole number, written with or without ``.0``."""
+
+    kind = "integer"
+
+    def __init__(self, *, minimum: int = -LARGEST_INTEGER, maximum: int = LARGEST_INTEGER, **options: Any) -> None:
+        super().__init__(minimum=minimum, maximum=maximum, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._wrong_type(value)
+        return int(self._within(value))
+
+
+class Number(_Bounded):
+    """A number."""
+
+    kind = "number"
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong_type(value)
+        return float(self._within(value))
+
+
+class Text(_Exact):
+    """A string. NUL characters, which databases refuse, are refused here."""
+
+    def __init__(
+        self, *, shortest: int | None = None, longest: int | None = None, pattern: str | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.shortest = shortest
+        self.longest = longest
+        self.pattern = pattern
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
+        if not isinstance(value, str):
+            raise self._wrong_type(value)
+        if self.longest is not None and len(value) > self.longest:
+            raise refuse(f"{shown(value)} is too long", "maxLength")
+        if self.shortest is not None and len(value) < self.shortest:
+            raise refuse(f"{value!r} should be non-empty", "minLength")
+        if self.pattern is not None and not re.fullmatch(self.pattern, value):
+            raise refuse(f"{shown(value)} does not match '^{self.pattern}$'", "pattern")
+        if "\0" in value:
+            raise refuse(f"{shown(value)} contains a NUL character", "pattern")
+        return value
+
+
+def is_uuid_like(value: str) -> bool:
+    """Tell whether a string is a uuid in any of the usual spellings, dashed or not."""
+    bare = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
+    return re.fullmatch("[0-9a-f]{32}", bare) is not None
+
+
+def canonical_uuid(value: str) -> str:
+    """Return the dashed lower-case spelling of a uuid that ``is_uuid_like``."""
+    return str(uuid.UUID(value))
+
+
+class Uuid(_Exact):
+    """A uuid in any spelling, given back as it was sent."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
+        if not isinstance(value, str):
+            raise self._wrong_type(value)
+        if not is_uuid_like(value):
+            raise refuse(f"{shown(value)} is not a 'uuid'", "format")
+        return value
+
+
+class Array(_Exact):
+    """A list of values of one kind."""
+
+    kind = "array"
+
+    def __init__(self, items: fields.Field[Any], *, shortest: int = 0, unique: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.items = items
+        self.shortest = shortest
+        self.unique = unique
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise self._wrong_type(value)
+        if len(value) < self.shortest:
+            raise refuse(f"{shown(value)} should be non-empty", "minItems")
+        loaded, faults = [], {}
+        for index, item in enumerate(value):
+            try:
+                loaded.append(self.items.deserialize(item))
+            except ValidationError as error:
+                faults[index] = error.normalized_messages().get("_schema", error.messages)
+        if faults:
+            raise ValidationError(faults)
+        if self.unique and len({repr(item) for item in loaded}) < len(loaded):
+            raise refuse(f"{shown(value)} has non-unique elements", "uniqueItems")
+        return loaded
+
+
+class Mapping(_Exact):
+    """An object whose keys are data: each matches a pattern, all values are of one kind."""
+
+    kind = "object"
+
+    def __init__(self, keys: str, values: fields.Field[Any], *, smallest: int = 0, **options: Any) -> None:
+        super().__init__(**options)
+        self.keys = re.compile(keys)
+        self.values = values
+        self.smallest = smallest
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self._wrong_type(value)
+        if len(value) < self.smallest:
+            raise refuse(f"{shown(value)} does not have enough properties (should be non-empty)", "minProperties")
+        loaded, faults = {}, {}
+        for key, item in value.items():
+            if not self.keys.fullmatch(key):
+                sentence = f"{shown(key)} does not match any of the regexes: '^{self.keys.pattern}$'"
+                raise refuse(sentence, "additionalProperties")
+            try:
+                loaded[key] = self.values.deserialize(item)
+            except ValidationError as error:
+                faults[key] = error.normalized_messages().get("_schema", error.messages)
+        if faults:
+            raise ValidationError(faults)
+        return loaded
+
+
+class Object(fields.Nested):
+    """An object with the fields of a schema of its own."""
+
+    def __init__(self, schema: Any, *, required: bool = True, **options: Any) -> None:
+        super().__init__(schema, required=required, **options)
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
+        """Check one object."""
+        if not isinstance(value, dict):
+            raise refuse(f"{shown(value)} is not of type 'object'", "type")
+        return super().deserialize(value, attr, data, **options)

@@ -1,0 +1,25 @@
+"""GET /healthcheck and /readycheck: for load balancers. Need no credentials and tell nothing else."""
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.routing import Route
+from placement.services.health import is_ready
+
+
+def healthy(call: Call) -> Response:
+    """Answer that the process serves requests."""
+    return call.json({"status": "ok"})
+
+
+def ready(call: Call) -> Response:
+    """Answer whether the database can be used: 200 or 503."""
+    if is_ready(call.database):
+        return call.json({"status": "ready"})
+    return call.json({"status": "not ready"}, status=503)
+
+
+ROUTES = (
+    Route(method="GET", path="/healthcheck", view=healthy),
+    Route(method="GET", path="/readycheck", view=ready),
+)

@@ -1,0 +1,83 @@
+"""/resource_classes: the kinds of resources, standard ones and the operator's CUSTOM_ ones."""
+
+from typing import Any
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.fields import Text
+from placement.api.routing import Route
+from placement.api.validation import Schema, load
+from placement.domain.names import CUSTOM_PATTERN
+from placement.services import resource_classes as service
+from placement.services.resource_classes import ResourceClass
+
+RULE = "placement:resource_classes:"
+
+
+class NewClass(Schema):
+    """The name of a custom resource class."""
+
+    name = Text(pattern=CUSTOM_PATTERN, longest=255)
+
+
+NEW_CLASS = NewClass()
+
+
+def _path(name: str) -> str:
+    return f"/resource_classes/{name}"
+
+
+def _shown(call: Call, resource_class: ResourceClass) -> dict[str, Any]:
+    name = resource_class.name
+    return {"name": name, "links": [{"rel": "self", "href": call.link(_path(name))}]}
+
+
+def list_classes(call: Call) -> Response:
+    """Answer with all resource classes, standard ones first."""
+    classes = service.resource_classes(call.database)
+    newest = max((found.modified for found in classes if found.modified), default=None)
+    return call.json({"resource_classes": [_shown(call, found) for found in classes]}, last_modified=newest)
+
+
+def show(call: Call, name: str) -> Response:
+    """Answer with one resource class."""
+    found = service.resource_class(call.database, name)
+    return call.json(_shown(call, found), last_modified=found.modified)
+
+
+def create(call: Call) -> Response:
+    """Make a custom resource class."""
+    name = call.body(NEW_CLASS)["name"]
+    service.create_class(call.database, name)
+    return call.empty(201, location=_path(name))
+
+
+def rename(call: Call, name: str) -> Response:
+    """Give a custom resource class another name (1.2 to 1.6)."""
+    renamed = service.rename_class(call.database, name, call.body(NEW_CLASS)["name"])
+    return call.json(_shown(call, renamed))
+
+
+def ensure(call: Call, name: str) -> Response:
+    """Make a custom resource class unless it exists (from 1.7); there is no body."""
+    load(NEW_CLASS, {"name": name})
+    created = service.ensure_class(call.database, name)
+    return call.empty(201 if created else 204, location=_path(name))
+
+
+def delete(call: Call, name: str) -> Response:
+    """Delete a custom resource class that no inventory uses."""
+    service.delete_class(call.database, name)
+    return call.empty()
+
+
+ONE = "/resource_classes/<name>"
+ROUTES = (
+    Route(method="GET", path="/resource_classes", view=list_classes, rule=RULE + "list", since=(1, 2), answers_json=True),
+    Route(method="POST", path="/resource_classes", view=create, rule=RULE + "create", since=(1, 2), takes_json=True),
+    Route(method="GET", path=ONE, view=show, rule=RULE + "show", since=(1, 2), answers_json=True),
+    Route(method="PUT", path=ONE, view=rename, rule=RULE + "update", since=(1, 2), until=(1, 6), takes_json=True),
+    Route(method="PUT", path=ONE, view=ensure, rule=RULE + "update", since=(1, 7)),
+    Route(method="DELETE", path=ONE, view=delete, rule=RULE + "delete", since=(1, 2)),
+)

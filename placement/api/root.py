@@ -1,0 +1,28 @@
+"""GET /: which microversions are spoken here. Needs no credentials."""
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.routing import Route
+from placement.api.versions import MAXIMUM, MINIMUM
+
+DISCOVERY = {
+    "versions": [
+        {
+            "id": "v1.0",
+            "min_version": str(MINIMUM),
+            "max_version": str(MAXIMUM),
+            "status": "CURRENT",
+            # Relative on purpose: clients join it to the endpoint they know.
+            "links": [{"rel": "self", "href": ""}],
+        }
+    ]
+}
+
+
+def discover(call: Call) -> Response:
+    """Answer with the version document."""
+    return call.json(DISCOVERY)
+
+
+ROUTES = (Route(method="GET", path="/", view=discover),)

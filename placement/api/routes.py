@@ -1,0 +1,10 @@
+"""All routes of the API, in one list."""
+
+from placement.api import health, resource_classes, root
+from placement.api.routing import Route
+
+ROUTES: tuple[Route, ...] = (
+    *root.ROUTES,
+    *health.ROUTES,
+    *resource_classes.ROUTES,
+)

@@ -1,0 +1,98 @@
+"""Routes as data, and how a request finds its view: method, microversion, media types, policy - in that order."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from flask import Request, Response
+
+from placement.api.call import JSON, Call
+from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType
+from placement.api.versions import MAXIMUM, MINIMUM, Version
+from placement.errors import NotFound
+
+View = Callable[..., Response]
+
+NO_SUCH_PATH = "The resource could not be found."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A view and what must hold before it runs.
+
+    Args:
+        method, path: where it is found; the path is in werkzeug's notation.
+        view: called with the Call and the parts of the path.
+        rule: the policy rule the caller must pass; None where the view asks itself.
+        since, until: the microversions it serves, both included.
+        answers_json: whether an ``accept`` header that excludes JSON is refused.
+        takes_json: whether the request needs a JSON content type.
+        media_first: whether media types are looked at before the microversion (aggregates do).
+        status_if_unserved: the status below ``since``.
+    """
+
+    method: str
+    path: str
+    view: View
+    rule: str | None = None
+    since: tuple[int, int] = MINIMUM
+    until: tuple[int, int] = MAXIMUM
+    answers_json: bool = False
+    takes_json: bool = False
+    media_first: bool = False
+    status_if_unserved: int = 404
+
+
+class Resource:
+    """All routes of one path."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.by_method: dict[str, list[Route]] = defaultdict(list)
+        for route in routes:
+            self.by_method[route.method].append(route)
+
+    def serve(self, call: Call, **parts: str) -> Response:
+        """Answer a call on this path."""
+        route = self._route(call)
+        if route.rule is not None:
+            call.authorize(route.rule)
+        response = route.view(call, **parts)
+        assert isinstance(response, Response)
+        return response
+
+    def _route(self, call: Call) -> Route:
+        routes = self.by_method.get(call.request.method)
+        if routes is None:
+            raise MethodNotAllowed(call.request.method, tuple(self.by_method))
+        if routes[0].media_first:
+            check_media(routes[0], call.request)
+        for route in routes:
+            if route.since <= call.version <= route.until:
+                check_media(route, call.request)
+                return route
+        if routes[0].status_if_unserved == 405:
+            raise MethodNotAllowed(call.request.method, self._methods_at(call.version))
+        raise NotFound(NO_SUCH_PATH)
+
+    def _methods_at(self, version: Version) -> tuple[str, ...]:
+        return tuple(
+            method
+            for method, routes in self.by_method.items()
+            if any(route.since <= version <= route.until for route in routes)
+        )
+
+
+def resources(routes: Iterable[Route]) -> dict[str, Resource]:
+    """Group routes by path, methods in the order given."""
+    by_path: dict[str, list[Route]] = defaultdict(list)
+    for route in routes:
+        by_path[route.path].append(route)
+    return {path: Resource(of_path) for path, of_path in by_path.items()}
+
+
+def check_media(route: Route, request: Request) -> None:
+    """Refuse a body that is not JSON and a client that does not want JSON."""
+    if route.takes_json and request.mimetype != JSON:
+        raise UnsupportedMediaType(request.mimetype or "None")
+    if route.answers_json and request.accept_mimetypes and not request.accept_mimetypes[JSON]:
+        raise NotAcceptable

@@ -1,0 +1,92 @@
+"""Validation of JSON bodies: loading with a marshmallow schema, and saying what is wrong in words clients know.
+
+The reference validates with a JSON Schema validator, and its clients and test-suite quote that validator's
+sentences ("'total' is a required property", "Failed validating 'minimum' in schema['properties']['total']"). The
+fields of ``api/fields.py`` report a Fault each; here the first one is turned into such a sentence, on one line,
+because the ``openstack`` command shows the last line only.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from marshmallow import RAISE, ValidationError
+from marshmallow import Schema as MarshmallowSchema
+
+from placement.errors import Invalid
+
+
+class Fault(str):
+    """What is wrong with one value, and the rule it breaks."""
+
+    __slots__ = ("rule",)
+    rule: str
+
+    def __new__(cls, sentence: str, rule: str) -> "Fault":
+        """Make a fault from its sentence and the JSON Schema name of the broken rule."""
+        fault = super().__new__(cls, sentence)
+        fault.rule = rule
+        return fault
+
+
+class Schema(MarshmallowSchema):
+    """An object of a request body. Unknown keys are refused."""
+
+    class Meta:
+        """Settings of marshmallow."""
+
+        unknown = RAISE
+
+    def property_name(self, key: str) -> str:
+        """Return how a key of this object is written in the path of a fault."""
+        return f"['properties'][{key!r}]"
+
+
+def load(schema: Schema, document: Any) -> Any:
+    """Return the validated body.
+
+    Raises:
+        Invalid: with the first fault, the outermost first.
+    """
+    if not isinstance(document, dict) and not getattr(schema, "bare", False):
+        raise Invalid(_message(Fault(f"{shown(document)} is not of type 'object'", "type"), ""))
+    try:
+        return schema.load(document)
+    except ValidationError as error:
+        path, fault = min(_faults(error.normalized_messages()), key=lambda found: len(found[0]))
+        raise Invalid(_message(fault, "".join(path))) from error
+
+
+def shown(value: Any) -> str:
+    """Return a value as it appears in a sentence, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 500 else text[:500] + "..."
+
+
+def _message(fault: Fault, path: str) -> str:
+    return f"JSON does not validate: {fault}. Failed validating '{fault.rule}' in schema{path}"
+
+
+def _faults(messages: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Fault]]:
+    """Flatten marshmallow's nested messages into paths and faults."""
+    if isinstance(messages, dict):
+        for key, inner in messages.items():
+            yield from _faults_at(key, inner, path)
+    elif isinstance(messages, list):
+        for message in messages:
+            yield path, message if isinstance(message, Fault) else Fault(str(message), "type")
+    else:
+        yield path, messages if isinstance(messages, Fault) else Fault(str(messages), "type")
+
+
+def _faults_at(key: Any, inner: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Fault]]:
+    if inner == ["Unknown field."]:
+        sentence = f"Additional properties are not allowed ({key!r} was unexpected)"
+        yield path, Fault(sentence, "additionalProperties")
+    elif inner == ["Missing data for required field."]:
+        yield path, Fault(f"{key!r} is a required property", "required")
+    elif key == "_schema":
+        yield from _faults(inner, path)
+    elif isinstance(key, int):
+        yield from _faults(inner, (*path, "['items']"))
+    else:
+        yield from _faults(inner, (*path, f"['properties'][{key!r}]"))

@@ -1,0 +1,70 @@
+"""Microversions: which one a request asks for, and picking what belongs to it. They stop at this package's border."""
+
+from collections.abc import Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+import microversion_parse
+
+from placement.errors import Invalid, PlacementError
+
+T = TypeVar("T")
+
+SERVICE = "placement"
+
+
+class Version(NamedTuple):
+    """A microversion; compares as numbers do."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+MINIMUM = Version(1, 0)
+MAXIMUM = Version(1, 39)
+
+
+class UnacceptableVersion(PlacementError):
+    """The server does not speak this microversion."""
+
+
+def requested_version(headers: Mapping[str, str]) -> Version:
+    """Return the microversion that the headers ask for; without one it is the oldest.
+
+    Raises:
+        Invalid: it cannot be read.
+        UnacceptableVersion: it can, but is not served here.
+    """
+    asked = microversion_parse.get_version(headers, SERVICE)
+    if not asked:
+        return MINIMUM
+    if asked == "latest":
+        return MAXIMUM
+    try:
+        major, minor = microversion_parse.parse_version_string(asked)
+    except (TypeError, ValueError) as error:
+        raise Invalid(f"invalid version string: {asked}") from error
+    version = Version(int(major), int(minor))
+    if not MINIMUM <= version <= MAXIMUM:
+        raise UnacceptableVersion(f"Unacceptable version header: {asked}")
+    return version
+
+
+class Versioned(Generic[T]):
+    """One value per range of microversions: ``Versioned({(1, 0): a, (1, 12): b})`` is ``b`` from 1.12 on."""
+
+    def __init__(self, since: Mapping[tuple[int, int], T]) -> None:
+        self._newest_first = sorted(((Version(*start), value) for start, value in since.items()), key=_start)[::-1]
+
+    def at(self, version: Version) -> T:
+        """Return the value for a microversion."""
+        for start, value in self._newest_first:
+            if start <= version:
+                return value
+        raise LookupError(f"nothing is defined at {version}")
+
+
+def _start(entry: tuple[Version, T]) -> Version:
+    return entry[0]

@@ -1,0 +1,72 @@
+"""Use cases of resource classes."""
+
+from placement.domain.names import is_custom
+from placement.errors import Conflict, Invalid, NotFound
+from placement.store import resource_classes as store
+from placement.store.resource_classes import ResourceClass
+from placement.store.unit_of_work import Transaction, reads, writes
+
+__all__ = [
+    "ResourceClass",
+    "create_class",
+    "delete_class",
+    "ensure_class",
+    "rename_class",
+    "resource_class",
+    "resource_classes",
+]
+
+
+@reads
+def resource_classes(tx: Transaction) -> list[ResourceClass]:
+    """Return all resource classes, standard ones first."""
+    return store.all_classes(tx)
+
+
+@reads
+def resource_class(tx: Transaction, name: str) -> ResourceClass:
+    """Return one resource class."""
+    return _existing(tx, name)
+
+
+@writes
+def create_class(tx: Transaction, name: str) -> None:
+    """Make a custom resource class that does not exist yet."""
+    if not store.insert_class(tx, name):
+        raise Conflict(f"Conflicting resource class already exists: {name}")
+
+
+@writes
+def ensure_class(tx: Transaction, name: str) -> bool:
+    """Make a custom resource class unless it exists; tell whether it was made."""
+    return store.insert_class(tx, name)
+
+
+@writes
+def rename_class(tx: Transaction, name: str, new_name: str) -> ResourceClass:
+    """Give a custom resource class another name."""
+    found = _existing(tx, name)
+    if not is_custom(name):
+        raise Invalid(f"Cannot update standard resource class {name}")
+    if new_name != name and store.class_named(tx, new_name):
+        raise Conflict(f"Resource class already exists: {new_name}")
+    store.rename_class(tx, found.id, new_name)
+    return _existing(tx, new_name)
+
+
+@writes
+def delete_class(tx: Transaction, name: str) -> None:
+    """Delete a custom resource class that no inventory uses."""
+    found = _existing(tx, name)
+    if not is_custom(name):
+        raise Invalid(f"Error in delete resource class: Cannot delete standard resource class {name}.")
+    if store.is_in_use(tx, found.id):
+        raise Conflict(f"Error in delete resource class: Class is in use in inventory: {name}")
+    store.delete_class(tx, found.id)
+
+
+def _existing(tx: Transaction, name: str) -> ResourceClass:
+    found = store.class_named(tx, name)
+    if found is None:
+        raise NotFound(f"No such resource class {name}.")
+    return found

@@ -1,0 +1,25 @@
+"""The few statements that every kind of database spells its own way."""
+
+from typing import Any
+
+from sqlalchemy import Insert, Table
+from sqlalchemy.dialects.mysql import insert as mysql_insert
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from placement.store.unit_of_work import Transaction
+
+
+def insert_unless_exists(tx: Transaction, table: Table, values: dict[str, Any] | list[dict[str, Any]], *, key: str) -> bool:
+    """Insert rows, leaving out those whose unique ``key`` is there already; tell whether any was inserted."""
+    return tx.execute(_insert_ignoring(tx.dialect, table, key), values).rowcount > 0
+
+
+def _insert_ignoring(dialect: str, table: Table, key: str) -> Insert:
+    if dialect == "postgresql":
+        return postgresql_insert(table).on_conflict_do_nothing(index_elements=[key])
+    if dialect == "sqlite":
+        return sqlite_insert(table).on_conflict_do_nothing(index_elements=[key])
+    # Sets a column to itself rather than INSERT IGNORE, which would hide truncation and bad values as well.
+    insert = mysql_insert(table)
+    return insert.on_duplicate_key_update({key: insert.inserted[key]})

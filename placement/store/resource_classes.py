@@ -1,0 +1,67 @@
+"""Rows of resource_classes."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import os_resource_classes
+from sqlalchemy import Select, case, delete, exists, func, select, update
+
+from placement.store.dialects import insert_unless_exists
+from placement.store.tables import inventories, resource_classes
+from placement.store.unit_of_work import Transaction
+
+FIRST_CUSTOM_ID = 10000
+"""Custom classes are numbered from here, as the reference does, so that later standard ones keep the low ids."""
+
+_STANDARD_FIRST = case((resource_classes.c.name.in_(os_resource_classes.STANDARDS), 0), else_=1)
+_ALL = select(
+    resource_classes.c.id,
+    resource_classes.c.name,
+    func.coalesce(resource_classes.c.updated_at, resource_classes.c.created_at),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceClass:
+    """A resource class; ``modified`` is naive UTC, or None where nobody noted it."""
+
+    id: int
+    name: str
+    modified: datetime | None
+
+
+def _found(tx: Transaction, query: Select[Any]) -> list[ResourceClass]:
+    return [ResourceClass(*row) for row in tx.execute(query)]
+
+
+def all_classes(tx: Transaction) -> list[ResourceClass]:
+    """Return all resource classes, standard ones first, in the order of their ids."""
+    return _found(tx, _ALL.order_by(_STANDARD_FIRST, resource_classes.c.id))
+
+
+def class_named(tx: Transaction, name: str) -> ResourceClass | None:
+    """Return the class of a name, if there is one."""
+    return next(iter(_found(tx, _ALL.where(resource_classes.c.name == name))), None)
+
+
+def insert_class(tx: Transaction, name: str) -> bool:
+    """Insert a class; return False where the name is taken."""
+    highest = select(func.max(resource_classes.c.id) + 1).scalar_subquery()
+    id_ = tx.execute(select(func.coalesce(highest, 0))).scalar_one()
+    return insert_unless_exists(tx, resource_classes, {"id": max(id_, FIRST_CUSTOM_ID), "name": name}, key="name")
+
+
+def rename_class(tx: Transaction, id_: int, name: str) -> None:
+    """Give a class another name."""
+    tx.execute(update(resource_classes).where(resource_classes.c.id == id_).values(name=name))
+
+
+def is_in_use(tx: Transaction, id_: int) -> bool:
+    """Tell whether any provider has inventory of a class."""
+    return bool(tx.execute(select(exists().where(inventories.c.resource_class_id == id_))).scalar())
+
+
+def delete_class(tx: Transaction, id_: int) -> None:
+    """Delete a class."""
+    tx.execute(delete(resource_classes).where(resource_classes.c.id == id_))

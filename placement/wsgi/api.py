@@ -1,0 +1,8 @@
+"""The WSGI application: ``gunicorn placement.wsgi.api:application``."""
+
+from placement.app import create_app
+from placement.settings import configure_logging, load
+
+_settings = load()
+configure_logging(_settings)
+application = create_app(_settings)

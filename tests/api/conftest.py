@@ -1,0 +1,51 @@
+"""The server in process: an application on a fresh database, and a client that speaks for the admin."""
+
+from collections.abc import Iterator
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from placement.app import create_app
+from placement.settings import DatabaseSettings, Settings
+
+
+class Api:
+    """A client of one application: ``api.get("/traits", version="1.6")``."""
+
+    def __init__(self, app: Flask) -> None:
+        self.app = app
+        self._client = app.test_client()
+
+    def request(self, method: str, path: str, *, version: str = "1.39", headers=None, **options) -> TestResponse:
+        """Send one request as the admin at a microversion."""
+        sent = {"x-auth-token": "admin", "openstack-api-version": f"placement {version}", **(headers or {})}
+        return self._client.open(path, method=method, headers=sent, **options)
+
+    def get(self, path: str, **options) -> TestResponse:
+        return self.request("GET", path, **options)
+
+    def post(self, path: str, body: object = None, **options) -> TestResponse:
+        return self.request("POST", path, json=body, **options)
+
+    def put(self, path: str, body: object = None, **options) -> TestResponse:
+        if body is None:
+            return self.request("PUT", path, **options)
+        return self.request("PUT", path, json=body, **options)
+
+    def delete(self, path: str, **options) -> TestResponse:
+        return self.request("DELETE", path, **options)
+
+
+@pytest.fixture
+def app(database_url: str) -> Iterator[Flask]:
+    """An application on an empty database, once on SQLite and once on PostgreSQL."""
+    application = create_app(Settings(database=DatabaseSettings(connection=database_url), auth_strategy="noauth2"))
+    yield application
+    application.extensions["placement"].database.dispose()
+
+
+@pytest.fixture
+def api(app: Flask) -> Api:
+    """A client of that application."""
+    return Api(app)
