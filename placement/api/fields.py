@@ -15,6 +15,7 @@ from placement.api.validation import Fault, shown
 LARGEST_INTEGER = 2**63 - 1
 LARGEST_COLUMN = 2**31 - 1
 """The largest integer a column of the tables holds."""
+LONGEST_UUID = 36
 
 
 def refuse(sentence: str, rule: str) -> ValidationError:
@@ -121,6 +122,11 @@ def is_uuid_like(value: str) -> bool:
 def canonical_uuid(value: str) -> str:
     """Return the dashed lower-case spelling of a uuid that ``is_uuid_like``."""
     return str(uuid.UUID(value))
+
+
+def fitting_uuid(value: str) -> str:
+    """Return a uuid as it is written if it fits the columns, else (``urn:uuid:``, extra dashes) its usual spelling."""
+    return value if len(value) <= LONGEST_UUID else canonical_uuid(value)
 
 
 class Uuid(_Exact):

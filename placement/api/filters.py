@@ -1,0 +1,154 @@
+"""Values of the query parameters that say which providers are meant: resources, required, member_of and in_tree.
+
+The same parameters filter the list of providers and shape the request groups of allocation candidates, so nothing
+here knows a route. Values are checked in form only; whether the names exist is for the database to say.
+"""
+
+from collections.abc import Sequence
+
+from placement.api.fields import LARGEST_INTEGER, fitting_uuid, is_uuid_like
+from placement.api.query import PREFIX
+from placement.api.versions import Version
+from placement.errors import Invalid
+
+FORBIDDEN_TRAITS = (1, 22)
+SEVERAL_MEMBER_OF = (1, 24)
+FORBIDDEN_AGGREGATES = (1, 32)
+ANY_TRAITS = (1, 39)
+
+ALL_OF_ANY = list[frozenset[str]]
+"""Sets of names: of each set at least one is wanted."""
+
+_TRAITS = "HW_CPU_X86_VMX,CUSTOM_MAGIC"
+_TRAITS_WITH_FORBIDDEN = "HW_CPU_X86_VMX,!CUSTOM_MAGIC"
+_TRAITS_FORM = PREFIX + "Expected 'required' parameter value of the form: "
+
+
+def parse_resources(value: str) -> dict[str, int]:
+    """Return the amount of each resource class of ``VCPU:2,MEMORY_MB:1024``.
+
+    Raises:
+        Invalid: the value has another form, or an amount that no provider can have.
+    """
+    if not value.strip():
+        raise _bad_resources("empty string")
+    return dict(_class_and_amount(item) for item in value.split(","))
+
+
+def _class_and_amount(item: str) -> tuple[str, int]:
+    name, *amounts = item.split(":")
+    if len(amounts) != 1:
+        raise _bad_resources(item)
+    try:
+        amount = int(amounts[0])
+    except ValueError as error:
+        raise Invalid(f"Requested resource {name} expected positive integer amount. Got: {amounts[0]}.") from error
+    if amount < 1:
+        raise Invalid(f"Requested resource {name} requires amount >= 1. Got: {amount}.")
+    if amount > LARGEST_INTEGER:
+        raise Invalid(f"Requested resource {name} requires amount <= {LARGEST_INTEGER}. Got: {amount}.")
+    return name, amount
+
+
+def _bad_resources(got: str) -> Invalid:
+    return Invalid(
+        "Badly formed resources parameter. Expected resources query string parameter in form: "
+        f"?resources=VCPU:2,MEMORY_MB:1024. Got: {got}."
+    )
+
+
+def parse_required(values: Sequence[str], version: Version) -> tuple[ALL_OF_ANY, frozenset[str]]:
+    """Return the required traits, as sets of alternatives, and the forbidden ones.
+
+    ``values`` are all values of one key in the order of the query. Before 1.39 only the last one counts.
+
+    Raises:
+        Invalid: a value has another form, or one that the microversion does not know yet.
+    """
+    required: ALL_OF_ANY = []
+    forbidden: set[str] = set()
+    for value in values if version >= ANY_TRAITS else values[-1:]:
+        if value.startswith("in:"):
+            required.append(_alternative_traits(value, version))
+        else:
+            wanted, unwanted = _listed_traits(value, version)
+            required += [frozenset({trait}) for trait in wanted]
+            forbidden |= unwanted
+    return required, frozenset(forbidden)
+
+
+def _alternative_traits(value: str, version: Version) -> frozenset[str]:
+    if version < ANY_TRAITS:
+        raise Invalid(f"{PREFIX}The format 'in:{_TRAITS}' only supported since microversion 1.39. Got: {value}")
+    traits = frozenset(trait.strip() for trait in value.removeprefix("in:").split(","))
+    if "" in traits:
+        raise Invalid(f"{_TRAITS_FORM}in:{_TRAITS}. Got an empty trait in: {value}")
+    if any(trait.startswith("!") for trait in traits):
+        raise Invalid(f"{PREFIX}The format 'in:{_TRAITS}' does not support forbidden traits. Got: {value}")
+    return traits
+
+
+def _listed_traits(value: str, version: Version) -> tuple[list[str], set[str]]:
+    """Return what ``A,!B`` requires and forbids. As in the reference, ``!!B`` is ``!B``."""
+    traits = [trait.strip() for trait in value.split(",")]
+    wanted = [trait for trait in traits if not trait.startswith("!")]
+    unwanted = {trait.lstrip("!") for trait in traits if trait.startswith("!")}
+    form = _TRAITS_FORM + (_TRAITS_WITH_FORBIDDEN if version >= FORBIDDEN_TRAITS else _TRAITS)
+    if "" in wanted or "" in unwanted:
+        raise Invalid(f"{form}. Got an empty trait in: {value}")
+    if unwanted and version < FORBIDDEN_TRAITS:
+        raise Invalid(f"{form}. Got: {value}")
+    return wanted, unwanted
+
+
+def parse_member_of(values: Sequence[str], version: Version, *, suffix: str = "") -> tuple[ALL_OF_ANY, frozenset[str]]:
+    """Return the aggregates to be in, as sets of alternatives, and those not to be in.
+
+    ``values`` are all values of one key; ``suffix`` is that of the key, for messages.
+
+    Raises:
+        Invalid: a value has another form, or one that the microversion does not know yet.
+    """
+    if len(values) > 1 and version < SEVERAL_MEMBER_OF:
+        raise Invalid(f"Multiple member_of{suffix} parameters are not supported")
+    required: ALL_OF_ANY = []
+    forbidden: set[str] = set()
+    for value in values:
+        aggregates = _aggregates(value)
+        if not value.startswith("!"):
+            required.append(aggregates)
+        elif version >= FORBIDDEN_AGGREGATES:
+            forbidden |= aggregates
+        else:
+            raise Invalid(f"Forbidden member_of{suffix} parameters are not supported in the specified microversion")
+    return required, frozenset(forbidden)
+
+
+def _aggregates(value: str) -> frozenset[str]:
+    """Return the uuids of ``U``, ``in:U1,U2`` and the same behind a ``!``."""
+    listed = value.removeprefix("!")
+    if listed.startswith("in:"):
+        uuids = listed.removeprefix("in:").split(",")
+    elif "," in value:
+        raise Invalid(
+            "Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' keyword using the valid "
+            f"microversion. Got: {value}"
+        )
+    else:
+        uuids = [listed]
+    for uuid in uuids:
+        if not is_uuid_like(uuid):
+            raise Invalid(f"{PREFIX}Expected 'member_of' parameter to contain valid UUID(s). Got: {uuid}")
+    return frozenset(fitting_uuid(uuid) for uuid in uuids)
+
+
+def parse_in_tree(value: str) -> str:
+    """Return the uuid of the provider whose tree is meant.
+
+    Raises:
+        Invalid: it is not a uuid.
+    """
+    uuid = value.strip()
+    if not is_uuid_like(uuid):
+        raise Invalid(f"{PREFIX}Expected 'in_tree' parameter to be a format of uuid. Got: {value}")
+    return uuid
