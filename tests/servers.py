@@ -1,0 +1,146 @@
+"""Start a placement server as an operator does: a configuration directory, `placement-manage db sync`, gunicorn.
+
+The same steps serve this project and the reference, because the one is to be put in the other's place.
+"""
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+START_TIMEOUT_S = 60
+STOP_TIMEOUT_S = 15
+
+Sections = Mapping[str, Mapping[str, str]]
+
+
+class ServerDidNotStart(Exception):
+    """The server went away, or never answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """An environment with a placement server and gunicorn in it."""
+
+    python: Path
+    variables: Mapping[str, str]
+
+    def command(self, name: str) -> str:
+        """Return the path of a command that the environment's packages installed."""
+        return str(self.python.with_name(name))
+
+
+def plain_environment(*without: str) -> dict[str, str]:
+    """Return this process's variables without those that would configure a server."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("OS_") and name not in without}
+
+
+def this_project() -> Installation:
+    """Return the environment the tests run in, where this project is installed."""
+    return Installation(Path(sys.executable), plain_environment())
+
+
+def default_sections(database_url: str) -> dict[str, dict[str, str]]:
+    """Return a configuration with test authentication (the token names the user) on one database."""
+    return {
+        "DEFAULT": {"log_options": "False"},
+        "api": {"auth_strategy": "noauth2"},
+        "placement_database": {"connection": database_url.replace("%", "%%")},
+    }
+
+
+def write_configuration(directory: Path, sections: Sections) -> Path:
+    """Write placement.conf into a directory and return its path."""
+    lines = []
+    for section, options in sections.items():
+        lines += [f"[{section}]", *(f"{name} = {value}" for name, value in options.items())]
+    path = directory / "placement.conf"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def placement_manage(installation: Installation, directory: Path, *arguments: str) -> str:
+    """Run placement-manage with the directory's configuration and return what it printed."""
+    command = [installation.command("placement-manage"), "--config-file", str(directory / "placement.conf"), *arguments]
+    done = subprocess.run(
+        command, cwd=directory, env=dict(installation.variables), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise ServerDidNotStart(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def running_server(
+    installation: Installation, directory: Path, *, workers: int = 1, threads: int = 4, options: Sequence[str] = ()
+) -> Iterator[str]:
+    """Serve the directory's configuration with gunicorn and yield the base URL; stop the server afterwards."""
+    port = free_port()
+    command = [str(installation.python), "-m", "gunicorn", "placement.wsgi.api:application"]
+    command += ["--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--threads", str(threads)]
+    command += ["--worker-class", "gthread", "--keep-alive", "30", "--timeout", "120", "--graceful-timeout", "2"]
+    command += ["--limit-request-line", "0", "--log-level", "warning", *options]
+    variables = {**installation.variables, "OS_PLACEMENT_CONFIG_DIR": str(directory)}
+    # The working directory is not the checkout: a server must find its own `placement`, not this one.
+    with (directory / "server.log").open("ab") as log:
+        process = subprocess.Popen(
+            command, cwd=directory, env=variables, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        _wait_until_it_answers(process, port, directory / "server.log")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        _stop(process)
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback address that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _wait_until_it_answers(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise ServerDidNotStart(f"the server ended with {process.returncode}:\n{_tail(log)}")
+        if _answers(port):
+            return
+        time.sleep(0.05)
+    raise ServerDidNotStart(f"no answer within {START_TIMEOUT_S} s:\n{_tail(log)}")
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().status < 500
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    """End the server and its workers, which share a process group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            continue
+        return
+
+
+def _tail(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")[-2000:]
