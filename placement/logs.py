@@ -1,0 +1,138 @@
+"""Logging as the operator configured it: handlers, formats and levels, on Python's own logging alone."""
+
+import logging
+import logging.config
+import logging.handlers
+import sys
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from placement.domain.identity import Identity
+from placement.errors import ConfigurationError
+from placement.settings import LoggingSettings, Settings
+
+LOG = logging.getLogger(__name__)
+
+LOG_FILE = "placement.log"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRequest:
+    """What log lines tell about the request they belong to."""
+
+    request_id: str
+    global_request_id: str | None = None
+    identity: Identity | None = None
+
+
+CURRENT_REQUEST: ContextVar[LoggedRequest | None] = ContextVar("placement_logged_request", default=None)
+"""The request that this thread is serving; whoever serves requests sets it."""
+
+
+def configure_logging(settings: Settings) -> None:
+    """Set up the logging of this process, replacing what was there; call it once, at start.
+
+    Raises:
+        ConfigurationError: a file cannot be written or read, or a level or facility does not exist.
+    """
+    try:
+        _apply(settings.logging)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ConfigurationError(f"Logging cannot be set up as configured: {error}") from error
+    logging.captureWarnings(capture=True)
+    _log_settings(settings)
+
+
+def _apply(options: LoggingSettings) -> None:
+    if options.log_config_append:
+        if not Path(options.log_config_append).is_file():
+            raise FileNotFoundError(f"no file {options.log_config_append}")
+        logging.config.fileConfig(options.log_config_append, disable_existing_loggers=False)
+        return
+    logging.basicConfig(handlers=_handlers(options), level="DEBUG" if options.debug else "INFO", force=True)
+    formatter = RequestFormatter(options)
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(formatter)
+    for pair in options.default_log_levels:
+        name, _, level = pair.partition("=")
+        logging.getLogger(name).setLevel(int(level) if level.isdigit() else level)
+
+
+def _handlers(options: LoggingSettings) -> list[logging.Handler]:
+    handlers: list[logging.Handler] = []
+    if options.log_file or options.log_dir:
+        path = Path(options.log_dir or "") / (options.log_file or LOG_FILE)
+        handlers.append(logging.handlers.WatchedFileHandler(path))
+    if options.use_syslog:
+        facility = options.syslog_log_facility.lower().removeprefix("log_")
+        address = "/dev/log" if Path("/dev/log").exists() else ("localhost", logging.handlers.SYSLOG_UDP_PORT)
+        names = logging.handlers.SysLogHandler.facility_names
+        handlers.append(logging.handlers.SysLogHandler(address, names[facility]))
+    if options.use_stderr or not handlers:
+        handlers.append(logging.StreamHandler(sys.stderr))
+    return handlers
+
+
+def _log_settings(settings: Settings) -> None:
+    if settings.ignored_options:
+        LOG.warning("These options are set and have no effect in this server: %s", ", ".join(settings.ignored_options))
+    if settings.source is not None and settings.logging.log_options:
+        settings.source.log_opt_values(LOG, logging.DEBUG)
+
+
+class RequestFormatter(logging.Formatter):
+    """Formats a record as oslo.log would, with the operator's format strings.
+
+    Keys that this server knows nothing about become ``-`` (or nothing, where oslo.log has nothing), so that a format
+    string written for another service does not break a log line.
+    """
+
+    def __init__(self, options: LoggingSettings) -> None:
+        super().__init__(datefmt=options.log_date_format)
+        self._options = options
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the text of a record, the lines of its traceback prefixed."""
+        request = CURRENT_REQUEST.get()
+        record.message = record.getMessage()
+        record.asctime = self.formatTime(record, self.datefmt)
+        values = _Values(record.__dict__ | self._request_values(request))
+        text = self._format_string(record, with_request=request is not None) % values
+        if record.exc_info:
+            prefix = self._options.logging_exception_prefix % values
+            trace = self.formatException(record.exc_info)
+            text = "\n".join([text, *(prefix + line for line in trace.splitlines())])
+        return text
+
+    def _format_string(self, record: logging.LogRecord, *, with_request: bool) -> str:
+        options = self._options
+        text = options.logging_context_format_string if with_request else options.logging_default_format_string
+        if record.levelno == logging.DEBUG and options.logging_debug_format_suffix:
+            text += " " + options.logging_debug_format_suffix
+        return text
+
+    def _request_values(self, request: LoggedRequest | None) -> dict[str, Any]:
+        if request is None:
+            return {}
+        who = request.identity
+        identity = {
+            "user": (who and who.user_id) or "-",
+            "project": (who and who.project_id) or "-",
+            "domain": "-",
+            "system_scope": (who and who.system_scope) or "-",
+        }
+        return {
+            **identity,
+            "request_id": request.request_id,
+            "global_request_id": request.global_request_id or "-",
+            "user_identity": self._options.logging_user_identity_format % _Values(identity),
+        }
+
+
+class _Values(dict[str, Any]):
+    """Values for a format string, with something for every key."""
+
+    def __missing__(self, key: str) -> str:
+        return "" if key in {"instance", "resource", "color", "reset_color"} else "-"

@@ -1,0 +1,145 @@
+"""From configuration files and environment variables to Settings, in the places where operators keep them."""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+from oslo_config import cfg
+
+from placement.errors import ConfigurationError
+from placement.settings.environment import MappedEnvironment
+from placement.settings.options import NO_EFFECT, OPTIONS
+from placement.settings.values import DatabaseSettings, LoggingSettings, PlacementSettings, Settings
+
+PROJECT = "placement"
+PROGRAM = "placement-api"
+CONFIG_DIR_VARIABLE = "OS_PLACEMENT_CONFIG_DIR"
+CONFIG_FILE = "placement.conf"
+
+Group = TypeVar("Group")
+
+
+def load(
+    config_files: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+    *,
+    config_dirs: Sequence[str] = (),
+    search: bool = True,
+) -> Settings:
+    """Return the settings in force.
+
+    Args:
+        config_files: as given with ``--config-file``; they replace every default place.
+        environ: the environment variables; those of the process unless given.
+        config_dirs: as given with ``--config-dir``.
+        search: whether the usual places (``/etc/placement`` and the others of oslo.config) are looked at.
+
+    Raises:
+        ConfigurationError: a file cannot be read, a value cannot be used, or the database is not named.
+    """
+    source = read(config_files, environ, config_dirs=config_dirs, search=search)
+    found = _found(source, os.environ if environ is None else environ)
+    try:
+        settings = _settings(source, configured=bool(found))
+    except (cfg.Error, ValueError) as error:
+        raise ConfigurationError(_sentence(error)) from error
+    if found and not settings.database.connection:
+        raise ConfigurationError(
+            f"[placement_database] connection is not set (configuration found: {', '.join(found)})."
+        )
+    return settings
+
+
+def read(
+    config_files: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+    *,
+    config_dirs: Sequence[str] = (),
+    search: bool = True,
+) -> cfg.ConfigOpts:
+    """Return the parsed configuration as oslo.config has it; the arguments are those of ``load``."""
+    source = cfg.ConfigOpts()
+    if environ is not None:
+        # oslo.config offers no public way to read another environment than the process's own.
+        source._env_driver = MappedEnvironment(environ)
+    for group, options in OPTIONS.items():
+        source.register_opts(options, group=group)
+    for group, names in NO_EFFECT.items():
+        source.register_opts(
+            [cfg.StrOpt(name, secret=True) for name in names], group=None if group == "DEFAULT" else group
+        )
+    arguments = [f"--config-file={path}" for path in config_files] + [f"--config-dir={path}" for path in config_dirs]
+    try:
+        source(
+            arguments,
+            project=PROJECT if search else None,
+            prog=PROGRAM,
+            default_config_files=_default_files(os.environ if environ is None else environ, search=search),
+            default_config_dirs=None if search else [],
+        )
+    except cfg.Error as error:
+        raise ConfigurationError(_sentence(error)) from error
+    return source
+
+
+def _default_files(environ: Mapping[str, str], *, search: bool) -> list[str] | None:
+    """Return where to look when no file was named; None leaves it to oslo.config."""
+    directory = environ.get(CONFIG_DIR_VARIABLE, "").strip()
+    if directory:
+        return [str(Path(directory) / CONFIG_FILE)]
+    return None if search else []
+
+
+def _found(source: cfg.ConfigOpts, environ: Mapping[str, str]) -> list[str]:
+    """Return what was found that configures this server: files, directories, names of variables."""
+    variables = sorted(name for name in environ if name.startswith("OS_"))
+    return [*source.config_file, *source.config_dir, *variables]
+
+
+def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
+    basic = source.http_basic
+    return Settings(
+        database=_group(DatabaseSettings, source.placement_database),
+        placement=_group(PlacementSettings, source.placement),
+        logging=_group(LoggingSettings, source),
+        auth_strategy=source.api.auth_strategy or ("keystone" if configured else "noauth2"),
+        auth_is_implicit=not configured,
+        http_basic_file=basic.user_file,
+        http_basic_user_roles=MappingProxyType({user: _roles(text) for user, text in basic.user_roles.items()}),
+        proxy_headers_parsing=source.oslo_middleware.enable_proxy_headers_parsing,
+        ignored_options=_ignored(source),
+        source=source,
+    )
+
+
+def _group(kind: type[Group], values: Any) -> Group:
+    """Make a group's value; its fields are named as the options are."""
+    names = [field.name for field in dataclasses.fields(cast("Any", kind))]
+    return kind(**{name: _frozen(getattr(values, name)) for name in names})
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _roles(text: str) -> tuple[str, ...]:
+    return tuple(role.strip() for role in text.split("+") if role.strip())
+
+
+def _ignored(source: cfg.ConfigOpts) -> tuple[str, ...]:
+    return tuple(
+        f"[{group}] {name}" for group, names in NO_EFFECT.items() for name in names if _is_set(source, group, name)
+    )
+
+
+def _is_set(source: cfg.ConfigOpts, group: str, name: str) -> bool:
+    location = source.get_location(name, None if group == "DEFAULT" else group)
+    return location is not None and location.location.is_user_controlled
+
+
+def _sentence(error: Exception) -> str:
+    """Return one line: oslo.config's messages may have several."""
+    return "The configuration cannot be used: " + " ".join(str(error).split())

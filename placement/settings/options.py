@@ -1,0 +1,175 @@
+"""The options an operator can set, declared for oslo.config: names, types, defaults and what they do.
+
+Names and defaults are those of openstack-placement; ``[http_basic]`` is this server's own. The sample configuration
+file is generated from ``list_opts``.
+"""
+
+from collections.abc import Sequence
+
+from oslo_config import cfg
+
+from placement.settings.options_logging import LOGGING, LOGGING_NO_EFFECT
+from placement.settings.values import MISSING_CONSUMER_ID
+
+API = (
+    cfg.StrOpt(
+        "auth_strategy",
+        choices=(
+            ("keystone", "tokens of the identity service, checked by keystonemiddleware"),
+            ("http_basic", "user names and passwords from a file, see [http_basic]"),
+            ("noauth2", "no check at all: for development only"),
+        ),
+        sample_default="keystone",
+        deprecated_group="DEFAULT",
+        help="""
+How callers prove who they are. Unset means keystone, except where nothing at all is configured (no configuration
+file, no OS_* environment variable): there it is noauth2, and only callers on the same machine are served.
+""",
+    ),
+)
+
+PLACEMENT_DATABASE = (
+    cfg.StrOpt(
+        "connection",
+        default="",
+        secret=True,
+        help="""
+URL of the database, for example postgresql://placement:PASSWORD@HOST/placement, mysql+pymysql://... or
+sqlite:////var/lib/placement/placement.sqlite. Required where anything is configured.
+""",
+    ),
+    cfg.StrOpt("connection_parameters", default="", help="Text appended to the URL as its query: name=value&..."),
+    cfg.BoolOpt("sqlite_synchronous", default=True, help="Whether SQLite waits until data is on the disk."),
+    cfg.StrOpt("mysql_sql_mode", default="TRADITIONAL", help="sql_mode of MySQL and MariaDB sessions; empty: theirs."),
+    cfg.IntOpt("connection_recycle_time", default=3600, help="Seconds after which a pooled connection is replaced."),
+    cfg.IntOpt("max_pool_size", help="Connections that one process keeps open."),
+    cfg.IntOpt("max_overflow", help="Connections that one process may open beyond max_pool_size."),
+    cfg.IntOpt("pool_timeout", help="Seconds to wait for a free connection of the pool."),
+    cfg.IntOpt("max_retries", default=10, help="Attempts to reach the database at start; -1: without end."),
+    cfg.IntOpt("retry_interval", default=10, help="Seconds between these attempts."),
+    cfg.IntOpt("connection_debug", default=0, help="How much SQL is logged: 0 none, 50 statements, 100 also rows."),
+    cfg.BoolOpt("sync_on_startup", default=False, help="Whether the server migrates the database when it starts."),
+)
+
+PLACEMENT = (
+    cfg.BoolOpt(
+        "randomize_allocation_candidates",
+        default=False,
+        help="Shuffle allocation candidates, so that clients that take the first one spread over the providers.",
+    ),
+    cfg.IntOpt(
+        "max_allocation_candidates",
+        default=-1,
+        help="The largest number of candidates that one request may find, whatever its limit; -1: no maximum.",
+    ),
+    cfg.StrOpt(
+        "allocation_candidates_generation_strategy",
+        default="depth-first",
+        choices=(
+            ("depth-first", "all candidates of one tree, then those of the next"),
+            ("breadth-first", "one candidate of each tree, then the second of each, and so on"),
+        ),
+        help="In which order trees contribute candidates. It matters where a limit cuts the list.",
+    ),
+    cfg.StrOpt(
+        "incomplete_consumer_project_id",
+        default=MISSING_CONSUMER_ID,
+        help="The project of allocations from clients too old (microversion below 1.8) to name one.",
+    ),
+    cfg.StrOpt(
+        "incomplete_consumer_user_id",
+        default=MISSING_CONSUMER_ID,
+        help="The user of allocations from clients too old (microversion below 1.8) to name one.",
+    ),
+    cfg.IntOpt(
+        "allocation_conflict_retry_count",
+        default=10,
+        help="How often a write of allocations is tried again when another writer was faster.",
+    ),
+)
+
+HTTP_BASIC = (
+    cfg.StrOpt(
+        "user_file",
+        default="/etc/placement/htpasswd",
+        help="""
+File of users and bcrypt hashes, one "name:hash" a line, as "htpasswd -nbB NAME PASSWORD" prints it. It is read again
+when it changes.
+""",
+    ),
+    cfg.DictOpt(
+        "user_roles",
+        default={},
+        help="""
+The roles of users, for example "alice:admin, bob:reader+member". A user who is not named here has no role. The
+project of a user is the user's own name.
+""",
+    ),
+)
+
+OSLO_MIDDLEWARE = (
+    cfg.BoolOpt(
+        "enable_proxy_headers_parsing",
+        default=False,
+        help="Believe the X-Forwarded-* headers. Only behind a proxy that sets or removes every one of them.",
+    ),
+)
+
+CORS = (
+    cfg.ListOpt(
+        "allowed_origin",
+        help='Web origins whose pages may call this API, for example "https://horizon.example.com"; unset: none.',
+    ),
+    cfg.BoolOpt("allow_credentials", default=True, help="Whether such calls may carry credentials."),
+    cfg.ListOpt(
+        "expose_headers",
+        default=[
+            "X-Auth-Token",
+            "X-Openstack-Request-Id",
+            "X-Subject-Token",
+            "X-Service-Token",
+            "OpenStack-API-Version",
+        ],
+        help="Response headers that pages may read.",
+    ),
+    cfg.IntOpt("max_age", default=3600, help="Seconds for which a browser may remember a preflight answer."),
+    cfg.ListOpt("allow_methods", default=["GET", "PUT", "POST", "DELETE", "PATCH"], help="Methods that pages may use."),
+    cfg.ListOpt(
+        "allow_headers",
+        default=[
+            "X-Auth-Token",
+            "X-Openstack-Request-Id",
+            "X-Identity-Status",
+            "X-Roles",
+            "X-Service-Catalog",
+            "X-User-Id",
+            "X-Tenant-Id",
+            "OpenStack-API-Version",
+        ],
+        help="Request headers that pages may send.",
+    ),
+)
+
+OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
+    None: LOGGING,
+    "api": API,
+    "placement_database": PLACEMENT_DATABASE,
+    "placement": PLACEMENT,
+    "http_basic": HTTP_BASIC,
+    "oslo_middleware": OSLO_MIDDLEWARE,
+    "cors": CORS,
+}
+"""The options by group; None is ``[DEFAULT]``."""
+
+NO_EFFECT: dict[str, tuple[str, ...]] = {
+    "DEFAULT": ("tempdir", "pybasedir", "state_path", *LOGGING_NO_EFFECT),
+    "placement_database": ("slave_connection", "connection_trace"),
+    "workarounds": ("optimize_for_wide_provider_trees",),
+    "profiler": ("enabled", "connection_string", "hmac_keys", "trace_sqlalchemy"),
+}
+"""Options of openstack-placement that real files hold and that do nothing here, by group."""
+
+
+def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """Return the options by group, as ``oslo-config-generator`` asks for them."""
+    return [(group, list(options)) for group, options in OPTIONS.items()]

@@ -1,0 +1,72 @@
+"""The logging options of ``[DEFAULT]``, with the names and meanings that oslo.log gave them."""
+
+from oslo_config import cfg
+
+from placement.settings.values import LoggingSettings
+
+_DEFAULTS = LoggingSettings()
+
+LOGGING = (
+    cfg.BoolOpt("debug", default=False, help="Log debug messages too."),
+    cfg.BoolOpt("log_options", default=True, help="With debug: log the value of every option at start."),
+    cfg.StrOpt(
+        "log_config_append",
+        deprecated_name="log_config",
+        help="A file in the format of Python's logging.config. It replaces every other logging option here.",
+    ),
+    cfg.StrOpt("log_date_format", default=_DEFAULTS.log_date_format, help="Format of %%(asctime)s."),
+    cfg.StrOpt("log_file", deprecated_name="logfile", help="File to log to. It may be moved away while in use."),
+    cfg.StrOpt("log_dir", deprecated_name="logdir", help="Directory of log_file; alone: of placement.log."),
+    cfg.BoolOpt("use_stderr", default=False, help="Log to standard error too. It is also used where nothing else is."),
+    cfg.BoolOpt("use_syslog", default=False, help="Log to syslog too."),
+    cfg.StrOpt("syslog_log_facility", default=_DEFAULTS.syslog_log_facility, help="The facility for syslog."),
+    cfg.StrOpt(
+        "logging_context_format_string",
+        default=_DEFAULTS.logging_context_format_string,
+        help="Format of messages that belong to a request.",
+    ),
+    cfg.StrOpt(
+        "logging_default_format_string",
+        default=_DEFAULTS.logging_default_format_string,
+        help="Format of all other messages.",
+    ),
+    cfg.StrOpt(
+        "logging_debug_format_suffix",
+        default=_DEFAULTS.logging_debug_format_suffix,
+        help="What debug messages have at their end.",
+    ),
+    cfg.StrOpt(
+        "logging_exception_prefix",
+        default=_DEFAULTS.logging_exception_prefix,
+        help="What stands before each line of a traceback.",
+    ),
+    cfg.StrOpt(
+        "logging_user_identity_format",
+        default=_DEFAULTS.logging_user_identity_format,
+        help="Format of %%(user_identity)s.",
+    ),
+    cfg.ListOpt(
+        "default_log_levels",
+        default=list(_DEFAULTS.default_log_levels),
+        help="Levels of single loggers, as logger=LEVEL.",
+    ),
+)
+
+LOGGING_NO_EFFECT = (
+    "use_journal",
+    "use_json",
+    "log_color",
+    "watch_log_file",
+    "log_rotate_interval",
+    "log_rotate_interval_type",
+    "log_rotation_type",
+    "max_logfile_count",
+    "max_logfile_size_mb",
+    "publish_errors",
+    "instance_format",
+    "instance_uuid_format",
+    "rate_limit_interval",
+    "rate_limit_burst",
+    "rate_limit_except_level",
+    "fatal_deprecations",
+)

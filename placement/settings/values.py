@@ -1,0 +1,116 @@
+"""The settings as plain frozen values. Tests and the demo construct them directly; ``load`` makes them from files.
+
+The fields of each group are named as the options are, so that a configuration file reads like this page.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from oslo_config.cfg import ConfigOpts
+
+MISSING_CONSUMER_ID = "00000000-0000-0000-0000-000000000000"
+"""Project and user of allocations made by clients too old (below 1.8) to name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSettings:
+    """``[placement_database]``. ``connection`` is as the operator wrote it; the store normalises it."""
+
+    connection: str = field(repr=False)  # it may hold a password
+    connection_parameters: str = ""
+    sqlite_synchronous: bool = True
+    mysql_sql_mode: str = "TRADITIONAL"
+    connection_recycle_time: int = 3600
+    max_pool_size: int | None = None
+    max_overflow: int | None = None
+    pool_timeout: int | None = None
+    max_retries: int = 10
+    retry_interval: int = 10
+    connection_debug: int = 0
+    sync_on_startup: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementSettings:
+    """``[placement]``."""
+
+    randomize_allocation_candidates: bool = False
+    max_allocation_candidates: int = -1
+    allocation_candidates_generation_strategy: str = "depth-first"
+    incomplete_consumer_project_id: str = MISSING_CONSUMER_ID
+    incomplete_consumer_user_id: str = MISSING_CONSUMER_ID
+    allocation_conflict_retry_count: int = 10
+
+
+DEFAULT_LOG_LEVELS = (
+    "sqlalchemy=WARNING",
+    "alembic=WARNING",
+    "urllib3=WARNING",
+    "requests=WARNING",
+    "keystoneauth=WARNING",
+    "keystonemiddleware=WARNING",
+    "oslo.cache=INFO",
+    "oslo_policy=INFO",
+    "dogpile=INFO",
+    "stevedore=WARNING",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggingSettings:
+    """The logging options of ``[DEFAULT]`` that have an effect here, with the meaning they have in oslo.log."""
+
+    debug: bool = False
+    log_options: bool = True
+    log_config_append: str | None = None
+    log_date_format: str = "%Y-%m-%d %H:%M:%S"
+    log_file: str | None = None
+    log_dir: str | None = None
+    use_stderr: bool = False
+    use_syslog: bool = False
+    syslog_log_facility: str = "LOG_USER"
+    logging_context_format_string: str = (
+        "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s "
+        "[%(global_request_id)s %(request_id)s %(user_identity)s] %(message)s"
+    )
+    logging_default_format_string: str = "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s [-] %(message)s"
+    logging_debug_format_suffix: str = "%(funcName)s %(pathname)s:%(lineno)d"
+    logging_exception_prefix: str = "%(asctime)s.%(msecs)03d %(process)d ERROR %(name)s "
+    logging_user_identity_format: str = "%(user)s %(project)s %(domain)s %(system_scope)s"
+    default_log_levels: tuple[str, ...] = DEFAULT_LOG_LEVELS
+
+
+def _no_roles() -> Mapping[str, tuple[str, ...]]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that is configured.
+
+    Args:
+        database: ``[placement_database]``.
+        placement: ``[placement]``.
+        logging: the logging options of ``[DEFAULT]``.
+        auth_strategy: ``[api] auth_strategy``: keystone, http_basic or noauth2.
+        auth_is_implicit: noauth2 holds only because nothing at all was configured; nobody chose it.
+        http_basic_file: ``[http_basic] user_file``, an htpasswd file with bcrypt hashes.
+        http_basic_user_roles: ``[http_basic] user_roles``, from user to roles.
+        proxy_headers_parsing: ``[oslo_middleware] enable_proxy_headers_parsing``.
+        ignored_options: options that are set, known, and without effect here; named once in the log.
+        source: the parsed oslo.config object, for keystonemiddleware, oslo.policy and CORS only.
+    """
+
+    database: DatabaseSettings
+    placement: PlacementSettings = PlacementSettings()
+    logging: LoggingSettings = LoggingSettings()
+    auth_strategy: str = "keystone"
+    auth_is_implicit: bool = False
+    http_basic_file: str | None = None
+    http_basic_user_roles: Mapping[str, tuple[str, ...]] = field(default_factory=_no_roles)
+    proxy_headers_parsing: bool = False
+    ignored_options: tuple[str, ...] = ()
+    source: "ConfigOpts | None" = None
