@@ -8,7 +8,8 @@ class Identity:
     """A caller.
 
     ``system_scope`` is the value of the token's system scope (``"all"``) or None; a system-scoped caller has no
-    project.
+    project. Likewise ``domain_id`` is set for a domain-scoped token only. The fields of domains and of the service
+    that relays the call are known with keystone alone; policy rules may ask for them.
     """
 
     user_id: str
@@ -16,3 +17,11 @@ class Identity:
     roles: tuple[str, ...] = ()
     system_scope: str | None = None
     service_roles: tuple[str, ...] = ()
+    domain_id: str | None = None
+    user_domain_id: str | None = None
+    project_domain_id: str | None = None
+    service_user_id: str | None = None
+    service_user_domain_id: str | None = None
+    service_project_id: str | None = None
+    service_project_domain_id: str | None = None
+    is_admin_project: bool = True

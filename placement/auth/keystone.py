@@ -1,0 +1,107 @@
+"""The strategy ``keystone``: tokens, checked by keystonemiddleware as ``[keystone_authtoken]`` says.
+
+Importing this module imports keystonemiddleware, which is large; only the choice of this strategy does it.
+"""
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from keystonemiddleware.auth_token import AuthProtocol
+from webob.exc import HTTPServiceUnavailable, WSGIHTTPException
+
+from placement.auth.headers import is_open, roles_in
+from placement.domain.identity import Identity
+from placement.errors import ConfigurationError, Unavailable
+from placement.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+LOG = logging.getLogger(__name__)
+
+TOKEN = "keystone.token_info"  # noqa: S105 - where the middleware leaves what keystone said of the token
+UNCHECKED = "placement.token_unchecked"
+"""Set where the token could be checked neither way; headers of clients cannot reach this key."""
+
+
+class Keystone:
+    """The caller is whom keystone says the token belongs to."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._source = settings.source
+
+    def wrap(self, wsgi_app: "WSGIApplication") -> "WSGIApplication":
+        """Return the application behind keystonemiddleware; open paths go past it."""
+        try:
+            checked = _TokenCheck(wsgi_app, {"oslo_config_config": self._source} if self._source else {})
+        except Exception as error:
+            # Whatever a plugin or an option raises: the operator needs the sentence, not the trace.
+            raise ConfigurationError(f"[keystone_authtoken] cannot be used: {error}") from error
+
+        def guarded(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
+            return (wsgi_app if is_open(environ) else checked)(environ, start_response)
+
+        return guarded
+
+    def identify(self, environ: "WSGIEnvironment") -> Identity | None:
+        """Return the caller of a request that came through the middleware; headers alone prove nothing."""
+        if UNCHECKED in environ:
+            raise Unavailable("The identity service cannot be reached, so the token cannot be checked; try again.")
+        if TOKEN not in environ or environ.get("HTTP_X_IDENTITY_STATUS") != "Confirmed":
+            return None
+        return _caller(environ)
+
+
+class _TokenCheck(AuthProtocol):  # type: ignore[misc]
+    """keystonemiddleware, except that a token that cannot be checked is answered in this API's own error format."""
+
+    @property
+    def www_authenticate_uri(self) -> Any:
+        """The address for the challenge of a 401; empty where none is configured and none can be found out."""
+        try:
+            return super().www_authenticate_uri
+        except Exception:
+            return ""
+
+    def process_request(self, request: Any) -> Any:
+        """Check the token; the middleware's own 401 passes, every other failure is left to ``identify``."""
+        try:
+            super().process_request(request)
+        except HTTPServiceUnavailable:
+            request.environ[UNCHECKED] = True
+        except WSGIHTTPException:
+            raise
+        except Exception:
+            LOG.exception("The token cannot be checked")
+            request.environ[UNCHECKED] = True
+        _drop_empty(request.environ)
+
+
+def _drop_empty(environ: "WSGIEnvironment") -> None:
+    """Remove the headers that the middleware set to None; WSGI allows text alone."""
+    for name in [name for name, value in environ.items() if value is None]:
+        del environ[name]
+
+
+def _caller(environ: "WSGIEnvironment") -> Identity:
+    return Identity(
+        user_id=environ.get("HTTP_X_USER_ID", ""),
+        project_id=environ.get("HTTP_X_PROJECT_ID"),
+        roles=roles_in(environ, "HTTP_X_ROLES"),
+        system_scope=_system_scope(environ[TOKEN]),
+        service_roles=roles_in(environ, "HTTP_X_SERVICE_ROLES"),
+        domain_id=environ.get("HTTP_X_DOMAIN_ID"),
+        user_domain_id=environ.get("HTTP_X_USER_DOMAIN_ID"),
+        project_domain_id=environ.get("HTTP_X_PROJECT_DOMAIN_ID"),
+        service_user_id=environ.get("HTTP_X_SERVICE_USER_ID"),
+        service_user_domain_id=environ.get("HTTP_X_SERVICE_USER_DOMAIN_ID"),
+        service_project_id=environ.get("HTTP_X_SERVICE_PROJECT_ID"),
+        service_project_domain_id=environ.get("HTTP_X_SERVICE_PROJECT_DOMAIN_ID"),
+        is_admin_project=environ.get("HTTP_X_IS_ADMIN_PROJECT", "true").lower() == "true",
+    )
+
+
+def _system_scope(token_info: Any) -> str | None:
+    """Return the scope from the token itself: the middleware lets a service token overwrite the header."""
+    return "all" if token_info.get("token", {}).get("system", {}).get("all") else None

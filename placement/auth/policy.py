@@ -1,0 +1,223 @@
+"""What callers may do: the rules of oslo.policy, with the operator's policy.yaml, checked fast and reloaded whole."""
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from placement.domain.identity import Identity
+from placement.errors import ConfigurationError, Forbidden
+from placement.settings import Settings
+from placement.settings.loading import read
+
+if TYPE_CHECKING:
+    from oslo_config.cfg import ConfigOpts
+    from oslo_policy.policy import Enforcer, RuleDefault
+
+LOG = logging.getLogger(__name__)
+
+LOOK_FOR_FILES_EVERY_S = 1.0
+DECISIONS_KEPT = 4096
+NO_TARGET: Mapping[str, Any] = MappingProxyType({})
+
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The rules as they were read at one moment, and what was decided by them about roles alone."""
+
+    enforcer: "Enforcer"
+    paths: tuple[str, ...]
+    stamp: Stamp
+    role_rules: frozenset[str]
+    decisions: dict[tuple[str, tuple[str, ...]], bool] = field(default_factory=dict)
+
+
+class Policy:
+    """Decides whether a caller passes a rule.
+
+    oslo.policy is imported on the first check, or in ``prepare``. Its own reload is not used: it looks at files on
+    every check, costs twice what a check costs, and while it refills its rules other threads miss some of them. Here
+    a change of the files makes a new set of rules, which then replaces the old one whole.
+    """
+
+    def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._rules: _Rules | None = None
+        self._look_again_at = 0.0
+
+    def prepare(self) -> None:
+        """Load the rules now; raise ConfigurationError if a policy file cannot be used."""
+        self._current()
+
+    def authorize(self, rule: str, identity: Identity, target: Mapping[str, Any] = NO_TARGET) -> None:
+        """Raise Forbidden unless the caller passes the rule for the target (by default, the caller's own project)."""
+        if not self._allows(rule, identity, target):
+            raise Forbidden(f"Policy does not allow {rule} to be performed.")
+
+    def _allows(self, rule: str, identity: Identity, target: Mapping[str, Any]) -> bool:
+        if identity.system_scope or identity.domain_id:
+            return False  # every rule of this API is for callers of a project
+        rules = self._current()
+        if rule not in rules.role_rules:
+            return _ask(rules.enforcer, rule, identity, target)
+        decision = rules.decisions.get((rule, identity.roles))
+        if decision is None:
+            decision = _ask(rules.enforcer, rule, identity, target)
+            if len(rules.decisions) >= DECISIONS_KEPT:
+                rules.decisions.clear()
+            rules.decisions[rule, identity.roles] = decision
+        return decision
+
+    def _current(self) -> _Rules:
+        rules = self._rules
+        if rules is not None and not self._is_stale(rules):
+            return rules
+        with self._lock:
+            if self._rules is None:
+                self._rules = _load(self._source())
+            elif self._rules is rules:  # nobody else was faster
+                self._rules = _reload(rules)
+            return self._rules
+
+    def _is_stale(self, rules: _Rules) -> bool:
+        """Tell whether a file has changed since; now and then also whether there are other files."""
+        now = self._clock()
+        if now < self._look_again_at:
+            return _stamp(rules.paths) != rules.stamp
+        self._look_again_at = now + LOOK_FOR_FILES_EVERY_S
+        return _stamp(_policy_paths(rules.enforcer.conf)) != rules.stamp
+
+    def _source(self) -> "ConfigOpts":
+        source = self._settings.source
+        return read(environ={}, search=False) if source is None else source
+
+
+def enforcer() -> "Enforcer":
+    """Return an enforcer with the rules in force, as oslo.policy's command line tools ask for it."""
+    made = _enforcer(read())
+    made.load_rules()
+    return made
+
+
+def _load(source: "ConfigOpts") -> _Rules:
+    try:
+        return _read_rules(source)
+    except Exception as error:
+        # A policy file that is no YAML, or no mapping, raises one of many exceptions.
+        raise ConfigurationError(f"The policy files cannot be used: {error}") from error
+
+
+def _reload(old: _Rules) -> _Rules:
+    """Return new rules, or the old ones if the files cannot be used: a slip must not stop a running server."""
+    source = old.enforcer.conf
+    paths = _policy_paths(source)
+    stamp = _stamp(paths)
+    try:
+        rules = _read_rules(source)
+    except Exception:
+        LOG.exception("The policy files have changed and cannot be used; the rules stay as they were")
+        return replace(old, paths=paths, stamp=stamp)
+    LOG.info("The policy files have changed; the new rules are in force")
+    return rules
+
+
+def _read_rules(source: "ConfigOpts") -> _Rules:
+    made = _enforcer(source)
+    paths = _policy_paths(source)
+    stamp = _stamp(paths)  # before the files are read: a change in between shows at the next check
+    made.load_rules()
+    made.use_conf = False  # from here on it never looks at files again
+    texts = {name: str(check) for name, check in made.rules.items()}
+    return _Rules(made, paths, stamp, _rules_about_roles(texts))
+
+
+def _enforcer(source: "ConfigOpts") -> "Enforcer":
+    from oslo_policy.policy import Enforcer  # noqa: PLC0415 - large, so imported on first use
+
+    made = Enforcer(source)
+    # Every default has changed once; a warning for each of them helps nobody.
+    made.suppress_default_change_warnings = True
+    made.register_defaults(list_rules())
+    return made
+
+
+def list_rules() -> "list[RuleDefault]":
+    """Return all rules with their defaults, as oslo.policy's command line tools ask for them."""
+    from placement.auth.rules import list_rules as rules  # noqa: PLC0415 - imports oslo.policy
+
+    return rules()
+
+
+def _ask(enforcer: "Enforcer", rule: str, identity: Identity, target: Mapping[str, Any]) -> bool:
+    own = {"project_id": identity.project_id, "user_id": identity.user_id}
+    return bool(enforcer.authorize(rule, dict(target) or own, _credentials(identity)))
+
+
+def _credentials(identity: Identity) -> dict[str, Any]:
+    """Return the caller under the names that rules know."""
+    return {
+        "user_id": identity.user_id,
+        "user_domain_id": identity.user_domain_id,
+        "system_scope": identity.system_scope,
+        "domain_id": identity.domain_id,
+        "project_id": identity.project_id,
+        "project_domain_id": identity.project_domain_id,
+        "roles": list(identity.roles),
+        "is_admin_project": identity.is_admin_project,
+        "service_user_id": identity.service_user_id,
+        "service_user_domain_id": identity.service_user_domain_id,
+        "service_project_id": identity.service_project_id,
+        "service_project_domain_id": identity.service_project_domain_id,
+        "service_roles": list(identity.service_roles),
+    }
+
+
+def _policy_paths(source: "ConfigOpts") -> tuple[str, ...]:
+    """Return the files that rules are read from and their directories, as far as they exist."""
+    found = (source.find_file(name) for name in (source.oslo_policy.policy_file, *source.oslo_policy.policy_dirs))
+    paths: list[str] = []
+    for path in filter(None, found):
+        paths.append(path)
+        if Path(path).is_dir():
+            paths.extend(str(child) for child in sorted(Path(path).iterdir()))
+    return tuple(paths)
+
+
+def _stamp(paths: tuple[str, ...]) -> Stamp:
+    stamps = []
+    for path in paths:
+        try:
+            status = Path(path).stat()
+        except OSError:
+            continue
+        stamps.append((path, status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(stamps)
+
+
+PARTS_ABOUT_ROLES = re.compile(r"\(|\)|and|or|not|@|!|role:[^%\s()]+|rule:(?P<rule>[^%\s()]+)")
+
+
+def _rules_about_roles(texts: Mapping[str, str]) -> frozenset[str]:
+    """Return the rules whose outcome depends on the caller's roles and nothing else, so that it may be remembered."""
+    return frozenset(name for name in texts if _is_about_roles(name, texts, frozenset()))
+
+
+def _is_about_roles(name: str, texts: Mapping[str, str], above: frozenset[str]) -> bool:
+    if name in above or name not in texts:
+        return False
+    for part in texts[name].replace("(", " ( ").replace(")", " ) ").split():
+        match = PARTS_ABOUT_ROLES.fullmatch(part)
+        if match is None:
+            return False
+        if match["rule"] and not _is_about_roles(match["rule"], texts, above | {name}):
+            return False
+    return True

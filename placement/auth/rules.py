@@ -1,0 +1,113 @@
+"""The policy rules: every name, default and scope of openstack-placement, so that its policy.yaml works unchanged.
+
+Importing this module imports oslo.policy, which is large; ``policy.py`` does it on first use.
+"""
+
+from collections.abc import Iterator
+
+from oslo_policy import policy
+
+PROJECT_SCOPE = ["project"]
+
+ADMIN_OR_SERVICE = "rule:admin_or_service_api"
+ADMIN_OR_READER_OR_SERVICE = "rule:admin_or_project_reader_or_service_api"
+SERVICE = "rule:service_api"
+
+OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "placement:resource_providers:list": (("GET", "/resource_providers"),),
+    "placement:resource_providers:create": (("POST", "/resource_providers"),),
+    "placement:resource_providers:show": (("GET", "/resource_providers/{uuid}"),),
+    "placement:resource_providers:update": (("PUT", "/resource_providers/{uuid}"),),
+    "placement:resource_providers:delete": (("DELETE", "/resource_providers/{uuid}"),),
+    "placement:resource_classes:list": (("GET", "/resource_classes"),),
+    "placement:resource_classes:create": (("POST", "/resource_classes"),),
+    "placement:resource_classes:show": (("GET", "/resource_classes/{name}"),),
+    "placement:resource_classes:update": (("PUT", "/resource_classes/{name}"),),
+    "placement:resource_classes:delete": (("DELETE", "/resource_classes/{name}"),),
+    "placement:resource_providers:inventories:list": (("GET", "/resource_providers/{uuid}/inventories"),),
+    "placement:resource_providers:inventories:create": (("POST", "/resource_providers/{uuid}/inventories"),),
+    "placement:resource_providers:inventories:show": (
+        ("GET", "/resource_providers/{uuid}/inventories/{resource_class}"),
+    ),
+    "placement:resource_providers:inventories:update": (
+        ("PUT", "/resource_providers/{uuid}/inventories"),
+        ("PUT", "/resource_providers/{uuid}/inventories/{resource_class}"),
+    ),
+    "placement:resource_providers:inventories:delete": (
+        ("DELETE", "/resource_providers/{uuid}/inventories"),
+        ("DELETE", "/resource_providers/{uuid}/inventories/{resource_class}"),
+    ),
+    "placement:resource_providers:aggregates:list": (("GET", "/resource_providers/{uuid}/aggregates"),),
+    "placement:resource_providers:aggregates:update": (("PUT", "/resource_providers/{uuid}/aggregates"),),
+    "placement:resource_providers:usages": (("GET", "/resource_providers/{uuid}/usages"),),
+    "placement:usages": (("GET", "/usages"),),
+    "placement:traits:list": (("GET", "/traits"),),
+    "placement:traits:show": (("GET", "/traits/{name}"),),
+    "placement:traits:update": (("PUT", "/traits/{name}"),),
+    "placement:traits:delete": (("DELETE", "/traits/{name}"),),
+    "placement:resource_providers:traits:list": (("GET", "/resource_providers/{uuid}/traits"),),
+    "placement:resource_providers:traits:update": (("PUT", "/resource_providers/{uuid}/traits"),),
+    "placement:resource_providers:traits:delete": (("DELETE", "/resource_providers/{uuid}/traits"),),
+    "placement:allocations:manage": (("POST", "/allocations"),),
+    "placement:allocations:list": (("GET", "/allocations/{consumer_uuid}"),),
+    "placement:allocations:update": (("PUT", "/allocations/{consumer_uuid}"),),
+    "placement:allocations:delete": (("DELETE", "/allocations/{consumer_uuid}"),),
+    "placement:resource_providers:allocations:list": (("GET", "/resource_providers/{uuid}/allocations"),),
+    "placement:allocation_candidates:list": (("GET", "/allocation_candidates"),),
+    "placement:reshaper:reshape": (("POST", "/reshaper"),),
+}
+"""Rules of the API and the requests that each one guards."""
+
+CHECKS = {"placement:usages": ADMIN_OR_READER_OR_SERVICE, "placement:reshaper:reshape": SERVICE}
+"""Where the default is not ADMIN_OR_SERVICE."""
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    """Return all rules with their defaults, as oslo.policy's tools ask for them."""
+    return [*_roles(), *_operations()]
+
+
+def _roles() -> Iterator[policy.RuleDefault]:
+    """Yield the rules that the others are made of.
+
+    The old default of all of them was the role admin alone. With [oslo_policy] enforce_new_defaults = False it is
+    still accepted, so that an administrator may reshape.
+    """
+    yield policy.RuleDefault("admin_api", "role:admin", "Callers with the role admin.", scope_types=PROJECT_SCOPE)
+    yield _replacing_admin("service_api", "role:service", "Other services of the cloud.")
+    yield _replacing_admin("admin_or_service_api", "role:admin or role:service", "Administrators and services.")
+    yield _replacing_admin(
+        "project_reader_api", "role:reader and project_id:%(project_id)s", "Readers of the project asked about."
+    )
+    yield _replacing_admin(
+        "admin_or_project_reader_or_service_api",
+        "role:admin or rule:project_reader_api or role:service",
+        "Administrators, services, and readers of the project asked about.",
+    )
+
+
+def _replacing_admin(name: str, check: str, description: str) -> policy.RuleDefault:
+    return policy.RuleDefault(
+        name,
+        check,
+        description,
+        deprecated_rule=policy.DeprecatedRule(
+            name="rule:admin_api",
+            check_str="role:admin",
+            deprecated_reason="Services have a role of their own, so that they need not be administrators.",
+            deprecated_since="W",
+        ),
+        # Upstream gives this one rule no scope; it is only reached from rules that have one.
+        scope_types=None if name == "project_reader_api" else PROJECT_SCOPE,
+    )
+
+
+def _operations() -> Iterator[policy.RuleDefault]:
+    for name, requests in OPERATIONS.items():
+        yield policy.DocumentedRuleDefault(
+            name,
+            CHECKS.get(name, ADMIN_OR_SERVICE),
+            f"Guards {' and '.join(f'{method} {path}' for method, path in requests)}.",
+            [{"method": method, "path": path} for method, path in requests],
+            scope_types=PROJECT_SCOPE,
+        )

@@ -1,0 +1,54 @@
+"""The interface of an authentication strategy, and the choice of the configured one."""
+
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from placement.auth.noauth2 import NoAuth
+from placement.domain.identity import Identity
+from placement.errors import ConfigurationError
+from placement.settings import Settings
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication, WSGIEnvironment
+
+LOG = logging.getLogger(__name__)
+
+
+class Strategy(Protocol):
+    """A way to find out who is calling."""
+
+    def wrap(self, wsgi_app: "WSGIApplication") -> "WSGIApplication":
+        """Return the application with whatever has to stand in front of it."""
+
+    def identify(self, environ: "WSGIEnvironment") -> Identity | None:
+        """Return the caller, or None if the request does not tell or prove who it is."""
+
+
+def strategy_from(settings: Settings) -> Strategy:
+    """Return the configured strategy; what it needs is imported here and nowhere before.
+
+    Raises:
+        ConfigurationError: the strategy is unknown, its extra is not installed, or its file cannot be read.
+    """
+    name = settings.auth_strategy
+    if name == "noauth2":
+        if not settings.auth_is_implicit:
+            LOG.warning("[api] auth_strategy is noauth2: anybody who reaches this server can act as an administrator.")
+        return NoAuth(local_only=settings.auth_is_implicit)
+    if name == "http_basic":
+        return cast("Strategy", import_module("placement.auth.http_basic").HttpBasic.from_settings(settings))
+    if name == "keystone":
+        return _keystone(settings)
+    raise ConfigurationError(f"[api] auth_strategy is {name!r}; it must be keystone, http_basic or noauth2.")
+
+
+def _keystone(settings: Settings) -> Strategy:
+    try:
+        module = import_module("placement.auth.keystone")
+    except ImportError as error:
+        raise ConfigurationError(
+            "[api] auth_strategy is keystone (the default wherever anything is configured), and keystonemiddleware is "
+            "not installed: pip install 'placement-server[keystone]', or choose another auth_strategy."
+        ) from error
+    return cast("Strategy", module.Keystone(settings))
