@@ -41,7 +41,7 @@ class Transaction:
         """The kind of database."""
         return self.database.dialect
 
-    def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
+    def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:
         """Run one statement."""
         return self.connection.execute(statement, parameters)
 
