@@ -1,0 +1,183 @@
+"""Resource providers: finding, locking and changing single rows. Lists and trees of them have modules of their own.
+
+Whoever changes what a provider has or supplies locks its row first and moves its generation on in the same
+transaction; whoever needs several rows locks them in the order of their ids.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_, select, update
+
+from placement.domain.provider import Provider
+from placement.errors import ConcurrentUpdate, ProviderNotFound
+from placement.store.tables import (
+    allocations,
+    inventories,
+    provider_usages,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+from placement.store.unit_of_work import Transaction
+
+RP = resource_providers.c
+
+_ROOT = resource_providers.alias("root")
+_PARENT = resource_providers.alias("parent")
+_PROVIDER = select(
+    RP.id,
+    RP.uuid,
+    RP.name,
+    RP.generation,
+    RP.root_provider_id,
+    _ROOT.c.uuid,
+    RP.parent_provider_id,
+    _PARENT.c.uuid,
+    func.coalesce(RP.updated_at, RP.created_at),
+).select_from(
+    resource_providers.join(_ROOT, RP.root_provider_id == _ROOT.c.id).outerjoin(
+        _PARENT, RP.parent_provider_id == _PARENT.c.id
+    )
+)
+_BY_UUID = _PROVIDER.where(RP.uuid == bindparam("uuid"))
+_BY_UUIDS = _PROVIDER.where(RP.uuid.in_(bindparam("uuids", expanding=True)))
+
+_LOCK_BY_UUID = select(RP.id, RP.uuid, RP.generation).where(RP.uuid == bindparam("uuid")).with_for_update()
+_LOCK_BY_IDS = (
+    select(RP.id, RP.generation).where(RP.id.in_(bindparam("ids", expanding=True))).order_by(RP.id).with_for_update()
+)
+
+_OF_PROVIDER = RP.id == bindparam("provider_id")
+_NEXT_GENERATION = update(resource_providers).where(_OF_PROVIDER).values(generation=RP.generation + 1)
+# A client may send any integer, so the type is not that of the column.
+_NEXT_GENERATION_IF = _NEXT_GENERATION.where(RP.generation == bindparam("expected", type_=BigInteger))
+
+_NAME_OR_UUID = select(RP.uuid, RP.name).where(or_(RP.uuid == bindparam("uuid"), RP.name == bindparam("name")))
+_NAME_IS_TAKEN = select(exists().where(RP.name == bindparam("name"), RP.id != bindparam("provider_id")))
+_HAS_CHILDREN = select(exists().where(RP.parent_provider_id == bindparam("provider_id")))
+_HAS_ALLOCATIONS = select(exists().where(allocations.c.resource_provider_id == bindparam("provider_id")))
+
+_INSERT = insert(resource_providers)
+_RENAME = update(resource_providers).where(_OF_PROVIDER).values(name=bindparam("new_name"))
+_MAKE_ROOT = update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=RP.id)
+_LEAVE_TREE = update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=None)
+_DELETE = delete(resource_providers).where(_OF_PROVIDER)
+_DELETE_WHAT_IT_HAS = tuple(
+    delete(table).where(table.c.resource_provider_id == bindparam("provider_id"))
+    for table in (inventories, resource_provider_aggregates, resource_provider_traits, provider_usages)
+)
+
+
+class LockedProvider(NamedTuple):
+    """A provider whose row this transaction has locked."""
+
+    id: int
+    uuid: str
+    generation: int
+
+
+def provider(tx: Transaction, uuid: str) -> Provider | None:
+    """Return the provider with a uuid, if there is one."""
+    row = tx.execute(_BY_UUID, {"uuid": uuid}).first()
+    return None if row is None else Provider(*row)
+
+
+def required_provider(tx: Transaction, uuid: str) -> Provider:
+    """Return the provider with a uuid.
+
+    Raises:
+        ProviderNotFound: there is none.
+    """
+    found = provider(tx, uuid)
+    if found is None:
+        raise ProviderNotFound(uuid)
+    return found
+
+
+def providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:
+    """Return those of the providers that exist, by uuid."""
+    if not uuids:
+        return {}
+    rows = tx.execute(_BY_UUIDS, {"uuids": sorted(uuids)})
+    return {found.uuid: found for found in (Provider(*row) for row in rows)}
+
+
+def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedProvider:
+    """Lock the provider with a uuid against other writers until the end of the transaction.
+
+    Raises:
+        ProviderNotFound: there is none; its message ends with ``purpose``.
+    """
+    row = tx.execute(_LOCK_BY_UUID, {"uuid": uuid}).first()
+    if row is None:
+        raise ProviderNotFound(uuid, purpose=purpose)
+    return LockedProvider(*row)
+
+
+def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
+    """Lock providers in the order of their ids and return the present generation of those that still exist.
+
+    SQLite needs no row locks: a writing transaction is alone from its beginning.
+    """
+    if not ids:
+        return {}
+    rows = tx.execute(_LOCK_BY_IDS, {"ids": sorted(ids)}).tuples()
+    return dict(rows.all())
+
+
+def bump_generation(tx: Transaction, provider_id: int, *, expected: int | None) -> None:
+    """Add one to a provider's generation.
+
+    Raises:
+        ConcurrentUpdate: the generation is not the ``expected`` one. None expects nothing.
+    """
+    if expected is None:
+        tx.execute(_NEXT_GENERATION, {"provider_id": provider_id})
+    elif tx.execute(_NEXT_GENERATION_IF, {"provider_id": provider_id, "expected": expected}).rowcount != 1:
+        raise ConcurrentUpdate("resource provider generation conflict")
+
+
+def same_name_or_uuid(tx: Transaction, *, name: str, uuid: str) -> list[tuple[str, str]]:
+    """Return uuid and name of the providers that have this name or this uuid."""
+    return [(its_uuid, its_name) for its_uuid, its_name in tx.execute(_NAME_OR_UUID, {"name": name, "uuid": uuid})]
+
+
+def name_is_taken(tx: Transaction, name: str, *, except_for: int) -> bool:
+    """Tell whether another provider has a name."""
+    return bool(tx.execute(_NAME_IS_TAKEN, {"name": name, "provider_id": except_for}).scalar())
+
+
+def insert_provider(tx: Transaction, *, uuid: str, name: str, parent: Provider | None) -> None:
+    """Insert a provider, below ``parent`` or as the root of a new tree."""
+    row = {"uuid": uuid, "name": name, "generation": 0}
+    if parent is not None:
+        tx.execute(_INSERT, {**row, "parent_provider_id": parent.id, "root_provider_id": parent.root_id})
+        return
+    key = tx.execute(_INSERT, row).inserted_primary_key
+    assert key is not None
+    tx.execute(_MAKE_ROOT, {"provider_id": key[0]})
+
+
+def rename_provider(tx: Transaction, provider_id: int, name: str) -> None:
+    """Give a provider another name."""
+    tx.execute(_RENAME, {"provider_id": provider_id, "new_name": name})
+
+
+def has_children(tx: Transaction, provider_id: int) -> bool:
+    """Tell whether a provider is the parent of another."""
+    return bool(tx.execute(_HAS_CHILDREN, {"provider_id": provider_id}).scalar())
+
+
+def has_allocations(tx: Transaction, provider_id: int) -> bool:
+    """Tell whether anything of a provider is allocated."""
+    return bool(tx.execute(_HAS_ALLOCATIONS, {"provider_id": provider_id}).scalar())
+
+
+def delete_provider(tx: Transaction, provider_id: int) -> None:
+    """Delete a provider with its inventories, traits, aggregates and kept usage."""
+    for statement in _DELETE_WHAT_IT_HAS:
+        tx.execute(statement, {"provider_id": provider_id})
+    # MariaDB refuses to delete a row that refers to itself.
+    tx.execute(_LEAVE_TREE, {"provider_id": provider_id})
+    tx.execute(_DELETE, {"provider_id": provider_id})
