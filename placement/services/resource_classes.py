@@ -60,9 +60,10 @@ def delete_class(tx: Transaction, name: str) -> None:
     found = _existing(tx, name)
     if not is_custom(name):
         raise Invalid(f"Error in delete resource class: Cannot delete standard resource class {name}.")
+    # Deleting waits for those who are about to use the class, and what they did is seen after that.
+    store.delete_class(tx, found.id)
     if store.is_in_use(tx, found.id):
         raise Conflict(f"Error in delete resource class: Class is in use in inventory: {name}")
-    store.delete_class(tx, found.id)
 
 
 def _existing(tx: Transaction, name: str) -> ResourceClass:

@@ -1,12 +1,14 @@
 """Rows of resource_classes."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import os_resource_classes
-from sqlalchemy import Select, case, delete, exists, func, select, update
+from sqlalchemy import Select, bindparam, case, delete, exists, func, select, update
 
+from placement.domain.names import is_custom
 from placement.store.dialects import insert_unless_exists
 from placement.store.tables import inventories, resource_classes
 from placement.store.unit_of_work import Transaction
@@ -19,6 +21,12 @@ _ALL = select(
     resource_classes.c.id,
     resource_classes.c.name,
     func.coalesce(resource_classes.c.updated_at, resource_classes.c.created_at),
+)
+_LOCK = (
+    select(resource_classes.c.name, resource_classes.c.id)
+    .where(resource_classes.c.name.in_(bindparam("names", expanding=True)))
+    .order_by(resource_classes.c.id)
+    .with_for_update(read=True)
 )
 
 
@@ -43,6 +51,17 @@ def all_classes(tx: Transaction) -> list[ResourceClass]:
 def class_named(tx: Transaction, name: str) -> ResourceClass | None:
     """Return the class of a name, if there is one."""
     return next(iter(_found(tx, _ALL.where(resource_classes.c.name == name))), None)
+
+
+def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]:
+    """Return the id of each class that exists, and see to it that none is deleted while this transaction lasts.
+
+    Inventories do not refer to classes by a foreign key, so without the lock a class could go while its first
+    inventory comes. Standard classes cannot be deleted.
+    """
+    ids = tx.names.classes.ids(tx.connection, [name for name in names if not is_custom(name)])
+    custom = sorted(name for name in names if is_custom(name))
+    return {**ids, **dict(tx.execute(_LOCK, {"names": custom}).tuples().all())} if custom else ids
 
 
 def insert_class(tx: Transaction, name: str) -> bool:

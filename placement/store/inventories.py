@@ -1,0 +1,140 @@
+"""Inventories: what providers have of each resource class. Callers lock the provider's row before they write."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sqlalchemy import bindparam, delete, func, insert, select, update
+
+from placement.domain.inventory import Inventory
+from placement.store.tables import allocations, inventories, resource_classes, resource_providers
+from placement.store.unit_of_work import Transaction
+
+INV = inventories.c
+
+_AMOUNTS = (INV.total, INV.reserved, INV.min_unit, INV.max_unit, INV.step_size, INV.allocation_ratio)
+_NAMES = resource_classes.c.name
+_OF_PROVIDER = INV.resource_provider_id == bindparam("provider_id")
+_OF_CLASS = INV.resource_class_id == bindparam("class_id")
+
+# One statement tells an unknown provider (no row) from one without inventory (one row of nulls).
+_STOCK = (
+    select(resource_providers.c.generation, _NAMES, func.coalesce(INV.updated_at, INV.created_at), *_AMOUNTS)
+    .select_from(
+        resource_providers.outerjoin(inventories, INV.resource_provider_id == resource_providers.c.id).outerjoin(
+            resource_classes, resource_classes.c.id == INV.resource_class_id
+        )
+    )
+    .where(resource_providers.c.uuid == bindparam("uuid"))
+    .order_by(INV.resource_class_id)
+)
+_BY_NAME = (
+    select(_NAMES, *_AMOUNTS)
+    .select_from(inventories.join(resource_classes, resource_classes.c.id == INV.resource_class_id))
+    .where(_OF_PROVIDER)
+    .order_by(INV.resource_class_id)
+)
+_BY_ID = select(INV.resource_class_id, *_AMOUNTS).where(_OF_PROVIDER)
+_CLASS_IDS = select(INV.resource_class_id).where(_OF_PROVIDER)
+_IN_USE = (
+    select(_NAMES)
+    .where(
+        resource_classes.c.id.in_(
+            select(allocations.c.resource_class_id).where(
+                allocations.c.resource_provider_id == bindparam("provider_id"),
+                allocations.c.resource_class_id.in_(bindparam("class_ids", expanding=True)),
+            )
+        )
+    )
+    .order_by(resource_classes.c.id)
+)
+
+_INSERT = insert(inventories)
+_UPDATE = (
+    update(inventories)
+    .where(_OF_PROVIDER, _OF_CLASS)
+    .values({column: bindparam(f"new_{column.name}") for column in _AMOUNTS})
+)
+_DELETE = delete(inventories).where(_OF_PROVIDER, INV.resource_class_id.in_(bindparam("class_ids", expanding=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """All inventories of one provider by name of their class, and when each was last changed (naive UTC)."""
+
+    generation: int
+    inventories: Mapping[str, Inventory]
+    modified: Mapping[str, datetime | None]
+
+
+def stock(tx: Transaction, uuid: str) -> Stock | None:
+    """Return what the provider with a uuid has, or None if there is no such provider."""
+    rows = tx.execute(_STOCK, {"uuid": uuid}).all()
+    if not rows:
+        return None
+    return Stock(
+        generation=rows[0][0],
+        inventories={row[1]: Inventory(*row[3:]) for row in rows if row[1] is not None},
+        modified={row[1]: row[2] for row in rows if row[1] is not None},
+    )
+
+
+def inventories_of(tx: Transaction, provider_id: int) -> dict[str, Inventory]:
+    """Return a provider's inventories by name of their class, in the order of the class ids."""
+    rows = tx.execute(_BY_NAME, {"provider_id": provider_id})
+    return {name: Inventory(*amounts) for name, *amounts in rows}
+
+
+def class_ids_of(tx: Transaction, provider_id: int) -> set[int]:
+    """Return the ids of the classes that a provider has inventory of."""
+    return set(tx.execute(_CLASS_IDS, {"provider_id": provider_id}).scalars())
+
+
+def classes_in_use(tx: Transaction, provider_id: int, class_ids: Collection[int]) -> list[str]:
+    """Return the names of those classes of which something is allocated, in the order of the class ids."""
+    if not class_ids:
+        return []
+    return list(tx.execute(_IN_USE, {"provider_id": provider_id, "class_ids": sorted(class_ids)}).scalars())
+
+
+def insert_inventories(tx: Transaction, provider_id: int, added: Mapping[int, Inventory]) -> None:
+    """Insert inventories by id of their class; the provider has none of these classes."""
+    if added:
+        rows = [
+            {"resource_provider_id": provider_id, "resource_class_id": class_id, **asdict(inventory)}
+            for class_id, inventory in added.items()
+        ]
+        tx.execute(_INSERT, rows)
+
+
+def update_inventories(tx: Transaction, provider_id: int, changed: Mapping[int, Inventory]) -> None:
+    """Change inventories by id of their class; the provider has one of each."""
+    if changed:
+        rows = [
+            {
+                "provider_id": provider_id,
+                "class_id": class_id,
+                **{f"new_{field}": value for field, value in asdict(inventory).items()},
+            }
+            for class_id, inventory in changed.items()
+        ]
+        tx.execute(_UPDATE, rows)
+
+
+def delete_inventories(tx: Transaction, provider_id: int, class_ids: Collection[int]) -> int:
+    """Delete the inventories of some classes and return how many there were. Nothing of them may be allocated."""
+    if not class_ids:
+        return 0
+    return tx.execute(_DELETE, {"provider_id": provider_id, "class_ids": sorted(class_ids)}).rowcount
+
+
+def replace_inventories(tx: Transaction, provider_id: int, wanted: Mapping[int, Inventory]) -> None:
+    """Make a provider have exactly these inventories, by id of their class; rows that stay the same are not touched.
+
+    Nothing may be allocated of the classes that go (``classes_in_use``).
+    """
+    present = {class_id: Inventory(*amounts) for class_id, *amounts in tx.execute(_BY_ID, {"provider_id": provider_id})}
+    delete_inventories(tx, provider_id, present.keys() - wanted.keys())
+    insert_inventories(tx, provider_id, {id_: wanted[id_] for id_ in wanted.keys() - present.keys()})
+    kept = wanted.keys() & present.keys()
+    update_inventories(tx, provider_id, {id_: wanted[id_] for id_ in kept if wanted[id_] != present[id_]})
