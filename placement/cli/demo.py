@@ -1,0 +1,91 @@
+"""``placement demo``: a server on a throw-away database, and a walk through what it does."""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+
+from placement.cli.demo_story import show_what_to_try, tell
+from placement.cli.http_server import Processes, listen, serve, url_of
+from placement.errors import ConfigurationError, PlacementError
+from placement.settings import DatabaseSettings, Settings
+
+HOST = "127.0.0.1"
+USUAL_PORT = 8778
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on.  [default: 8778, or a free one]")
+@click.option("--once", is_flag=True, help="Stop after the walk instead of serving on.")
+def demo(*, port: int | None, once: bool) -> None:
+    """Show a small cloud, what it answers and what a claim does.
+
+    Starts a server on a throw-away database, loads a cloud of NUMA nodes, GPUs, NICs and shared storage, asks it for
+    allocation candidates, claims the first, and serves on until Ctrl-C. Needs no configuration and leaves nothing.
+    """
+    _exit_on(signal.SIGTERM, signal.SIGHUP)
+    with tempfile.TemporaryDirectory(prefix="placement-demo-") as directory, _listener(port) as listener:
+        story = Story(url_of(listener), once=once)
+        serve(_settings(Path(directory)), listener, Processes(workers=1, threads=4), when_ready=story.begin)
+    if story.failed:
+        sys.exit(1)
+
+
+class Story:
+    """The walk, told from a thread beside the server's own loop."""
+
+    def __init__(self, url: str, *, once: bool) -> None:
+        self._url = url
+        self._once = once
+        self.failed = False
+
+    def begin(self, arbiter: Any) -> None:
+        """Start telling; the server is about to answer."""
+        # A terminal that goes away takes the demo with it. (gunicorn would read its configuration again.)
+        signal.signal(signal.SIGHUP, lambda _number, _frame: _stop())
+        threading.Thread(target=self._tell, args=(arbiter,), daemon=True).start()
+
+    def _tell(self, arbiter: Any) -> None:
+        try:
+            tell(self._url, click.echo)
+            if not self._once:
+                show_what_to_try(self._url, click.echo)
+                return
+        except Exception as error:
+            # When the server is being stopped, it is no news that it does not answer.
+            self.failed = bool(arbiter.LISTENERS)
+            if self.failed:
+                click.echo(f"Error: {error if isinstance(error, PlacementError) else repr(error)}", err=True)
+        _stop()
+
+
+def _stop() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _exit_on(*signals: signal.Signals) -> None:
+    """Let the clean-up run also when the process is ended before the server has taken over the signals."""
+    for number in signals:
+        signal.signal(number, lambda received, _frame: sys.exit(128 + received))
+
+
+def _listener(port: int | None) -> socket.socket:
+    if port is not None:
+        return listen(HOST, port)
+    with contextlib.suppress(ConfigurationError):
+        return listen(HOST, USUAL_PORT)
+    return listen(HOST, 0)
+
+
+def _settings(directory: Path) -> Settings:
+    database = DatabaseSettings(
+        connection=f"sqlite:///{directory / 'placement.sqlite'}", sqlite_synchronous=False, sync_on_startup=True
+    )
+    return Settings(database=database, auth_strategy="noauth2", auth_is_implicit=True)

@@ -1,0 +1,153 @@
+"""What ``placement demo`` does on a running server, and tells: load a cloud, ask, claim, look again."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+
+from placement.cli.demo_cloud import CLOUD, GROUPS, REQUEST, DemoProvider, uuid_of, walk
+from placement.cli.http_client import MICROVERSION, Client
+from placement.cli.output import available_width, table
+
+CONSUMER = uuid_of("a demo instance")
+CANDIDATES_PATH = "/allocation_candidates?" + urlencode(REQUEST, safe=":,")
+
+Say = Callable[[str], None]
+Candidate = Mapping[str, Any]
+NAMES = {provider.uuid: provider.name for _, provider in walk(CLOUD)}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The candidates of one GET /allocation_candidates."""
+
+    candidates: list[Candidate]
+    summaries: Mapping[str, Any]
+    milliseconds: float
+
+
+def tell(url: str, say: Say) -> None:
+    """Go through the whole story on an empty server."""
+    call = Client(url)
+    _load(call)
+    _show_cloud(call.requests, say)
+    _show_request(say)
+    answer = _ask(call)
+    _show_candidates(answer, say)
+    chosen = answer.candidates[0]
+    _claim(call, chosen)
+    _show_claim(call, chosen, answer.summaries, say=say)
+    say(f"The same question again: {len(_ask(call).candidates)} candidates, because a GPU is taken.\n")
+
+
+def show_what_to_try(url: str, say: Say) -> None:
+    """Tell where the server is, with lines to paste into a shell."""
+    say(f"The server is at {url} until you press Ctrl-C. Three lines to try:\n")
+    for path in (f"/resource_providers?in_tree={uuid_of('compute1')}", CANDIDATES_PATH, f"/allocations/{CONSUMER}"):
+        headers = f"-H 'X-Auth-Token: admin' -H 'OpenStack-API-Version: placement {MICROVERSION}'"
+        say(f"curl -s {headers} '{url}{path}' | python3 -m json.tool")
+    say("")
+
+
+def _load(call: Client) -> None:
+    providers = list(walk(CLOUD))
+    for trait in sorted({trait for _, node in providers for trait in node.traits if trait.startswith("CUSTOM_")}):
+        call("PUT", f"/traits/{trait}")
+    with click.progressbar(providers, label="Loading the demo cloud", hidden=available_width() is None) as shown:
+        for ancestors, provider in shown:
+            _make(call, provider, ancestors[-1] if ancestors else None)
+
+
+def _make(call: Client, provider: DemoProvider, parent: DemoProvider | None) -> None:
+    identity = {"name": provider.name, "uuid": provider.uuid}
+    call("POST", "/resource_providers", identity | ({"parent_provider_uuid": parent.uuid} if parent else {}))
+    for generation, (what, content) in enumerate(_parts(provider)):
+        body = {"resource_provider_generation": generation, what: content}
+        call("PUT", f"/resource_providers/{provider.uuid}/{what}", body)
+
+
+def _parts(provider: DemoProvider) -> Iterator[tuple[str, object]]:
+    """Yield what has to be written of a provider; each write makes the next generation."""
+    if provider.inventory:
+        yield "inventories", {name: {"total": total} for name, total in provider.inventory.items()}
+    if provider.traits:
+        yield "traits", list(provider.traits)
+    if provider.aggregate:
+        yield "aggregates", [uuid_of(provider.aggregate)]
+
+
+def _ask(call: Client) -> Answer:
+    begin = time.perf_counter()
+    document = call("GET", CANDIDATES_PATH)
+    taken = (time.perf_counter() - begin) * 1000
+    return Answer(document["allocation_requests"], document["provider_summaries"], taken)
+
+
+def _claim(call: Client, candidate: Candidate) -> None:
+    body = {
+        "project_id": "demo",
+        "user_id": "demo",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    call("PUT", f"/allocations/{CONSUMER}", {**candidate, **body})
+
+
+def _show_cloud(requests: int, say: Say) -> None:
+    rows = [
+        (_indented(provider.name, len(ancestors)), _amounts(provider.inventory), _remarks(provider))
+        for ancestors, provider in walk(CLOUD)
+    ]
+    say(f"THE CLOUD: {len(rows)} resource providers, made with {requests} requests\n")
+    _say_table(("provider", "inventory", "traits, aggregate"), rows, say)
+
+
+def _show_request(say: Say) -> None:
+    say("THE REQUEST: GET /allocation_candidates with one group for each thing that has to come from one place\n")
+    parameters = [(f"{name}={value}", _meaning(name)) for name, value in REQUEST]
+    _say_table(("query", "which asks for"), parameters, say)
+
+
+def _show_candidates(answer: Answer, say: Say) -> None:
+    say(f"THE ANSWER: {len(answer.candidates)} candidates in {answer.milliseconds:.0f} ms\n")
+    rows = [
+        (number, *(", ".join(NAMES[chosen] for chosen in candidate["mappings"][suffix]) for suffix in GROUPS))
+        for number, candidate in enumerate(answer.candidates, start=1)
+    ]
+    _say_table(("", *GROUPS), rows, say)
+
+
+def _show_claim(call: Client, candidate: Candidate, summaries: Mapping[str, Any], *, say: Say) -> None:
+    say(f"THE CLAIM: PUT /allocations/{CONSUMER} with candidate 1, and what is used afterwards\n")
+    rows = []
+    for provider_uuid, wanted in candidate["allocations"].items():
+        usages = call("GET", f"/resource_providers/{provider_uuid}/usages")["usages"]
+        for name, amount in wanted["resources"].items():
+            capacity = summaries[provider_uuid]["resources"][name]["capacity"]
+            rows.append((NAMES[provider_uuid], name, f"{amount}", f"{usages[name]} of {capacity}"))
+    _say_table(("provider", "resource class", "claimed", "used"), rows, say)
+
+
+def _say_table(header: Sequence[str], rows: Sequence[Sequence[object]], say: Say) -> None:
+    for line in table(header, rows, width=available_width()):
+        say(line)
+    say("")
+
+
+def _indented(name: str, depth: int) -> str:
+    return "   " * (depth - 1) + ("+- " if depth else "") + name
+
+
+def _amounts(inventory: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {total}" for name, total in inventory.items())
+
+
+def _remarks(provider: DemoProvider) -> str:
+    return ", ".join([*provider.traits, *([f"in {provider.aggregate}"] if provider.aggregate else [])])
+
+
+def _meaning(parameter: str) -> str:
+    return GROUPS.get(parameter.removeprefix("resources"), "")

@@ -1,0 +1,136 @@
+"""gunicorn in this process, set up for a placement server. What is served, and what is said, is the caller's."""
+
+import contextlib
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gunicorn.app.base import BaseApplication
+
+from placement.app import create_app
+from placement.errors import ConfigurationError
+from placement.settings import Settings
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+BACKLOG = 2048
+KEEP_ALIVE_S = 30
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    return all(ipaddress.ip_address(address[0]).is_loopback for _, address in _addresses(host, 0))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; port 0 is any free one.
+
+    Raises:
+        ConfigurationError: the address is unknown, or the port is taken or forbidden.
+    """
+    family, address = _addresses(host, port)[0]
+    try:
+        return socket.create_server(address, family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ConfigurationError(f"Cannot listen on {host} port {port}: {error.strerror}.") from error
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL under which a listening socket is reached."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[Any, ...]]]:
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise ConfigurationError(f"Cannot listen on {host}: {error.strerror}.") from error
+    return [(family, address) for family, _, _, _, address in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """How many requests are served at once."""
+
+    workers: int
+    threads: int
+
+
+def serve(
+    settings: Settings, listener: socket.socket, processes: Processes, *, when_ready: Callable[[Any], None]
+) -> None:
+    """Serve until a signal stops the server: at SIGTERM answers under way are finished, at Ctrl-C they are not.
+
+    ``when_ready`` is called with gunicorn's arbiter once the server is up.
+
+    Raises:
+        ConfigurationError: what stops the start, in one sentence.
+    """
+    application = create_app(settings)
+    # Connections cannot be shared with a fork: each worker opens its own.
+    close_connections = application.extensions["placement"].database.dispose
+    hooks = {"when_ready": when_ready, "pre_fork": lambda _arbiter, _worker: close_connections()}
+    _run(HttpServer(application, _options(listener, processes) | hooks))
+
+
+def _options(listener: socket.socket, processes: Processes) -> dict[str, Any]:
+    return {
+        "bind": f"fd://{listener.detach()}",
+        "worker_class": "gthread",
+        "workers": processes.workers,
+        "threads": processes.threads,
+        "keepalive": KEEP_ALIVE_S,
+        # Clients put hundreds of aggregates into one query string.
+        "limit_request_line": 0,
+        "control_socket_disable": True,
+        "preload_app": True,
+        "loglevel": "warning",
+    }
+
+
+def _run(server: "HttpServer") -> None:
+    starter = os.getpid()
+    try:
+        server.run()
+    except SystemExit as end:
+        if os.getpid() != starter:
+            _end_worker(end.code)
+        if end.code:
+            raise
+
+
+def _end_worker(status: object) -> None:
+    """End a worker here: it is a fork, and what its callers' callers clean up belongs to the first process."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status if isinstance(status, int) else 1)
+
+
+class HttpServer(BaseApplication):
+    """gunicorn with an application that is made already; no file and no variable of gunicorn's own is read."""
+
+    def __init__(self, application: "WSGIApplication", options: dict[str, Any]) -> None:
+        self._application = application
+        self._options = options
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Set the options."""
+        for name, value in self._options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Any:
+        """Return the application, which the workers share with this process."""
+        return self._application

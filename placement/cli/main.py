@@ -1,0 +1,51 @@
+"""The command ``placement``: its subcommands, and how their failures are told."""
+
+import importlib
+
+import click
+
+from placement.errors import PlacementError
+
+COMMANDS = {
+    "serve": ("placement.cli.serve:serve", "Serve the API."),
+    "demo": ("placement.cli.demo:demo", "Show a small cloud, what it answers and what a claim does."),
+    "db": ("placement.cli.db:db", "Look after the database."),
+}
+"""Where each subcommand is, and what the overview says: listing them imports none."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it runs, and tells an error of ours in one sentence."""
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        """Name the subcommands."""
+        return list(COMMANDS)
+
+    def get_command(self, _context: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the subcommands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+    def invoke(self, context: click.Context) -> object:
+        """Run a subcommand."""
+        try:
+            return super().invoke(context)
+        except PlacementError as error:
+            raise click.ClickException(error.message) from error
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="placement-server", prog_name="placement")
+def main() -> None:
+    """Run or try a server of the OpenStack Placement API.
+
+    "placement demo" shows what it does; "placement serve" serves.
+    """

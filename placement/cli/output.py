@@ -1,0 +1,39 @@
+"""Plain text for people: tables that fit the terminal. What is said in them is the business of the commands."""
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+
+GAP = "  "
+CUT = "..."
+NARROWEST = len(CUT) + 5
+
+
+def available_width() -> int | None:
+    """Return the columns of the terminal; None where standard output is none and lines may be as long as they like."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, width: int | None = None) -> Iterator[str]:
+    """Yield the lines of a table, cells cut where it would be wider than ``width``."""
+    texts = [list(header)] + [[str(cell) for cell in row] for row in rows]
+    widths = _fitted([max(map(len, column)) for column in zip(*texts, strict=True)], width)
+    rule = ["-" * cells for cells in widths]
+    for row in [texts[0], rule, *texts[1:]]:
+        cells = (_cut(cell, room).ljust(room) for cell, room in zip(row, widths, strict=True))
+        yield GAP.join(cells).rstrip()
+
+
+def _fitted(widths: list[int], total: int | None) -> list[int]:
+    """Narrow the widest columns, one character at a time, until the table fits or nothing is left to take."""
+    fitted = list(widths)
+    while total is not None and sum(fitted) + len(GAP) * (len(fitted) - 1) > total:
+        widest = fitted.index(max(fitted))
+        if fitted[widest] <= NARROWEST:
+            break
+        fitted[widest] -= 1
+    return fitted
+
+
+def _cut(cell: str, room: int) -> str:
+    return cell if len(cell) <= room else cell[: room - len(CUT)] + CUT

@@ -1,0 +1,86 @@
+"""``placement serve``: the API by gunicorn, as configured or, where nothing is, on a database file of the user's."""
+
+import dataclasses
+from typing import Any
+
+import click
+from platformdirs import user_data_path
+
+from placement.cli import http_server
+from placement.cli.http_server import Processes
+from placement.errors import ConfigurationError
+from placement.logs import configure_logging
+from placement.settings import DatabaseSettings, Settings, load
+
+AUTHENTICATION = {
+    "noauth2": "noauth2: nobody is checked; send X-Auth-Token: admin",
+    "http_basic": "http_basic: users of {0.http_basic_file}",
+    "keystone": "keystone: tokens as [keystone_authtoken] says",
+}
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8778, show_default=True, help="Port; 0 is any free one.")
+@click.option("--workers", type=click.IntRange(1), help="Processes.  [default: one for each core]")
+@click.option("--threads", type=click.IntRange(1), default=4, show_default=True, help="Threads of each process.")
+@click.option("--config-file", "config_files", multiple=True, help="placement.conf instead of the usual places.")
+@click.option("--insecure-noauth", is_flag=True, help="Serve without authentication on an address others can reach.")
+def serve(
+    *, host: str, port: int, workers: int | None, threads: int, config_files: tuple[str, ...], insecure_noauth: bool
+) -> None:
+    """Serve the API.
+
+    The configuration is looked for as by the WSGI application: --config-file, $OS_PLACEMENT_CONFIG_DIR,
+    /etc/placement/placement.conf, OS_<GROUP>__<OPTION> variables. Where there is none, the database is a SQLite file
+    in your data directory, made and migrated when needed, and callers on this machine are believed (noauth2).
+    """
+    settings = _settings(config_files, host, insecure_noauth=insecure_noauth)
+    configure_logging(settings)
+    processes = Processes(workers or http_server.cores(), threads)
+    with http_server.listen(host, port) as listener:
+        url = http_server.url_of(listener)
+
+        def announce(_arbiter: Any) -> None:
+            for line in _announcement(url, settings, processes):
+                click.echo(line)
+
+        http_server.serve(settings, listener, processes, when_ready=announce)
+
+
+def _settings(config_files: tuple[str, ...], host: str, *, insecure_noauth: bool) -> Settings:
+    settings = load(config_files)
+    if settings.auth_strategy == "noauth2" and not http_server.is_loopback(host):
+        if not insecure_noauth:
+            raise ConfigurationError(
+                f"[api] auth_strategy is noauth2, which checks nobody, and others can reach {host}: listen on "
+                "127.0.0.1, configure http_basic or keystone, or say --insecure-noauth."
+            )
+        settings = dataclasses.replace(settings, auth_is_implicit=False)
+    if settings.database.connection:
+        return settings
+    return dataclasses.replace(settings, database=_own_database())
+
+
+def _own_database() -> DatabaseSettings:
+    """Return a database in the user's data directory; ``load`` leaves it open only where nothing is configured."""
+    directory = user_data_path("placement", ensure_exists=True)
+    return DatabaseSettings(connection=f"sqlite:///{directory / 'placement.sqlite'}", sync_on_startup=True)
+
+
+def _announcement(url: str, settings: Settings, processes: Processes) -> list[str]:
+    connections = _connections(settings.database, processes)
+    return [
+        f"Placement is served at {url} (Ctrl-C stops it)",
+        f"  authentication  {AUTHENTICATION[settings.auth_strategy].format(settings)}",
+        f"  database        {settings.database.connection}",
+        f"  processes       {processes.workers} x {processes.threads} threads, at most {connections} connections to it",
+    ]
+
+
+def _connections(database: DatabaseSettings, processes: Processes) -> int:
+    """A request holds one connection at a time."""
+    pool = processes.threads
+    if database.max_pool_size is not None and database.max_overflow is not None:
+        pool = min(pool, database.max_pool_size + database.max_overflow)
+    return processes.workers * pool
