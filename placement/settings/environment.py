@@ -1,4 +1,4 @@
-"""A source of option values for oslo.config: a mapping in the place of the process's environment variables."""
+"""The source of option values from environment variables, for oslo.config."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,15 +8,20 @@ from oslo_config.sources import _NoValue
 from oslo_config.sources._environment import EnvironmentConfigurationSource
 
 
-class MappedEnvironment(EnvironmentConfigurationSource):
-    """``OS_<GROUP>__<OPTION>`` variables of a given mapping, so that nothing depends on ``os.environ``."""
+class Environment(EnvironmentConfigurationSource):
+    """``OS_<GROUP>__<OPTION>`` variables of a given mapping.
+
+    Unlike the library's own source it gives an option that may have several values ([oslo_policy] policy_dirs) one
+    value; the library takes the single characters for the values, so that ``/etc/...`` names the directory ``/``.
+    """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    def get(self, group_name: str | None, option_name: str, opt: cfg.Opt) -> tuple[Any, cfg.LocationInfo | None]:  # noqa: ARG002 - the signature is oslo.config's
+    def get(self, group_name: str | None, option_name: str, opt: cfg.Opt) -> tuple[Any, cfg.LocationInfo | None]:
         """Return the value and where it stands, in the form oslo.config asks of a source."""
         variable = self.get_name(group_name, option_name)
         if variable not in self._environ:
             return _NoValue, None
-        return self._environ[variable], cfg.LocationInfo(cfg.Locations.environment, variable)
+        value = self._environ[variable]
+        return [value] if opt.multi else value, cfg.LocationInfo(cfg.Locations.environment, variable)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from oslo_config import cfg
 
 from placement.errors import ConfigurationError
-from placement.settings.environment import MappedEnvironment
+from placement.settings.environment import Environment
 from placement.settings.options import NO_EFFECT, OPTIONS
 from placement.settings.values import DatabaseSettings, LoggingSettings, PlacementSettings, Settings
 
@@ -40,8 +40,9 @@ def load(
     Raises:
         ConfigurationError: a file cannot be read, a value cannot be used, or the database is not named.
     """
+    environ = os.environ if environ is None else environ
     source = read(config_files, environ, config_dirs=config_dirs, search=search)
-    found = _found(source, os.environ if environ is None else environ)
+    found = _found(source, environ)
     try:
         settings = _settings(source, configured=bool(found))
     except (cfg.Error, ValueError) as error:
@@ -61,10 +62,9 @@ def read(
     search: bool = True,
 ) -> cfg.ConfigOpts:
     """Return the parsed configuration as oslo.config has it; the arguments are those of ``load``."""
+    environ = os.environ if environ is None else environ
     source = cfg.ConfigOpts()
-    if environ is not None:
-        # oslo.config offers no public way to read another environment than the process's own.
-        source._env_driver = MappedEnvironment(environ)
+    source._env_driver = Environment(environ)  # there is no public way to name the source
     for group, options in OPTIONS.items():
         source.register_opts(options, group=group)
     for group, names in NO_EFFECT.items():
@@ -77,7 +77,7 @@ def read(
             arguments,
             project=PROJECT if search else None,
             prog=PROGRAM,
-            default_config_files=_default_files(os.environ if environ is None else environ, search=search),
+            default_config_files=_default_files(environ, search=search),
             default_config_dirs=None if search else [],
         )
     except cfg.Error as error:

@@ -22,4 +22,9 @@ def usage_rows(tx: Transaction) -> FromClause:
 
     A provider and class without a row uses nothing.
     """
-    return provider_usages if tx.database.keeps_usage else _SUMMED
+    return usage_source(keeps_usage=tx.database.keeps_usage)
+
+
+def usage_source(*, keeps_usage: bool) -> FromClause:
+    """Return the same for statements that are made before there is a transaction."""
+    return provider_usages if keeps_usage else _SUMMED

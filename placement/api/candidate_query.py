@@ -1,0 +1,183 @@
+"""The query string of GET /allocation_candidates, from its microversion's rules to a CandidateRequest."""
+
+import re
+from collections.abc import Iterable
+
+from placement.api.filters import parse_in_tree, parse_member_of, parse_required, parse_resources
+from placement.api.query import ANY, Query, ValueRule
+from placement.api.versions import Version, Versioned
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.errors import Invalid
+
+BAD_VALUE = "placement.query.bad_value"
+MISSING_VALUE = "placement.query.missing_value"
+DUPLICATE_KEY = "placement.query.duplicate_key"
+
+LIMIT = ValueRule(pattern="[1-9][0-9]*")
+POLICY = ValueRule(choices=("none", "isolate"))
+
+NUMBER = "[1-9][0-9]*"
+SUFFIX = "[a-zA-Z0-9_-]{1,64}"
+ROOT_REQUIRED_VERSION = Version(1, 38)
+"""root_required speaks the language that ``required`` spoke until 1.38: no ``in:``."""
+
+_AT_1_25 = {"limit": LIMIT, "group_policy": POLICY}
+_KEYS = Versioned(
+    {
+        (1, 10): {"resources": ANY},
+        (1, 16): {"resources": ANY, "limit": LIMIT},
+        (1, 17): {"resources": ANY, "limit": LIMIT, "required": ANY},
+        (1, 21): {"resources": ANY, "limit": LIMIT, "required": ANY, "member_of": ANY},
+        (1, 25): _AT_1_25,
+        (1, 35): {**_AT_1_25, "root_required": ANY},
+        (1, 36): {**_AT_1_25, "root_required": ANY, "same_subtree": ANY},
+    }
+)
+_PREFIXES = Versioned(
+    {
+        (1, 10): (),
+        (1, 25): ("resources", "required", "member_of"),
+        (1, 31): ("resources", "required", "member_of", "in_tree"),
+    }
+)
+_SUFFIX = Versioned({(1, 10): NUMBER, (1, 33): SUFFIX})
+_KEY = Versioned(
+    {
+        (1, 10): re.compile("(resources|required|member_of)()"),
+        (1, 25): re.compile(f"(resources|required|member_of|in_tree)({NUMBER})?"),
+        (1, 33): re.compile(f"(resources|required|member_of|in_tree)({SUFFIX})?"),
+    }
+)
+
+
+def candidate_request(query: Query, version: Version) -> CandidateRequest:
+    """Return what a query string asks for.
+
+    Raises:
+        Invalid: with the reference's messages and codes.
+    """
+    _check_keys(query, version)
+    root_required, root_forbidden = _root_traits(query)
+    same_subtree = tuple(_subtree(value) for value in query.every("same_subtree"))
+    groups = tuple(_group(query, suffix, version) for suffix in _suffixes(query, version))
+    if version >= (1, 36):
+        _check_resourceless(groups, same_subtree)
+    else:
+        _check_resources(groups)
+    _check_traits(groups)
+    policy = query.first("group_policy")
+    if policy is None and sum(group.is_granular for group in groups) > 1:
+        raise Invalid(
+            'The "group_policy" parameter is required when specifying more than one "resources{N}" parameter.'
+        )
+    limit = query.first("limit")
+    return CandidateRequest(
+        groups=groups,
+        isolate=policy == "isolate",
+        same_subtree=same_subtree,
+        root_required=root_required,
+        root_forbidden=root_forbidden,
+        limit=int(limit) if limit else None,
+        combines_nested=version >= (1, 29),
+    )
+
+
+def _check_keys(query: Query, version: Version) -> None:
+    suffix = _SUFFIX.at(version)
+    patterns = {f"{prefix}({suffix})?": ANY for prefix in _PREFIXES.at(version)}
+    query.check(_KEYS.at(version), patterns=patterns, required=() if patterns else ("resources",))
+
+
+def _suffixes(query: Query, version: Version) -> Iterable[str]:
+    """Return the suffixes of all groups in the order of their first key."""
+    pattern = _KEY.at(version)
+    matches = (pattern.fullmatch(key) for key in query)
+    return dict.fromkeys(match[2] or "" for match in matches if match)
+
+
+def _group(query: Query, suffix: str, version: Version) -> RequestGroup:
+    resources = query.last(f"resources{suffix}")
+    in_tree = query.last(f"in_tree{suffix}")
+    required, forbidden = parse_required(query.every(f"required{suffix}"), version)
+    member_of, forbidden_aggregates = parse_member_of(query.every(f"member_of{suffix}"), version, suffix=suffix)
+    return RequestGroup(
+        suffix=suffix,
+        resources=parse_resources(resources) if resources is not None else {},
+        required=tuple(dict.fromkeys(required)),
+        forbidden=forbidden,
+        member_of=tuple(dict.fromkeys(member_of)),
+        forbidden_aggregates=forbidden_aggregates,
+        in_tree=parse_in_tree(in_tree) if in_tree is not None else None,
+    )
+
+
+def _root_traits(query: Query) -> tuple[frozenset[str], frozenset[str]]:
+    values = query.every("root_required")
+    if len(values) > 1:
+        raise Invalid("Query parameter 'root_required' may be specified only once.", code=DUPLICATE_KEY)
+    sets, forbidden = parse_required(values, ROOT_REQUIRED_VERSION)
+    required = frozenset().union(*sets)
+    if conflicts := sorted(required & forbidden):
+        raise Invalid(
+            f"Conflicting required and forbidden traits found in root_required: {', '.join(conflicts)}", code=BAD_VALUE
+        )
+    return required, forbidden
+
+
+def _subtree(value: str) -> frozenset[str]:
+    suffixes = frozenset(suffix.strip() for suffix in value.split(","))
+    if "" in suffixes:
+        raise Invalid("Empty string (unsuffixed group) can not be specified in `same_subtree` ", code=BAD_VALUE)
+    return suffixes
+
+
+def _check_resourceless(groups: tuple[RequestGroup, ...], same_subtree: tuple[frozenset[str], ...]) -> None:
+    """From 1.36 groups may do without resources, if a same_subtree ties them to some that have any."""
+    present = [group.suffix for group in groups]
+    without = [group.suffix for group in groups if not group.resources]
+    tied = frozenset().union(*same_subtree)
+    if len(without) == len(present):
+        raise Invalid("There must be at least one resources or resources[$S] parameter.", code=MISSING_VALUE)
+    if loose := sorted(set(without) - tied):
+        raise Invalid(
+            "Resourceless suffixed group request should be specified in `same_subtree` query param: "
+            f"bad group(s) - {loose}.",
+            code=BAD_VALUE,
+        )
+    if unknown := sorted(tied - set(present)):
+        raise Invalid(
+            f"Real suffixes should be specified in `same_subtree`: {unknown} not found in {present}.", code=BAD_VALUE
+        )
+
+
+def _check_resources(groups: tuple[RequestGroup, ...]) -> None:
+    """Before 1.36 every group has resources."""
+    without = [group for group in groups if not group.resources]
+    if orphans := [f"required{group.suffix}" for group in without if group.required]:
+        raise Invalid(
+            "All traits parameters must be associated with resources.  Found the following orphaned traits keys: "
+            + ", ".join(orphans)
+        )
+    if orphans := [f"member_of{group.suffix}" for group in without if group.member_of or group.forbidden_aggregates]:
+        raise Invalid(
+            "All member_of parameters must be associated with resources. Found the following orphaned member_of keys: "
+            + ", ".join(orphans)
+        )
+    if without:
+        raise Invalid("All request groups must specify resources.")
+    if not groups:
+        raise Invalid("At least one request group (`resources` or `resources{$S}`) is required.")
+
+
+def _check_traits(groups: tuple[RequestGroup, ...]) -> None:
+    conflicts = [
+        f"required{group.suffix}: ({', '.join(sorted(any_of))})"
+        for group in groups
+        for any_of in group.required
+        if any_of <= group.forbidden
+    ]
+    if conflicts:
+        raise Invalid(
+            "Conflicting required and forbidden traits found in the following traits keys: "
+            + ", ".join(sorted(conflicts))
+        )

@@ -1,0 +1,236 @@
+"""What makes a combination of providers impossible although each fits alone.
+
+A constraint follows the search step by step: ``take`` accepts or refuses one more provider at a depth and remembers
+it, ``give_back`` forgets it. It refuses as early as it can know that nothing good can follow. ``depths`` are the steps
+it wants to hear of.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+from placement.candidates.matching import always_matches, can_match
+from placement.candidates.plan import Plan, Slot
+from placement.candidates.tree import Tree
+
+
+class Constraint(Protocol):
+    """A rule about providers chosen together."""
+
+    depths: frozenset[int]
+
+    def is_hopeless(self) -> bool:
+        """Tell whether no combination at all can satisfy the rule; asked once, before the search."""
+
+    def take(self, depth: int, provider: int) -> bool:
+        """Accept a provider at a depth, or refuse it and change nothing."""
+
+    def give_back(self, depth: int, provider: int) -> None:
+        """Forget what ``take`` accepted."""
+
+
+class Isolation:
+    """group_policy=isolate: every granular group has a provider of its own."""
+
+    def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> None:
+        self._rows = {depth: options[depth] for depth, slot in enumerate(slots) if slot.is_granular}
+        self.depths = frozenset(self._rows)
+        self._taken: set[int] = set()
+        self._looks_ahead = {depth: self._may_dead_end(depth) for depth in self._rows}
+
+    def _after(self, depth: int) -> list[Sequence[int]]:
+        return [row for later, row in self._rows.items() if later > depth]
+
+    def _may_dead_end(self, depth: int) -> bool:
+        taken = sum(1 for earlier in self._rows if earlier <= depth)
+        return not always_matches([len(row) for row in self._after(depth)], taken=taken)
+
+    def is_hopeless(self) -> bool:
+        """Tell whether there are too few providers."""
+        return not can_match(list(self._rows.values()), lambda _provider: 1)
+
+    def take(self, depth: int, provider: int) -> bool:
+        """Accept a provider that no other granular group has, if the groups still to come can have theirs."""
+        if provider in self._taken:
+            return False
+        self._taken.add(provider)
+        if self._looks_ahead[depth] and not can_match(self._after(depth), self._places):
+            self._taken.discard(provider)
+            return False
+        return True
+
+    def _places(self, provider: int) -> int:
+        return 0 if provider in self._taken else 1
+
+    def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the depth does not matter here
+        """Forget a provider."""
+        self._taken.discard(provider)
+
+
+class Capacity:
+    """Amounts of one class that several slots take from one provider fit there together."""
+
+    def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]], tree: Tree, name: str) -> None:
+        self._amounts = {depth: dict(slot.resources).get(name, 0) for depth, slot in enumerate(slots)}
+        self._amounts = {depth: amount for depth, amount in self._amounts.items() if amount}
+        self.depths = frozenset(self._amounts)
+        self._rows = {depth: options[depth] for depth in self._amounts}
+        self._left = {provider: room for (provider, class_), room in tree.room.items() if class_ == name}
+        self._looks_ahead = {depth: self._may_dead_end(depth) for depth in self._rows}
+
+    def _after(self, depth: int) -> list[int]:
+        return [later for later in self._rows if later > depth]
+
+    def _may_dead_end(self, depth: int) -> bool:
+        taken = sum(1 for earlier in self._rows if earlier <= depth)
+        return not always_matches([len(self._rows[later]) for later in self._after(depth)], taken=taken)
+
+    def _can_serve(self, depths: Sequence[int]) -> bool:
+        """Tell whether slots can be served if each took only the least that any of them asks: never wrongly no."""
+        if not depths:
+            return True
+        least = min(self._amounts[depth] for depth in depths)
+        # A slot can only go where its own amount still fits.
+        rows = [[p for p in self._rows[depth] if self._left[p] >= self._amounts[depth]] for depth in depths]
+        return can_match(rows, lambda provider: int(self._left[provider] // least))
+
+    def is_hopeless(self) -> bool:
+        """Tell whether the providers have too little room for all slots."""
+        providers = {provider for row in self._rows.values() for provider in row}
+        if sum(self._amounts.values()) > sum(self._left[provider] for provider in providers):
+            return True
+        return not self._can_serve(list(self._rows))
+
+    def take(self, depth: int, provider: int) -> bool:
+        """Accept a provider that has room for this slot beside those already there."""
+        amount = self._amounts[depth]
+        if self._left[provider] < amount:
+            return False
+        self._left[provider] -= amount
+        if self._looks_ahead[depth] and not self._can_serve(self._after(depth)):
+            self._left[provider] += amount
+            return False
+        return True
+
+    def give_back(self, depth: int, provider: int) -> None:
+        """Return the amount of this slot."""
+        self._left[provider] += self._amounts[depth]
+
+
+class SameSubtree:
+    """Among the providers of some groups one is an ancestor of all the others, or the only one."""
+
+    def __init__(
+        self, slots: Sequence[Slot], options: Sequence[Sequence[int]], tree: Tree, suffixes: frozenset[str]
+    ) -> None:
+        self.depths = frozenset(depth for depth, slot in enumerate(slots) if slot.suffix in suffixes)
+        members = {provider for depth in self.depths for provider in options[depth]}
+        self._ancestry = {provider: tree.ancestry(provider) for provider in members}
+        self._later = {
+            depth: frozenset(p for later in self.depths if later > depth for p in options[later])
+            for depth in self.depths
+        }
+        self._options = [options[depth] for depth in self.depths]
+        self._common: list[frozenset[int] | None] = [None]
+        self._chosen: list[int] = []
+
+    def is_hopeless(self) -> bool:
+        """Tell whether no provider has one for every group below it."""
+        reached = [frozenset().union(*(self._ancestry[p] for p in row)) for row in self._options]
+        return bool(reached) and not frozenset.intersection(*reached)
+
+    def take(self, depth: int, provider: int) -> bool:
+        """Accept a provider if those chosen have a common ancestor that is one of them or may still become one."""
+        common = self._common[-1]
+        shared = self._ancestry[provider] if common is None else common & self._ancestry[provider]
+        if not self._has_head(shared, provider) and shared.isdisjoint(self._later[depth]):
+            return False
+        self._common.append(shared)
+        self._chosen.append(provider)
+        return True
+
+    def _has_head(self, shared: frozenset[int], provider: int) -> bool:
+        return provider in shared or any(chosen in shared for chosen in self._chosen)
+
+    def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
+        """Forget the last provider."""
+        self._common.pop()
+        self._chosen.pop()
+
+
+class CollectiveTraits:
+    """The providers of the unsuffixed group meet each of its trait sets together."""
+
+    def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]], tree: Tree, sets: int) -> None:
+        self.depths = frozenset(depth for depth, slot in enumerate(slots) if not slot.is_granular)
+        self._all = (1 << sets) - 1
+        self._met = tree.met
+        self._possible = [self._reach(options, after=depth) for depth in range(-1, len(slots))]
+        self._masks = [0]
+
+    def _reach(self, options: Sequence[Sequence[int]], *, after: int) -> int:
+        mask = 0
+        for depth in self.depths:
+            if depth > after:
+                for provider in options[depth]:
+                    mask |= self._met.get(provider, 0)
+        return mask
+
+    def is_hopeless(self) -> bool:
+        """Tell whether some trait set is met by none of the providers."""
+        return self._possible[0] != self._all
+
+    def take(self, depth: int, provider: int) -> bool:
+        """Accept a provider if the sets still unmet can be met by the slots to come."""
+        mask = self._masks[-1] | self._met.get(provider, 0)
+        if mask | self._possible[depth + 1] != self._all:
+            return False
+        self._masks.append(mask)
+        return True
+
+    def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
+        """Forget the last provider."""
+        self._masks.pop()
+
+
+class OneProviderPerTree:
+    """Before microversion 1.29 no two providers of one tree serve one request."""
+
+    def __init__(self, slots: Sequence[Slot], tree: Tree) -> None:
+        self.depths = frozenset(range(len(slots)))
+        self._tree = tree
+        self._holder: dict[int, int] = {}
+        self._uses: Counter[int] = Counter()
+
+    def is_hopeless(self) -> bool:
+        """Leave it to the search."""
+        return False
+
+    def take(self, depth: int, provider: int) -> bool:  # noqa: ARG002 - the depth does not matter here
+        """Accept a provider whose tree serves with no other one."""
+        home = self._tree.home.get(provider, self._tree.root)
+        if self._uses[home] and self._holder[home] != provider:
+            return False
+        self._holder[home] = provider
+        self._uses[home] += 1
+        return True
+
+    def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the depth does not matter here
+        """Forget a provider."""
+        self._uses[self._tree.home.get(provider, self._tree.root)] -= 1
+
+
+def constraints_on(
+    plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]
+) -> list[Constraint]:
+    """Return the constraints of a plan that can refuse anything, for slots in the order of the search."""
+    found: list[Constraint] = []
+    if plan.request.isolate and sum(slot.is_granular for slot in slots) > 1:
+        found.append(Isolation(slots, options))
+    found.extend(Capacity(slots, options, tree, name) for name in plan.contended)
+    found.extend(SameSubtree(slots, options, tree, suffixes) for suffixes in plan.request.same_subtree)
+    if plan.trait_sets:
+        found.append(CollectiveTraits(slots, options, tree, len(plan.trait_sets)))
+    if not plan.request.combines_nested and len(slots) > 1:
+        found.append(OneProviderPerTree(slots, tree))
+    return found

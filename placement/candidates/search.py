@@ -1,0 +1,121 @@
+"""The search inside one tree: every way to give each slot a provider, lazily, dead ends cut early.
+
+Slots are placed one after the other, the most constrained first. A generator, so that whoever needs ten candidates
+pays for ten. Exact: what the constraints refuse could not have become a candidate.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from placement.candidates.constraints import Constraint, constraints_on
+from placement.candidates.plan import Plan, Slot
+from placement.candidates.tree import Tree
+
+Choice = tuple[int, ...]
+"""The provider of each slot of the plan, in the plan's order."""
+
+STEPS_PER_TREE = 1_000_000
+STEPS_PER_REQUEST = 4_000_000
+
+
+class Budget:
+    """How many steps a search may still take; what it costs is bounded however hard the request is."""
+
+    def __init__(self, *, per_tree: int = STEPS_PER_TREE, per_request: int = STEPS_PER_REQUEST) -> None:
+        self.per_tree = per_tree
+        self.left = per_request
+        self.was_hit = False
+
+
+def compose(plan: Plan, tree: Tree, budget: Budget) -> Iterator[Choice]:
+    """Yield every choice of providers that serves the plan in a tree.
+
+    Stops early, and notes it in the budget, when the steps are used up.
+    """
+    order = search_order(plan, tree)
+    slots = [plan.slots[index] for index in order]
+    options = [tree.options[slot.kind] for slot in slots]
+    constraints = constraints_on(plan, tree, slots, options)
+    if any(constraint.is_hopeless() for constraint in constraints):
+        return
+    place = [order.index(index) for index in range(len(order))]
+    for chosen in _Search(options, constraints, budget).run():
+        yield tuple(chosen[depth] for depth in place)
+
+
+def search_order(plan: Plan, tree: Tree) -> list[int]:
+    """Return the order in which slots are placed: few options first, those tied to placed ones by same_subtree next."""
+    waiting = sorted(range(len(plan.slots)), key=lambda index: (len(tree.options[plan.slots[index].kind]), index))
+    if not plan.request.same_subtree:
+        return waiting
+    order: list[int] = []
+    while waiting:
+        tied = [index for index in waiting if _is_tied(plan, plan.slots[index], [plan.slots[i] for i in order])]
+        following = (tied or waiting)[0]
+        waiting.remove(following)
+        order.append(following)
+    return order
+
+
+def _is_tied(plan: Plan, slot: Slot, placed: Sequence[Slot]) -> bool:
+    """Tell whether a slot is in an unfinished same_subtree set with a placed one."""
+    suffixes = {other.suffix for other in placed}
+    return any(slot.suffix in group and not suffixes.isdisjoint(group) for group in plan.request.same_subtree)
+
+
+class _Search:
+    """One run over the slots of one tree, in search order."""
+
+    def __init__(self, options: Sequence[Sequence[int]], constraints: Sequence[Constraint], budget: Budget) -> None:
+        self._options = options
+        self._budget = budget
+        self._steps_left = min(budget.per_tree, budget.left)
+        self._by_depth = [tuple(c for c in constraints if depth in c.depths) for depth in range(len(options))]
+        # Behind the last constrained slot everything combines with everything.
+        self._free_from = max((depth + 1 for depth, found in enumerate(self._by_depth) if found), default=0)
+        self._chosen: list[int] = []
+
+    def run(self) -> Iterator[Sequence[int]]:
+        start = self._steps_left
+        try:
+            yield from self._extend(0)
+        finally:
+            self._budget.left -= start - self._steps_left
+
+    def _extend(self, depth: int) -> Iterator[Sequence[int]]:
+        if depth == self._free_from:
+            yield from self._free(depth)
+            return
+        for provider in self._options[depth]:
+            if not self._step():
+                return
+            if self._take(depth, provider):
+                self._chosen.append(provider)
+                yield from self._extend(depth + 1)
+                self._chosen.pop()
+                for constraint in self._by_depth[depth]:
+                    constraint.give_back(depth, provider)
+
+    def _free(self, depth: int) -> Iterator[Sequence[int]]:
+        head = tuple(self._chosen)
+        for tail in product(*self._options[depth:]):
+            if not self._step():
+                return
+            yield head + tail
+
+    def _step(self) -> bool:
+        if self._steps_left <= 0:
+            self._budget.was_hit = True
+            return False
+        self._steps_left -= 1
+        return True
+
+    def _take(self, depth: int, provider: int) -> bool:
+        """Ask all constraints of a depth; if one refuses, those asked before it forget again."""
+        asked = self._by_depth[depth]
+        for index, constraint in enumerate(asked):
+            if not constraint.take(depth, provider):
+                for accepted in asked[:index]:
+                    accepted.give_back(depth, provider)
+                return False
+        return True

@@ -1,0 +1,37 @@
+"""One tree as the search sees it: which of its providers can serve what, and how much room they have."""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Tree:
+    """The fitting providers of one tree, with those that share with it.
+
+    Args:
+        root: id of the root provider, the tree's name in the search.
+        options: for each kind of the plan the ids of the providers that can serve it, ascending.
+        room: for each (provider, contended class) how much the sum of all slots may take there.
+        met: for each provider which of the plan's trait sets it meets, as a bit mask.
+        parents: the parent of each provider, None for roots; filled only for requests with same_subtree.
+        home: the root of each provider that is not of this tree.
+        sharing: all providers that share with other trees and can serve something of the request.
+    """
+
+    root: int
+    options: list[list[int]]
+    room: dict[tuple[int, str], float] = field(default_factory=dict)
+    met: Mapping[int, int] = field(default_factory=dict)
+    parents: Mapping[int, int | None] = field(default_factory=dict)
+    home: Mapping[int, int] = field(default_factory=dict)
+    sharing: AbstractSet[int] = frozenset()
+
+    def ancestry(self, provider: int) -> frozenset[int]:
+        """Return a provider and all its ancestors."""
+        found = []
+        current: int | None = provider
+        while current is not None:
+            found.append(current)
+            current = self.parents.get(current)
+        return frozenset(found)

@@ -1,0 +1,90 @@
+"""Where can this request go? The use case behind GET /allocation_candidates."""
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from placement.candidates.plan import Plan, plan_for
+from placement.candidates.search import Budget
+from placement.candidates.walk import Candidate, candidates_in
+from placement.domain.candidate_request import CandidateRequest
+from placement.errors import Unavailable
+from placement.store.candidate_names import ids_for
+from placement.store.candidate_trees import TreeSource
+from placement.store.summaries import Summary, tree_summaries
+from placement.store.unit_of_work import Transaction, reads
+
+__all__ = ["Answer", "Candidate", "Plan", "SearchOptions", "Summary", "allocation_candidates"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How the operator wants candidates generated, as the reference's options say.
+
+    ``most`` bounds how many are generated at all (None: no bound), ``breadth_first`` takes one from each tree before
+    the second of any, ``shuffled`` gives a random sample instead of the first ones.
+    """
+
+    most: int | None = None
+    breadth_first: bool = False
+    shuffled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Candidates, in order, with the providers of all trees they touch.
+
+    ``taken_from`` are the roots of the trees that resources are taken from: a granular group without resources may
+    be served by yet another one. ``complete`` is False when the search ran out of steps before it had seen everything it was asked for.
+    """
+
+    plan: Plan
+    candidates: list[Candidate]
+    providers: dict[int, Summary]
+    taken_from: frozenset[int]
+    complete: bool = True
+
+
+@reads
+def allocation_candidates(tx: Transaction, request: CandidateRequest, options: SearchOptions) -> Answer:
+    """Find the candidates of a request, in one snapshot.
+
+    Raises:
+        Invalid: a resource class or trait does not exist.
+        Unavailable: the search ran out of steps before it found anything.
+    """
+    plan = plan_for(request)
+    budget = Budget()
+    wanted = _wanted(request.limit, options)
+    source = TreeSource(tx, plan, ids_for(tx, plan))
+    found = candidates_in(plan, source.trees(wanted), budget, breadth_first=options.breadth_first)
+    candidates = _chosen(found, wanted, request.limit, shuffled=options.shuffled)
+    if budget.was_hit and not candidates:
+        raise Unavailable("The search for candidates ran out of steps before it found any; make the request narrower.")
+    return replace(_answer(tx, plan, candidates, source.home), complete=not budget.was_hit)
+
+
+def _wanted(limit: int | None, options: SearchOptions) -> int | None:
+    """Return how many candidates have to be generated: a random sample is one of all."""
+    bounds = [bound for bound in (None if options.shuffled else limit, options.most) if bound is not None]
+    return min(bounds, default=None)
+
+
+def _chosen(found: Iterator[Candidate], wanted: int | None, limit: int | None, *, shuffled: bool) -> list[Candidate]:
+    candidates = list(islice(found, wanted))
+    if shuffled:
+        random.shuffle(candidates)
+        return candidates[:limit]
+    return candidates
+
+
+def _answer(tx: Transaction, plan: Plan, candidates: list[Candidate], home: Mapping[int, int]) -> Answer:
+    """Read the trees that the candidates take from; what shares with a tree comes from a tree of its own."""
+    placed: set[tuple[int, int]] = set()
+    for candidate in candidates:
+        placed.update((candidate.root, provider) for provider in candidate.choice)
+    roots = {provider: home.get(provider, root) for root, provider in placed}
+    consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
+    taken_from = {roots[candidate.choice[index]] for candidate in candidates for index in consuming}
+    return Answer(plan, candidates, tree_summaries(tx, set(roots.values())), frozenset(taken_from))

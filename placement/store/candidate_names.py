@@ -1,0 +1,94 @@
+"""The names in a candidate request as ids of this database, and the two facts that steer the search."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import os_traits
+from sqlalchemy import bindparam, exists, func, select
+
+from placement.candidates.plan import Plan
+from placement.domain.candidate_request import CandidateRequest
+from placement.errors import Invalid
+from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers
+from placement.store.unit_of_work import Transaction
+
+_AGGREGATES = select(placement_aggregates.c.uuid, placement_aggregates.c.id).where(
+    placement_aggregates.c.uuid.in_(bindparam("uuids", expanding=True))
+)
+_ROOTS = select(resource_providers.c.uuid, resource_providers.c.root_provider_id).where(
+    resource_providers.c.uuid.in_(bindparam("uuids", expanding=True))
+)
+_SHARING_EXISTS = exists().where(resource_provider_traits.c.trait_id == bindparam("sharing_trait"))
+_CLOUD = select(func.max(resource_providers.c.root_provider_id), select(_SHARING_EXISTS).scalar_subquery())
+
+
+@dataclass(frozen=True, slots=True)
+class NamedIds:
+    """Ids by name. What a request names and the database does not know is absent.
+
+    ``highest_root`` bounds the ids of root providers; ``shares`` says whether any provider shares with other trees.
+    """
+
+    classes: Mapping[str, int]
+    traits: Mapping[str, int]
+    aggregates: Mapping[str, int]
+    roots: Mapping[str, int]
+    highest_root: int
+    shares: bool
+
+    @property
+    def sharing_trait(self) -> int:
+        """The id of the trait that marks a sharing provider."""
+        return self.traits[os_traits.MISC_SHARES_VIA_AGGREGATE]
+
+
+def ids_for(tx: Transaction, plan: Plan) -> NamedIds:
+    """Look up all names of a plan.
+
+    Raises:
+        Invalid: a resource class or trait does not exist. Unknown aggregates and providers are no error: nothing is
+            in them.
+    """
+    request = plan.request
+    classes = tx.names.classes.ids(tx.connection, _class_names(request))
+    if unknown := sorted(_class_names(request) - classes.keys()):
+        raise Invalid(f"Invalid resource class in resources parameter: No such resource class {unknown[0]}.")
+    wanted = _trait_names(request)
+    traits = tx.names.traits.ids(tx.connection, wanted | {os_traits.MISC_SHARES_VIA_AGGREGATE})
+    if missing := sorted(wanted - traits.keys()):
+        raise Invalid(f"No such trait(s): {', '.join(missing)}.")
+    highest, shares = tx.execute(
+        _CLOUD, {"sharing_trait": traits.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)}
+    ).one()
+    return NamedIds(
+        classes=classes,
+        traits=traits,
+        aggregates=_by_uuid(tx, _AGGREGATES, _aggregate_uuids(request)),
+        roots=_by_uuid(tx, _ROOTS, {group.in_tree for group in request.groups if group.in_tree}),
+        highest_root=highest or 0,
+        shares=bool(shares),
+    )
+
+
+def _by_uuid(tx: Transaction, statement: Any, uuids: Iterable[str]) -> dict[str, int]:
+    wanted = sorted(uuids)
+    return dict(tx.tuples(statement, {"uuids": wanted})) if wanted else {}
+
+
+def _class_names(request: CandidateRequest) -> set[str]:
+    return {name for group in request.groups for name in group.resources}
+
+
+def _trait_names(request: CandidateRequest) -> set[str]:
+    found = set(request.root_required | request.root_forbidden)
+    for group in request.groups:
+        found.update(*group.required, group.forbidden)
+    return found
+
+
+def _aggregate_uuids(request: CandidateRequest) -> set[str]:
+    found: set[str] = set()
+    for group in request.groups:
+        found.update(*group.member_of, group.forbidden_aggregates)
+    return found

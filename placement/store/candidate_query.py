@@ -1,0 +1,247 @@
+"""From a plan to the SQL that narrows: for each kind of demand the providers that can serve it alone.
+
+One statement for all kinds (UNION ALL), made once per *shape* of request - how many conditions of which sort - and
+kept; the values are bound. Everything a provider can be judged by alone is judged here: capacity, unit rules, traits,
+aggregates, tree; what depends on others is left to the search.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
+
+from placement.candidates.plan import Kind, Plan
+from placement.store.candidate_names import NamedIds
+from placement.store.tables import (
+    inventories,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+from placement.store.usage_source import usage_source
+
+Parameters = dict[str, Any]
+Condition = ColumnElement[bool]
+
+KEPT_STATEMENTS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class KindShape:
+    """What the conditions of a kind are made of. ``contended`` has a class's place in the plan's list, or None."""
+
+    granular: bool
+    contended: tuple[int | None, ...]
+    required: int
+    forbidden: bool
+    member_of: int
+    forbidden_aggregates: bool
+    in_tree: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RootShape:
+    """What is asked of the root of a tree."""
+
+    required: int
+    forbidden: bool
+    forbidden_aggregates: bool
+    tree_traits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a narrowing statement is made of.
+
+    ``sharing`` asks for providers that share instead of the trees' own; ``ranged`` bounds the ids of roots.
+    """
+
+    kinds: tuple[KindShape, ...]
+    root: RootShape
+    contended: int
+    ranged: bool
+    sharing: bool
+    keeps_usage: bool
+
+
+def kind_shape(plan: Plan, kind: Kind) -> KindShape:
+    """Return the shape of one kind of a plan."""
+    group = kind.group
+    return KindShape(
+        granular=group.is_granular,
+        contended=tuple(
+            plan.contended.index(name) if name in plan.contended else None for name, _amount in kind.resources
+        ),
+        # The unsuffixed group meets its traits together, which is for the search to see.
+        required=len(group.required) if group.is_granular else 0,
+        forbidden=bool(group.forbidden),
+        member_of=len(group.member_of),
+        forbidden_aggregates=bool(group.forbidden_aggregates),
+        # A granular group without resources is found in any tree, as in the reference.
+        in_tree=group.in_tree is not None and bool(kind.resources),
+    )
+
+
+def parameters(plan: Plan, ids: NamedIds) -> Parameters:
+    """Return the values of everything that a statement for this plan may bind."""
+    values: Parameters = {
+        "root_forbidden": [ids.traits[name] for name in sorted(plan.request.root_forbidden)],
+        "root_aggregates": [ids.aggregates[a] for a in sorted(plan.forbidden_root_aggregates) if a in ids.aggregates],
+        "sharing_trait": ids.sharing_trait,
+    }
+    values |= {f"root_required_{i}": ids.traits[t] for i, t in enumerate(sorted(plan.request.root_required))}
+    values |= {f"tree_traits_{i}": [ids.traits[t] for t in sorted(any_of)] for i, any_of in enumerate(plan.trait_sets)}
+    for index, kind in enumerate(plan.kinds):
+        values |= {f"k{index}_{name}": value for name, value in _kind_parameters(kind, ids)}
+    return values
+
+
+def _kind_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
+    group = kind.group
+    for index, (name, amount) in enumerate(kind.resources):
+        yield f"class_{index}", ids.classes[name]
+        yield f"amount_{index}", amount
+    for index, any_of in enumerate(group.required):
+        yield f"required_{index}", [ids.traits[name] for name in sorted(any_of)]
+    for index, any_of in enumerate(group.member_of):
+        yield f"member_of_{index}", [ids.aggregates[uuid] for uuid in sorted(any_of) if uuid in ids.aggregates]
+    yield "forbidden", [ids.traits[name] for name in sorted(group.forbidden)]
+    yield (
+        "forbidden_aggregates",
+        [ids.aggregates[uuid] for uuid in sorted(group.forbidden_aggregates) if uuid in ids.aggregates],
+    )
+    if group.in_tree is not None:
+        yield "root", ids.roots[group.in_tree]
+
+
+@lru_cache(maxsize=KEPT_STATEMENTS)
+def narrowing(shape: Shape) -> Any:
+    """Return the statement: rows of (kind, root id, provider id, room of each contended class)."""
+    selects = [_kind_select(shape, index) for index in range(len(shape.kinds))]
+    return selects[0] if len(selects) == 1 else union_all(*selects)
+
+
+def _kind_select(shape: Shape, index: int) -> Select[Any]:
+    kind = shape.kinds[index]
+    provider = resource_providers.alias(f"rp{index}")
+    usage = usage_source(keeps_usage=shape.keeps_usage)
+    source: Any = provider
+    conditions: list[Condition] = []
+    rooms: list[Any] = [literal_column("0.0")] * shape.contended
+    for position, place in enumerate(kind.contended):
+        inventory = inventories.alias(f"inv{index}_{position}")
+        used_rows = usage.alias(f"use{index}_{position}")
+        class_id = bindparam(f"k{index}_class_{position}", type_=BigInteger)
+        amount = bindparam(f"k{index}_amount_{position}", type_=BigInteger)
+        source = source.join(
+            inventory,
+            and_(inventory.c.resource_provider_id == provider.c.id, inventory.c.resource_class_id == class_id),
+        ).outerjoin(
+            used_rows,
+            and_(used_rows.c.resource_provider_id == provider.c.id, used_rows.c.resource_class_id == class_id),
+        )
+        left = _capacity(inventory) - func.coalesce(used_rows.c.used, 0)
+        conditions += _fits(inventory, left, amount)
+        if place is not None:
+            rooms[place] = case((left < inventory.c.max_unit, left), else_=inventory.c.max_unit)
+    conditions += _provider_conditions(shape, index, provider)
+    return (
+        select(literal_column(str(index)), provider.c.root_provider_id, provider.c.id, *rooms)
+        .select_from(source)
+        .where(*conditions)
+    )
+
+
+def _capacity(inventory: Any) -> ColumnElement[Any]:
+    return (inventory.c.total - inventory.c.reserved) * inventory.c.allocation_ratio
+
+
+def _fits(inventory: Any, left: ColumnElement[Any], amount: Any) -> list[Condition]:
+    return [
+        amount <= left,
+        inventory.c.min_unit <= amount,
+        inventory.c.max_unit >= amount,
+        amount % inventory.c.step_size == 0,
+    ]
+
+
+def _provider_conditions(shape: Shape, index: int, provider: Any) -> list[Condition]:
+    kind = shape.kinds[index]
+    prefix = f"k{index}_"
+    conditions = [_has_trait(provider.c.id, f"{prefix}required_{i}") for i in range(kind.required)]
+    if kind.forbidden:
+        conditions.append(~_has_trait(provider.c.id, f"{prefix}forbidden"))
+    if kind.forbidden_aggregates:
+        conditions.append(~_is_member(provider.c.id, f"{prefix}forbidden_aggregates"))
+    if kind.member_of:
+        conditions.append(_membership(shape, kind, provider, prefix))
+    if kind.in_tree:
+        conditions.append(provider.c.root_provider_id == bindparam(f"{prefix}root"))
+    if shape.sharing:
+        conditions.append(_has_any_trait(provider.c.id, [bindparam("sharing_trait")]))
+    else:
+        conditions += root_conditions(shape.root, provider.c.root_provider_id, ranged=shape.ranged)
+    return conditions
+
+
+def _membership(shape: Shape, kind: KindShape, provider: Any, prefix: str) -> Condition:
+    """Membership in each of the sets; for the unsuffixed group a root's membership spans its tree."""
+    names = [f"{prefix}member_of_{i}" for i in range(kind.member_of)]
+    own = and_(*(_is_member(provider.c.id, name) for name in names))
+    if kind.granular or shape.sharing:
+        return own
+    return or_(own, and_(*(_is_member(provider.c.root_provider_id, name) for name in names)))
+
+
+def root_conditions(root: RootShape, root_id: Any, *, ranged: bool) -> list[Condition]:
+    """Return what must hold for the root of a tree, given the column with its id."""
+    conditions = [
+        _has_any_trait(root_id, [bindparam(f"root_required_{i}")]) for i in range(root.required)
+    ]
+    if root.forbidden:
+        conditions.append(~_has_trait(root_id, "root_forbidden"))
+    if root.forbidden_aggregates:
+        conditions.append(~_is_member(root_id, "root_aggregates"))
+    conditions += [_tree_has_trait(root_id, f"tree_traits_{i}") for i in range(root.tree_traits)]
+    if ranged:
+        conditions.append(root_id.between(bindparam("first_root"), bindparam("last_root")))
+    return conditions
+
+
+def _has_trait(provider_id: Any, name: str) -> Condition:
+    return _has_any_trait(provider_id, bindparam(name, expanding=True))
+
+
+def _has_any_trait(provider_id: Any, traits: Any) -> Condition:
+    table = resource_provider_traits
+    return provider_id.in_(select(table.c.resource_provider_id).where(table.c.trait_id.in_(traits)))  # type: ignore[no-any-return]
+
+
+def _is_member(provider_id: Any, name: str) -> Condition:
+    table = resource_provider_aggregates
+    members = select(table.c.resource_provider_id).where(table.c.aggregate_id.in_(bindparam(name, expanding=True)))
+    return provider_id.in_(members)  # type: ignore[no-any-return]
+
+
+def _tree_has_trait(root_id: Any, name: str) -> Condition:
+    holder = resource_providers.alias()
+    table = resource_provider_traits
+    return root_id.in_(  # type: ignore[no-any-return]
+        select(holder.c.root_provider_id)
+        .join(table, table.c.resource_provider_id == holder.c.id)
+        .where(table.c.trait_id.in_(bindparam(name, expanding=True)))
+    )
