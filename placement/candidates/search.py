@@ -69,18 +69,14 @@ class _Search:
     def __init__(self, options: Sequence[Sequence[int]], constraints: Sequence[Constraint], budget: Budget) -> None:
         self._options = options
         self._budget = budget
-        self._steps_left = min(budget.per_tree, budget.left)
+        self._steps_left = budget.per_tree
         self._by_depth = [tuple(c for c in constraints if depth in c.depths) for depth in range(len(options))]
         # Behind the last constrained slot everything combines with everything.
         self._free_from = max((depth + 1 for depth, found in enumerate(self._by_depth) if found), default=0)
         self._chosen: list[int] = []
 
     def run(self) -> Iterator[Sequence[int]]:
-        start = self._steps_left
-        try:
-            yield from self._extend(0)
-        finally:
-            self._budget.left -= start - self._steps_left
+        return self._extend(0)
 
     def _extend(self, depth: int) -> Iterator[Sequence[int]]:
         if depth == self._free_from:
@@ -104,10 +100,11 @@ class _Search:
             yield head + tail
 
     def _step(self) -> bool:
-        if self._steps_left <= 0:
+        if self._steps_left <= 0 or self._budget.left <= 0:
             self._budget.was_hit = True
             return False
         self._steps_left -= 1
+        self._budget.left -= 1
         return True
 
     def _take(self, depth: int, provider: int) -> bool:

@@ -1,0 +1,46 @@
+"""From trees to the list of candidates."""
+
+from placement.candidates.plan import plan_for
+from placement.candidates.search import Budget
+from placement.candidates.tree import Tree
+from placement.candidates.walk import candidates_in
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+
+PLAN = plan_for(CandidateRequest(groups=(RequestGroup(resources={"DISK_GB": 1}),)))
+
+
+def trees():
+    """Two trees of two providers each."""
+    yield Tree(10, [[10, 11]])
+    yield Tree(20, [[20, 21]])
+
+
+def test_depth_first_finishes_a_tree_before_the_next():
+    found = [candidate.choice for candidate in candidates_in(PLAN, trees(), Budget())]
+    assert found == [(10,), (11,), (20,), (21,)]
+
+
+def test_breadth_first_takes_one_of_each_tree_in_turn():
+    found = [candidate.choice for candidate in candidates_in(PLAN, trees(), Budget(), breadth_first=True)]
+    assert found == [(10,), (20,), (11,), (21,)]
+
+
+def test_trees_are_read_only_as_far_as_candidates_are_wanted():
+    def endless():
+        yield Tree(1, [[1, 2]])
+        raise AssertionError("read too far")
+
+    found = candidates_in(PLAN, endless(), Budget())
+    assert [next(found).choice, next(found).choice] == [(1,), (2,)]
+
+
+def test_a_candidate_of_sharing_providers_alone_comes_once():
+    """It can be found from its own tree and from each tree it shares with."""
+    sharing = {5}
+    shared = [
+        Tree(5, [[5]], home={5: 5}, sharing=sharing),
+        Tree(10, [[5, 10]], home={5: 5}, sharing=sharing),
+        Tree(20, [[5]], home={5: 5}, sharing=sharing),
+    ]
+    found = [candidate.choice for candidate in candidates_in(PLAN, shared, Budget())]
+    assert found == [(5,), (10,)]
