@@ -1,6 +1,6 @@
 """All routes of the API, in one list."""
 
-from placement.api import allocation_candidates, health, resource_classes, root
+from placement.api import allocation_candidates, allocations, health, resource_classes, root, usages
 from placement.api.routing import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -8,4 +8,6 @@ ROUTES: tuple[Route, ...] = (
     *allocation_candidates.ROUTES,
     *health.ROUTES,
     *resource_classes.ROUTES,
+    *allocations.ROUTES,
+    *usages.ROUTES,
 )

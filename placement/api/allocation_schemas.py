@@ -1,0 +1,151 @@
+"""Schemas of the bodies that carry allocations, one per range of microversions; all load to the same shape.
+
+A loaded body is ``{"allocations": {provider uuid: resources}, ...}`` whatever its version, with ``project_id``,
+``user_id``, ``consumer_generation`` and ``consumer_type`` where the version has them.
+"""
+
+from typing import Any
+
+from marshmallow import post_load
+
+from placement.api.fields import Array, Integer, Mapping, Object, Text, Uuid
+from placement.api.validation import Schema
+from placement.api.versions import Versioned
+from placement.domain.names import LONGEST_NAME, NAME_PATTERN
+
+UUID_KEY = "[0-9a-fA-F-]{36}"
+Resources = dict[str, int]
+
+
+def resources() -> Mapping:
+    """Return a field for amounts by resource class."""
+    return Mapping(NAME_PATTERN, Integer(minimum=1), smallest=1)
+
+
+def owner_id() -> Text:
+    """Return a field for the id of a project or a user; it need not be a uuid."""
+    return Text(shortest=1, longest=255)
+
+
+class GroupMappings(Mapping):
+    """Which providers serve which request group. It is looked at and forgotten, as the reference does.
+
+    Clients send back what GET /allocation_candidates gave them, the unsuffixed group "" included.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("(?s).*", Array(Uuid(), shortest=1), smallest=1, **options)
+
+
+class ListedProvider(Schema):
+    """The provider of an entry up to 1.11."""
+
+    uuid = Uuid()
+
+
+class ListedAllocation(Schema):
+    """An entry of the list up to 1.11."""
+
+    resource_provider = Object(ListedProvider)
+    resources = resources()
+
+
+class Listed(Schema):
+    """The body of PUT, 1.0 to 1.7."""
+
+    allocations = Array(Object(ListedAllocation), shortest=1)
+
+    @post_load
+    def by_provider(self, loaded: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """Turn the list into the dict that later versions have; the last entry of a provider counts."""
+        entries = {entry["resource_provider"]["uuid"]: entry["resources"] for entry in loaded["allocations"]}
+        return {**loaded, "allocations": entries}
+
+
+class ListedWithOwner(Listed):
+    """The body of PUT, 1.8 to 1.11."""
+
+    project_id = owner_id()
+    user_id = owner_id()
+
+
+class ProviderAllocation(Schema):
+    """The resources of one provider. The generation is what a GET answered, and means nothing here."""
+
+    generation = Integer(required=False)
+    resources = resources()
+
+
+class ByProvider(Schema):
+    """One consumer's entry of POST, 1.13 to 1.27: it may be empty."""
+
+    allocations = Mapping(UUID_KEY, Object(ProviderAllocation))
+    project_id = owner_id()
+    user_id = owner_id()
+
+    @post_load
+    def without_generations(self, loaded: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """Drop what is of no use."""
+        entries = {uuid: entry["resources"] for uuid, entry in loaded["allocations"].items()}
+        return {**loaded, "allocations": entries}
+
+
+class NonEmptyByProvider(ByProvider):
+    """The body of PUT, 1.12 to 1.27."""
+
+    allocations = Mapping(UUID_KEY, Object(ProviderAllocation), smallest=1)
+
+
+class WithGeneration(ByProvider):
+    """The body of PUT, and one consumer's entry of POST, 1.28 to 1.33."""
+
+    consumer_generation = Integer(nullable=True)
+
+
+class WithMappings(WithGeneration):
+    """The same, 1.34 to 1.37."""
+
+    mappings = GroupMappings(required=False)
+
+
+class WithType(WithMappings):
+    """The same, from 1.38 on."""
+
+    consumer_type = Text(pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
+
+
+class ByConsumer(Schema):
+    """A body whose keys are the uuids of consumers."""
+
+    def __init__(self, entry: type[Schema]) -> None:
+        super().__init__()
+        self._entries = by_consumer(entry, smallest=1)
+
+    def load(self, data: Any, **_: Any) -> Any:
+        """Check the body."""
+        return self._entries.deserialize(data)
+
+
+def by_consumer(entry: type[Schema], *, smallest: int = 0) -> Mapping:
+    """Return a field for entries by consumer uuid."""
+    return Mapping(UUID_KEY, Object(entry), smallest=smallest)
+
+
+PUT: Versioned[Schema] = Versioned(
+    {
+        (1, 0): Listed(),
+        (1, 8): ListedWithOwner(),
+        (1, 12): NonEmptyByProvider(),
+        (1, 28): WithGeneration(),
+        (1, 34): WithMappings(),
+        (1, 38): WithType(),
+    }
+)
+POST: Versioned[Schema] = Versioned(
+    {
+        (1, 13): ByConsumer(ByProvider),
+        (1, 28): ByConsumer(WithGeneration),
+        (1, 34): ByConsumer(WithMappings),
+        (1, 38): ByConsumer(WithType),
+    }
+)

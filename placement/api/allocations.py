@@ -1,0 +1,102 @@
+"""/allocations: what consumers hold of providers."""
+
+from typing import Any
+
+from flask import Response
+
+from placement.api import allocation_schemas as schemas
+from placement.api.call import Call
+from placement.api.claims import claim_of, claims_of
+from placement.api.fields import canonical_uuid, is_uuid_like
+from placement.api.routing import Route
+from placement.domain.allocation import ConsumerAllocations, ProviderAllocations
+from placement.errors import Invalid
+from placement.services import allocations as service
+
+RULE = "placement:allocations:"
+UNKNOWN_TYPE = "unknown"
+
+
+def show(call: Call, consumer_uuid: str) -> Response:
+    """Answer with what a consumer holds; any text is taken for a consumer, most of which hold nothing."""
+    found = service.consumer_allocations(call.database, consumer_uuid)
+    if found is None:
+        return call.json({"allocations": {}})
+    return call.json(_shown(call, found), last_modified=found.modified)
+
+
+def _shown(call: Call, found: ConsumerAllocations) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "allocations": {
+            uuid: {"generation": share.generation, "resources": share.resources} for uuid, share in found.shares.items()
+        }
+    }
+    if call.since(12):
+        shown |= {"project_id": found.project_id, "user_id": found.user_id}
+    if call.since(28):
+        shown["consumer_generation"] = found.consumer_generation
+    if call.since(38):
+        shown["consumer_type"] = found.consumer_type or UNKNOWN_TYPE
+    return shown
+
+
+def show_provider(call: Call, uuid: str) -> Response:
+    """Answer with what is held of a provider."""
+    found = service.provider_allocations(call.database, uuid)
+    return call.json(_shown_provider(call, found), last_modified=found.modified)
+
+
+def _shown_provider(call: Call, found: ProviderAllocations) -> dict[str, Any]:
+    if call.since(28):
+        shares: dict[str, Any] = {
+            uuid: {"resources": share.resources, "consumer_generation": share.generation}
+            for uuid, share in found.shares.items()
+        }
+    else:
+        shares = {uuid: {"resources": share.resources} for uuid, share in found.shares.items()}
+    return {"allocations": shares, "resource_provider_generation": found.generation}
+
+
+def replace(call: Call, consumer_uuid: str) -> Response:
+    """Make a consumer hold exactly what the body says."""
+    if not is_uuid_like(consumer_uuid):
+        raise Invalid(f"Malformed consumer_uuid: {consumer_uuid}")
+    claim = claim_of(call, canonical_uuid(consumer_uuid), call.body(schemas.PUT))
+    service.replace_allocations(call.database, [claim])
+    return call.empty()
+
+
+def replace_many(call: Call) -> Response:
+    """Make several consumers hold exactly what the body says, all of them or none."""
+    service.replace_allocations(call.database, claims_of(call, call.body(schemas.POST)))
+    return call.empty()
+
+
+def delete(call: Call, consumer_uuid: str) -> Response:
+    """Take everything from a consumer."""
+    service.delete_allocations(call.database, consumer_uuid)
+    return call.empty()
+
+
+ONE = "/allocations/<consumer_uuid>"
+OF_PROVIDER = "/resource_providers/<uuid>/allocations"
+ROUTES = (
+    Route(
+        method="POST",
+        path="/allocations",
+        view=replace_many,
+        rule=RULE + "manage",
+        since=(1, 13),
+        takes_json=True,
+    ),
+    Route(method="GET", path=ONE, view=show, rule=RULE + "list", answers_json=True),
+    Route(method="PUT", path=ONE, view=replace, rule=RULE + "update", takes_json=True),
+    Route(method="DELETE", path=ONE, view=delete, rule=RULE + "delete"),
+    Route(
+        method="GET",
+        path=OF_PROVIDER,
+        view=show_provider,
+        rule="placement:resource_providers:allocations:list",
+        answers_json=True,
+    ),
+)

@@ -1,0 +1,88 @@
+"""/usages and /resource_providers/{uuid}/usages: how much is taken."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.query import ValueRule
+from placement.api.routing import Route
+from placement.api.versions import Versioned
+from placement.domain.names import LONGEST_NAME, NAME_PATTERN
+from placement.domain.usage import TypeUsage
+from placement.services import usages as service
+
+ALL = "all"
+UNKNOWN = "unknown"
+
+_ID = ValueRule(shortest=1, longest=255)
+# The reference's expression anchors "all" at its beginning only.
+_TYPE = ValueRule(pattern=f"{NAME_PATTERN}$|^{ALL}.*|^{UNKNOWN}", shortest=1, longest=LONGEST_NAME)
+_RULES: Versioned[dict[str, ValueRule]] = Versioned(
+    {
+        (1, 9): {"project_id": _ID, "user_id": _ID},
+        (1, 38): {"project_id": _ID, "user_id": _ID, "consumer_type": _TYPE},
+    }
+)
+
+
+def show_provider(call: Call, uuid: str) -> Response:
+    """Answer with what is taken of each class that a provider has inventory of."""
+    usage = service.provider_usage(call.database, uuid)
+    return call.json({"resource_provider_generation": usage.generation, "usages": usage.amounts})
+
+
+def show_project(call: Call) -> Response:
+    """Answer with what a project, or one user in it, holds."""
+    project_id, user_id = _whose(call)
+    return call.json({"usages": service.project_usage(call.database, project_id, user_id)})
+
+
+def show_project_by_type(call: Call) -> Response:
+    """Answer with what a project, or one user in it, holds, by consumer type (from 1.38)."""
+    project_id, user_id = _whose(call)
+    usage = service.project_usage_by_type(call.database, project_id, user_id)
+    return call.json({"usages": _shown(usage, call.query.last("consumer_type"))})
+
+
+def _whose(call: Call) -> tuple[str, str | None]:
+    """Return project and user of the query, if the caller may know about them."""
+    project_id = call.query.last("project_id")
+    call.authorize("placement:usages", project_id=project_id)
+    call.query.check(_RULES.at(call.version), required=("project_id",))
+    assert project_id is not None
+    return project_id, call.query.last("user_id")
+
+
+def _shown(usage: Mapping[str | None, TypeUsage], wanted: str | None) -> dict[str, dict[str, int]]:
+    """Return usage by the name of the type: of one type, of all types as one, or of each."""
+    if wanted == ALL:
+        return {ALL: _merged(usage)} if usage else {}
+    return {
+        type_ or UNKNOWN: {**of_type.amounts, "consumer_count": of_type.consumers}
+        for type_, of_type in usage.items()
+        if wanted in (None, type_ or UNKNOWN)
+    }
+
+
+def _merged(usage: Mapping[str | None, TypeUsage]) -> dict[str, int]:
+    """Add up all types: a consumer is of one type, so nobody is counted twice."""
+    amounts: Counter[str] = Counter()
+    for of_type in usage.values():
+        amounts.update(of_type.amounts)
+    return {**amounts, "consumer_count": sum(of_type.consumers for of_type in usage.values())}
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/resource_providers/<uuid>/usages",
+        view=show_provider,
+        rule="placement:resource_providers:usages",
+        answers_json=True,
+    ),
+    # Whose usage is asked for decides who may see it, so the views ask for leave themselves.
+    Route(method="GET", path="/usages", view=show_project, since=(1, 9), until=(1, 37), answers_json=True),
+    Route(method="GET", path="/usages", view=show_project_by_type, since=(1, 38), answers_json=True),
+)

@@ -1,0 +1,76 @@
+"""Allocations: what consumers hold, or are to hold, of the inventories of providers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+Resources = Mapping[str, int]
+"""Amounts by the name of the resource class."""
+
+Place = tuple[str, str]
+"""Where an amount is taken: a provider's uuid and the name of a resource class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What one consumer is to hold from now on, in place of everything it holds.
+
+    Args:
+        consumer_uuid: the consumer.
+        allocations: resources by the uuid of the provider; empty where the consumer is to hold nothing.
+        project_id, user_id: whose consumer it is.
+        consumer_type: what kind of consumer it is; None leaves it as it is.
+        checks_generation: whether the consumer must be at ``consumer_generation``.
+        consumer_generation: the generation the client knows; None for a consumer that must not exist yet.
+    """
+
+    consumer_uuid: str
+    allocations: Mapping[str, Resources]
+    project_id: str
+    user_id: str
+    consumer_type: str | None = None
+    checks_generation: bool = False
+    consumer_generation: int | None = None
+
+    def portions(self) -> Iterator[tuple[Place, int]]:
+        """Yield each amount and where it is to be taken."""
+        for provider_uuid, resources in self.allocations.items():
+            for class_name, amount in resources.items():
+                yield (provider_uuid, class_name), amount
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderShare:
+    """What one consumer holds of one provider, and the provider's generation."""
+
+    generation: int
+    resources: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerAllocations:
+    """All that one consumer holds. ``modified`` is naive UTC, or None where nobody noted it."""
+
+    shares: Mapping[str, ProviderShare]
+    project_id: str
+    user_id: str
+    consumer_generation: int
+    consumer_type: str | None
+    modified: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerShare:
+    """What one consumer holds of a provider, and the consumer's generation."""
+
+    generation: int
+    resources: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderAllocations:
+    """All that is held of one provider, by the uuid of the consumer."""
+
+    generation: int
+    shares: Mapping[str, ConsumerShare]
+    modified: datetime | None

@@ -1,0 +1,66 @@
+"""Use cases of allocations."""
+
+from collections.abc import Sequence
+
+from placement.domain.allocation import Claim, ConsumerAllocations, ConsumerShare, ProviderAllocations, ProviderShare
+from placement.errors import NotFound
+from placement.services import claims as claiming
+from placement.store import allocations as store
+from placement.store.consumers import delete_consumers, lock_consumers
+from placement.store.providers import lock_providers, required_provider
+from placement.store.unit_of_work import Transaction, reads, writes
+
+
+@reads
+def consumer_allocations(tx: Transaction, consumer_uuid: str) -> ConsumerAllocations | None:
+    """Return what a consumer holds, or None where it holds nothing."""
+    rows = store.allocations_of_consumer(tx, consumer_uuid)
+    if not rows:
+        return None
+    names = tx.names.classes.names(tx.connection, {row.class_id for row in rows})
+    shares: dict[str, ProviderShare] = {}
+    for row in rows:
+        share = shares.setdefault(row.provider_uuid, ProviderShare(row.provider_generation, {}))
+        share.resources[names[row.class_id]] = row.used
+    return ConsumerAllocations(
+        shares=shares,
+        project_id=rows[0].project_id,
+        user_id=rows[0].user_id,
+        consumer_generation=rows[0].consumer_generation,
+        consumer_type=rows[0].consumer_type,
+        modified=max((row.modified for row in rows if row.modified), default=None),
+    )
+
+
+@reads
+def provider_allocations(tx: Transaction, provider_uuid: str) -> ProviderAllocations:
+    """Return what is held of a provider."""
+    provider = required_provider(tx, provider_uuid)
+    rows = store.allocations_of_provider(tx, provider.id)
+    names = tx.names.classes.names(tx.connection, {row.class_id for row in rows})
+    shares: dict[str, ConsumerShare] = {}
+    for row in rows:
+        share = shares.setdefault(row.consumer_uuid, ConsumerShare(row.consumer_generation, {}))
+        share.resources[names[row.class_id]] = row.used
+    modified = store.newest_allocation_of_provider(tx, provider.id)
+    return ProviderAllocations(provider.generation, shares, modified)
+
+
+@writes
+def replace_allocations(tx: Transaction, claims: Sequence[Claim]) -> None:
+    """Make each consumer hold exactly what it claims; all of them or none."""
+    situation = claiming.meet(tx, claims)
+    claiming.check(claims, situation)
+    claiming.carry_out(tx, claims, situation, claiming.supplies(tx, situation))
+
+
+@writes
+def delete_allocations(tx: Transaction, consumer_uuid: str) -> None:
+    """Take everything from a consumer. The generations of the providers stay, as in the reference."""
+    consumers = lock_consumers(tx, [consumer_uuid])
+    held = store.held_by(tx, consumers)
+    if not held:
+        raise NotFound(f"No allocations for consumer '{consumer_uuid}'")
+    lock_providers(tx, {row.provider_id for row in held})
+    store.delete_allocations(tx, consumers)
+    delete_consumers(tx, [consumer.id for consumer in consumers.values()])

@@ -1,0 +1,40 @@
+"""Use cases of usages."""
+
+from collections import Counter, defaultdict
+
+from placement.domain.usage import Amounts, ProviderUsage, TypeUsage
+from placement.store import usages as store
+from placement.store.providers import required_provider
+from placement.store.unit_of_work import Transaction, reads
+
+
+@reads
+def provider_usage(tx: Transaction, provider_uuid: str) -> ProviderUsage:
+    """Return what is taken of each class that a provider has inventory of."""
+    provider = required_provider(tx, provider_uuid)
+    used = store.usage_of_provider(tx, provider.id)
+    names = tx.names.classes.names(tx.connection, used)
+    return ProviderUsage(provider.generation, {names[class_id]: amount for class_id, amount in used.items()})
+
+
+@reads
+def project_usage(tx: Transaction, project_id: str, user_id: str | None = None) -> Amounts:
+    """Return what a project, or one user in it, holds."""
+    rows = store.usage_of_project(tx, project_id, user_id)
+    names = tx.names.classes.names(tx.connection, {class_id for _, class_id, _ in rows})
+    amounts: Counter[str] = Counter()
+    for _, class_id, amount in rows:
+        amounts[names[class_id]] += amount
+    return amounts
+
+
+@reads
+def project_usage_by_type(tx: Transaction, project_id: str, user_id: str | None = None) -> dict[str | None, TypeUsage]:
+    """Return the same for each consumer type; None stands for consumers without one."""
+    rows = store.usage_of_project(tx, project_id, user_id)
+    counts = store.consumers_of_project(tx, project_id, user_id)
+    names = tx.names.classes.names(tx.connection, {class_id for _, class_id, _ in rows})
+    by_type: dict[str | None, dict[str, int]] = defaultdict(dict)
+    for type_, class_id, amount in rows:
+        by_type[type_][names[class_id]] = amount
+    return {type_: TypeUsage(amounts, counts[type_]) for type_, amounts in by_type.items()}

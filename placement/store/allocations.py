@@ -1,0 +1,178 @@
+"""Rows of allocations, and what is needed to change them: supplies to check against, and generations to move on.
+
+The order in which everything that changes allocations locks: consumers by uuid, then providers by id. Nobody waits
+for a consumer while holding a provider, except for one that is being inserted, which comes last.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import FromClause, Select, and_, bindparam, delete, func, insert, select, update
+
+from placement.domain.capacity import Supply
+from placement.domain.inventory import Inventory
+from placement.store.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    inventories,
+    projects,
+    resource_providers,
+    users,
+)
+from placement.store.unit_of_work import Transaction
+from placement.store.usage_source import usage_source
+
+Spot = tuple[int, int]
+"""The ids of a provider and of a resource class."""
+
+A = allocations.c
+
+_MODIFIED = func.coalesce(A.updated_at, A.created_at)
+_HELD = select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used).where(
+    A.consumer_id.in_(bindparam("consumers", expanding=True))
+)
+_OF_CONSUMER = (
+    select(
+        resource_providers.c.uuid,
+        resource_providers.c.generation,
+        A.resource_class_id,
+        A.used,
+        projects.c.external_id,
+        users.c.external_id,
+        consumers.c.generation,
+        consumer_types.c.name,
+        _MODIFIED,
+    )
+    .select_from(
+        allocations.join(resource_providers, A.resource_provider_id == resource_providers.c.id)
+        .join(consumers, A.consumer_id == consumers.c.uuid)
+        .join(projects, consumers.c.project_id == projects.c.id)
+        .join(users, consumers.c.user_id == users.c.id)
+        .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
+    )
+    .where(A.consumer_id == bindparam("consumer"))
+)
+_OF_PROVIDER = (
+    select(A.consumer_id, consumers.c.generation, A.resource_class_id, A.used)
+    .select_from(allocations.join(consumers, A.consumer_id == consumers.c.uuid))
+    .where(A.resource_provider_id == bindparam("provider"))
+)
+_NEWEST_OF_PROVIDER = select(func.max(_MODIFIED)).where(A.resource_provider_id == bindparam("provider"))
+_DELETE = delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True)))
+_ADVANCE_PROVIDERS = (
+    update(resource_providers)
+    .where(resource_providers.c.id.in_(bindparam("ids", expanding=True)))
+    .values(generation=resource_providers.c.generation + bindparam("steps"))
+)
+
+
+def _supply_query(usage: FromClause) -> Select[Any]:
+    # The condition on the usage itself keeps the database from summing up providers that nobody asked for.
+    same = and_(
+        usage.c.resource_provider_id == inventories.c.resource_provider_id,
+        usage.c.resource_class_id == inventories.c.resource_class_id,
+        usage.c.resource_provider_id.in_(bindparam("providers", expanding=True)),
+    )
+    return (
+        select(
+            inventories.c.resource_provider_id,
+            inventories.c.resource_class_id,
+            usage.c.used,
+            inventories.c.total,
+            inventories.c.reserved,
+            inventories.c.min_unit,
+            inventories.c.max_unit,
+            inventories.c.step_size,
+            inventories.c.allocation_ratio,
+        )
+        .select_from(inventories.outerjoin(usage, same))
+        .where(inventories.c.resource_provider_id.in_(bindparam("providers", expanding=True)))
+    )
+
+
+_SUPPLIES = {keeps_usage: _supply_query(usage_source(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}
+
+
+class Held(NamedTuple):
+    """What a consumer holds of one provider and class."""
+
+    consumer_uuid: str
+    provider_id: int
+    class_id: int
+    used: int
+
+
+class ConsumerRow(NamedTuple):
+    """One allocation of a consumer, with all that its answer shows."""
+
+    provider_uuid: str
+    provider_generation: int
+    class_id: int
+    used: int
+    project_id: str
+    user_id: str
+    consumer_generation: int
+    consumer_type: str | None
+    modified: datetime | None
+
+
+class ProviderRow(NamedTuple):
+    """One allocation from a provider."""
+
+    consumer_uuid: str
+    consumer_generation: int
+    class_id: int
+    used: int
+
+
+def allocations_of_consumer(tx: Transaction, consumer_uuid: str) -> list[ConsumerRow]:
+    """Return what a consumer holds."""
+    return [ConsumerRow(*row) for row in tx.execute(_OF_CONSUMER, {"consumer": consumer_uuid})]
+
+
+def allocations_of_provider(tx: Transaction, provider_id: int) -> list[ProviderRow]:
+    """Return what is held of a provider."""
+    return [ProviderRow(*row) for row in tx.tuples(_OF_PROVIDER, {"provider": provider_id})]
+
+
+def newest_allocation_of_provider(tx: Transaction, provider_id: int) -> datetime | None:
+    """Return when the newest allocation from a provider was written."""
+    newest: datetime | None = tx.execute(_NEWEST_OF_PROVIDER, {"provider": provider_id}).scalar()
+    return newest
+
+
+def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[Held]:
+    """Return what consumers hold; it stays so if they are locked."""
+    return [Held(*row) for row in tx.tuples(_HELD, {"consumers": list(consumer_uuids)})]
+
+
+def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[Spot, Supply]:
+    """Return the inventories of providers with their usage. Lock the providers first."""
+    rows = tx.tuples(_SUPPLIES[tx.database.keeps_usage], {"providers": list(provider_ids)})
+    return {(provider, class_): Supply(Inventory(*inventory), used or 0) for provider, class_, used, *inventory in rows}
+
+
+def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None:
+    """Delete all that consumers hold."""
+    tx.execute(_DELETE, {"consumers": list(consumer_uuids)})
+
+
+def insert_allocations(tx: Transaction, rows: Sequence[Held]) -> None:
+    """Insert allocations."""
+    tx.execute(insert(allocations), [_inserted(row) for row in rows])
+
+
+def _inserted(row: Held) -> dict[str, Any]:
+    return {
+        "consumer_id": row.consumer_uuid,
+        "resource_provider_id": row.provider_id,
+        "resource_class_id": row.class_id,
+        "used": row.used,
+    }
+
+
+def advance_providers(tx: Transaction, ids: Collection[int], *, steps: int = 1) -> None:
+    """Move the generations of providers on; they are locked, so nothing is compared."""
+    tx.execute(_ADVANCE_PROVIDERS, {"ids": list(ids), "steps": steps})

@@ -1,0 +1,110 @@
+"""Rows of consumers. A consumer exists as long as it holds allocations."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from placement.errors import ConcurrentUpdate
+from placement.store.tables import consumers
+from placement.store.unit_of_work import Transaction
+
+_LOCK = (
+    select(
+        consumers.c.id,
+        consumers.c.uuid,
+        consumers.c.generation,
+        consumers.c.project_id,
+        consumers.c.user_id,
+        consumers.c.consumer_type_id,
+    )
+    .where(consumers.c.uuid.in_(bindparam("uuids", expanding=True)))
+    .order_by(consumers.c.uuid)
+    .with_for_update()
+)
+_ADVANCE = (
+    update(consumers)
+    .where(consumers.c.id == bindparam("consumer"), consumers.c.generation == bindparam("seen"))
+    .values(
+        generation=consumers.c.generation + 1,
+        project_id=bindparam("project"),
+        user_id=bindparam("user"),
+        consumer_type_id=bindparam("type"),
+    )
+)
+_DELETE = delete(consumers).where(consumers.c.id.in_(bindparam("ids", expanding=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose consumer it is, as ids, and of what type."""
+
+    project_id: int
+    user_id: int
+    type_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """A row of consumers."""
+
+    id: int
+    uuid: str
+    generation: int
+    owner: Owner
+
+
+def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Consumer]:
+    """Lock the consumers that exist, in the order of their uuids, and return them by uuid.
+
+    Whoever changes the allocations of a consumer locks its row first; what it holds stays as it is until the end of
+    the transaction.
+    """
+    rows = tx.tuples(_LOCK, {"uuids": sorted(uuids)})
+    return {uuid: Consumer(id_, uuid, generation, Owner(*owner)) for id_, uuid, generation, *owner in rows}
+
+
+def insert_consumers(tx: Transaction, owners: dict[str, Owner]) -> None:
+    """Insert consumers that hold their first allocations.
+
+    Where somebody else inserts one of them at the same time, the unique uuid lets one of the two through; the other's
+    unit of work runs again and finds the consumer there.
+    """
+    tx.execute(insert(consumers), [_inserted(uuid, owner) for uuid, owner in sorted(owners.items())])
+
+
+def _inserted(uuid: str, owner: Owner) -> dict[str, Any]:
+    return {
+        "uuid": uuid,
+        "generation": 1,
+        "project_id": owner.project_id,
+        "user_id": owner.user_id,
+        "consumer_type_id": owner.type_id,
+    }
+
+
+def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, Owner]]) -> None:
+    """Give consumers their owners and the next generation.
+
+    Raises:
+        ConcurrentUpdate: one of them is not at the generation it was read with.
+    """
+    rows = [_advanced(consumer, owner) for consumer, owner in changes]
+    if tx.execute(_ADVANCE, rows).rowcount != len(rows):
+        raise ConcurrentUpdate
+
+
+def _advanced(consumer: Consumer, owner: Owner) -> dict[str, Any]:
+    return {
+        "consumer": consumer.id,
+        "seen": consumer.generation,
+        "project": owner.project_id,
+        "user": owner.user_id,
+        "type": owner.type_id,
+    }
+
+
+def delete_consumers(tx: Transaction, ids: Collection[int]) -> None:
+    """Delete consumers."""
+    tx.execute(_DELETE, {"ids": list(ids)})

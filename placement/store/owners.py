@@ -1,0 +1,72 @@
+"""Rows of projects, users and consumer_types: the names that consumers refer to, made when first seen."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Column, Table, bindparam, literal_column, select, union_all
+
+from placement.store.dialects import insert_unless_exists
+from placement.store.tables import consumer_types, projects, users
+from placement.store.unit_of_work import Transaction
+
+_COLUMNS: tuple[Column[str], ...] = (projects.c.external_id, users.c.external_id, consumer_types.c.name)
+_BY_NAME = union_all(
+    *(
+        select(literal_column(str(kind)), column, column.table.c.id).where(
+            column.in_(bindparam(f"names{kind}", expanding=True))
+        )
+        for kind, column in enumerate(_COLUMNS)
+    )
+)
+
+Ids = dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerIds:
+    """The ids of names."""
+
+    projects: Ids
+    users: Ids
+    types: Ids
+
+
+def owner_ids(tx: Transaction, projects: Iterable[str], users: Iterable[str], types: Iterable[str]) -> OwnerIds:
+    """Return the ids of names, making what does not exist yet.
+
+    Existing rows are neither written nor locked, so that the claims of one project do not wait for each other. A
+    transaction that makes a row keeps others that want the same one waiting; call this before anything is locked,
+    and none of them waits for a lock that the waiting ones hold.
+    """
+    wanted = [sorted(set(names)) for names in (projects, users, types)]
+    found = _found(tx, wanted)
+    if _insert_missing(tx, wanted, found):
+        found = _found(tx, wanted)
+    return OwnerIds(
+        *(_complete(tx, column, names, ids) for column, names, ids in zip(_COLUMNS, wanted, found, strict=True))
+    )
+
+
+def _found(tx: Transaction, wanted: list[list[str]]) -> list[Ids]:
+    found: list[Ids] = [{} for _ in wanted]
+    for kind, name, id_ in tx.tuples(_BY_NAME, {f"names{kind}": names for kind, names in enumerate(wanted)}):
+        found[kind][name] = id_
+    return found
+
+
+def _insert_missing(tx: Transaction, wanted: list[list[str]], found: list[Ids]) -> bool:
+    inserted = False
+    for column, names, ids in zip(_COLUMNS, wanted, found, strict=True):
+        if missing := [{column.name: name} for name in names if name not in ids]:
+            assert isinstance(column.table, Table)
+            insert_unless_exists(tx, column.table, missing, key=column.name)
+            inserted = True
+    return inserted
+
+
+def _complete(tx: Transaction, column: Column[str], names: list[str], ids: Ids) -> Ids:
+    """Add names that the database takes for the same as others: MariaDB's collations may ignore case."""
+    for name in names:
+        if name not in ids:
+            ids[name] = tx.execute(select(column.table.c.id).where(column == name)).scalar_one()
+    return ids

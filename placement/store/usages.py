@@ -1,0 +1,68 @@
+"""Sums over allocations: of one provider, and of the consumers of a project."""
+
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, and_, bindparam, cast, distinct, func, select
+
+from placement.store.tables import allocations, consumer_types, consumers, inventories, projects, users
+from placement.store.unit_of_work import Transaction
+from placement.store.usage_source import usage_source
+
+# MariaDB sums integers to decimals.
+_SUM = cast(func.sum(allocations.c.used), BigInteger)
+_COUNT = func.count(distinct(allocations.c.consumer_id))
+_HOLDERS = (
+    allocations.join(consumers, allocations.c.consumer_id == consumers.c.uuid)
+    .join(projects, consumers.c.project_id == projects.c.id)
+    .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
+)
+
+
+def _of_provider(usage: FromClause) -> Select[Any]:
+    same = and_(
+        usage.c.resource_provider_id == inventories.c.resource_provider_id,
+        usage.c.resource_class_id == inventories.c.resource_class_id,
+        usage.c.resource_provider_id == bindparam("provider"),
+    )
+    return (
+        select(inventories.c.resource_class_id, func.coalesce(usage.c.used, 0))
+        .select_from(inventories.outerjoin(usage, same))
+        .where(inventories.c.resource_provider_id == bindparam("provider"))
+        .order_by(inventories.c.resource_class_id)
+    )
+
+
+def _of_project(columns: tuple[ColumnElement[Any], ...], *, user: bool) -> Select[Any]:
+    """Return the sums of a project, optionally of one of its users, grouped by all columns but the last."""
+    holders = _HOLDERS.join(users, consumers.c.user_id == users.c.id) if user else _HOLDERS
+    query = select(*columns).select_from(holders).where(projects.c.external_id == bindparam("project"))
+    if user:
+        query = query.where(users.c.external_id == bindparam("user"))
+    return query.group_by(*columns[:-1])
+
+
+_OF_PROVIDER = {keeps_usage: _of_provider(usage_source(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}
+_AMOUNTS = {
+    user: _of_project((consumer_types.c.name, allocations.c.resource_class_id, _SUM), user=user)
+    for user in (True, False)
+}
+_CONSUMERS = {user: _of_project((consumer_types.c.name, _COUNT), user=user) for user in (True, False)}
+
+
+def usage_of_provider(tx: Transaction, provider_id: int) -> dict[int, int]:
+    """Return what is taken of each class that a provider has inventory of, by the id of the class."""
+    return dict(tx.tuples(_OF_PROVIDER[tx.database.keeps_usage], {"provider": provider_id}))
+
+
+def usage_of_project(tx: Transaction, project_id: str, user_id: str | None) -> list[tuple[str | None, int, int]]:
+    """Return (consumer type, class id, amount) of all that a project, or one user in it, holds."""
+    return tx.tuples(_AMOUNTS[user_id is not None], _parameters(project_id, user_id))
+
+
+def consumers_of_project(tx: Transaction, project_id: str, user_id: str | None) -> dict[str | None, int]:
+    """Return how many consumers of each type hold something for a project, or for one user in it."""
+    return dict(tx.tuples(_CONSUMERS[user_id is not None], _parameters(project_id, user_id)))
+
+
+def _parameters(project_id: str, user_id: str | None) -> dict[str, str]:
+    return {"project": project_id} if user_id is None else {"project": project_id, "user": user_id}
