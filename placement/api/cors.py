@@ -20,18 +20,25 @@ def wrap_with_cors(app: "WSGIApplication", settings: Settings) -> "WSGIApplicati
     It must stand before everything else: browsers send preflight requests without credentials, to any path.
 
     Raises:
-        ConfigurationError: an origin is allowed and oslo.middleware is not installed.
+        ConfigurationError: an origin is allowed, and oslo.middleware is not installed or a value cannot be used.
     """
     source = settings.source
     if source is None or not source.cors.allowed_origin:
         return app
+    middleware = _middleware()
     try:
-        middleware = import_module("oslo_middleware.cors")
+        return cast("WSGIApplication", middleware.CORS(app, _values_for(middleware, source)))
+    except (cfg.Error, ValueError) as error:
+        raise ConfigurationError(f"[cors] cannot be used: {error}") from error
+
+
+def _middleware() -> Any:
+    try:
+        return import_module("oslo_middleware.cors")
     except ImportError as error:
         raise ConfigurationError(
             "[cors] allowed_origin is set, and oslo.middleware is not installed: pip install 'placement-server[cors]'."
         ) from error
-    return cast("WSGIApplication", middleware.CORS(app, _values_for(middleware, source)))
 
 
 def _values_for(middleware: Any, source: cfg.ConfigOpts) -> cfg.ConfigOpts:

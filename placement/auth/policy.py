@@ -10,14 +10,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from oslo_config import cfg
+
 from placement.domain.identity import Identity
 from placement.errors import ConfigurationError, Forbidden
 from placement.settings import Settings
-from placement.settings.loading import read
+from placement.settings.loading import PROJECT, read
 
 if TYPE_CHECKING:
-    from oslo_config.cfg import ConfigOpts
-    from oslo_policy.policy import Enforcer, RuleDefault
+    from oslo_policy.policy import Enforcer
 
 LOG = logging.getLogger(__name__)
 
@@ -96,19 +97,26 @@ class Policy:
         self._look_again_at = now + LOOK_FOR_FILES_EVERY_S
         return _stamp(_policy_paths(rules.enforcer.conf)) != rules.stamp
 
-    def _source(self) -> "ConfigOpts":
+    def _source(self) -> cfg.ConfigOpts:
         source = self._settings.source
         return read(environ={}, search=False) if source is None else source
 
 
 def enforcer() -> "Enforcer":
-    """Return an enforcer with the rules in force, as oslo.policy's command line tools ask for it."""
-    made = _enforcer(read())
+    """Return an enforcer with the rules in force, as oslo.policy's command line tools ask for it.
+
+    The tools know the global configuration object alone, and open the policy file by the name that stands there.
+    """
+    files = getattr(cfg.CONF, "config_file", None) or read().config_file
+    cfg.CONF([], project=PROJECT, default_config_files=files)
+    made = _enforcer(cfg.CONF)
+    if path := cfg.CONF.find_file(made.policy_file):
+        cfg.CONF.set_override("policy_file", path, group="oslo_policy")
     made.load_rules()
     return made
 
 
-def _load(source: "ConfigOpts") -> _Rules:
+def _load(source: cfg.ConfigOpts) -> _Rules:
     try:
         return _read_rules(source)
     except Exception as error:
@@ -130,7 +138,7 @@ def _reload(old: _Rules) -> _Rules:
     return rules
 
 
-def _read_rules(source: "ConfigOpts") -> _Rules:
+def _read_rules(source: cfg.ConfigOpts) -> _Rules:
     made = _enforcer(source)
     paths = _policy_paths(source)
     stamp = _stamp(paths)  # before the files are read: a change in between shows at the next check
@@ -140,21 +148,17 @@ def _read_rules(source: "ConfigOpts") -> _Rules:
     return _Rules(made, paths, stamp, _rules_about_roles(texts))
 
 
-def _enforcer(source: "ConfigOpts") -> "Enforcer":
-    from oslo_policy.policy import Enforcer  # noqa: PLC0415 - large, so imported on first use
+def _enforcer(source: cfg.ConfigOpts) -> "Enforcer":
+    # Large, so imported on first use.
+    from oslo_policy.policy import Enforcer  # noqa: PLC0415
+
+    from placement.auth.rules import list_rules  # noqa: PLC0415
 
     made = Enforcer(source)
     # Every default has changed once; a warning for each of them helps nobody.
     made.suppress_default_change_warnings = True
     made.register_defaults(list_rules())
     return made
-
-
-def list_rules() -> "list[RuleDefault]":
-    """Return all rules with their defaults, as oslo.policy's command line tools ask for them."""
-    from placement.auth.rules import list_rules as rules  # noqa: PLC0415 - imports oslo.policy
-
-    return rules()
 
 
 def _ask(enforcer: "Enforcer", rule: str, identity: Identity, target: Mapping[str, Any]) -> bool:
@@ -181,7 +185,7 @@ def _credentials(identity: Identity) -> dict[str, Any]:
     }
 
 
-def _policy_paths(source: "ConfigOpts") -> tuple[str, ...]:
+def _policy_paths(source: cfg.ConfigOpts) -> tuple[str, ...]:
     """Return the files that rules are read from and their directories, as far as they exist."""
     found = (source.find_file(name) for name in (source.oslo_policy.policy_file, *source.oslo_policy.policy_dirs))
     paths: list[str] = []

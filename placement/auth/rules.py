@@ -95,7 +95,7 @@ def _replacing_admin(name: str, check: str, description: str) -> policy.RuleDefa
             name="rule:admin_api",
             check_str="role:admin",
             deprecated_reason="Services have a role of their own, so that they need not be administrators.",
-            deprecated_since="W",
+            deprecated_since="Wallaby",
         ),
         # Upstream gives this one rule no scope; it is only reached from rules that have one.
         scope_types=None if name == "project_reader_api" else PROJECT_SCOPE,

@@ -21,10 +21,9 @@ API = (
         ),
         sample_default="keystone",
         deprecated_group="DEFAULT",
-        help="""
-How callers prove who they are. Unset means keystone, except where nothing at all is configured (no configuration
-file, no OS_* environment variable): there it is noauth2, and only callers on the same machine are served.
-""",
+        help="How callers prove who they are. Unset means keystone, except where nothing at all is configured (no "
+        "configuration file, no OS_* environment variable): there it is noauth2, and only callers on the same machine "
+        "are served.",
     ),
 )
 
@@ -33,10 +32,9 @@ PLACEMENT_DATABASE = (
         "connection",
         default="",
         secret=True,
-        help="""
-URL of the database, for example postgresql://placement:PASSWORD@HOST/placement, mysql+pymysql://... or
-sqlite:////var/lib/placement/placement.sqlite. Required where anything is configured.
-""",
+        help="URL of the database, for example postgresql://placement:PASSWORD@HOST/placement, mysql+pymysql://... or "
+        "sqlite:////var/lib/placement/placement.sqlite. Required where anything is configured. "
+        "A dollar sign is written twice.",
     ),
     cfg.StrOpt("connection_parameters", default="", help="Text appended to the URL as its query: name=value&..."),
     cfg.BoolOpt("sqlite_synchronous", default=True, help="Whether SQLite waits until data is on the disk."),
@@ -92,18 +90,14 @@ HTTP_BASIC = (
     cfg.StrOpt(
         "user_file",
         default="/etc/placement/htpasswd",
-        help="""
-File of users and bcrypt hashes, one "name:hash" a line, as "htpasswd -nbB NAME PASSWORD" prints it. It is read again
-when it changes.
-""",
+        help='File of users and bcrypt hashes, one "name:hash" a line, as "htpasswd -nB NAME" prints it. It is read '
+        "again when it changes.",
     ),
     cfg.DictOpt(
         "user_roles",
         default={},
-        help="""
-The roles of users, for example "alice:admin, bob:reader+member". A user who is not named here has no role. The
-project of a user is the user's own name.
-""",
+        help='The roles of users, for example "alice:admin, bob:reader+member". A user who is not named here has no '
+        "role. The project of a user is the user's own name.",
     ),
 )
 

@@ -14,7 +14,7 @@ LOGGING = (
         deprecated_name="log_config",
         help="A file in the format of Python's logging.config. It replaces every other logging option here.",
     ),
-    cfg.StrOpt("log_date_format", default=_DEFAULTS.log_date_format, help="Format of %%(asctime)s."),
+    cfg.StrOpt("log_date_format", default=_DEFAULTS.log_date_format, help="Format of %(asctime)s."),
     cfg.StrOpt("log_file", deprecated_name="logfile", help="File to log to. It may be moved away while in use."),
     cfg.StrOpt("log_dir", deprecated_name="logdir", help="Directory of log_file; alone: of placement.log."),
     cfg.BoolOpt("use_stderr", default=False, help="Log to standard error too. It is also used where nothing else is."),
@@ -43,7 +43,7 @@ LOGGING = (
     cfg.StrOpt(
         "logging_user_identity_format",
         default=_DEFAULTS.logging_user_identity_format,
-        help="Format of %%(user_identity)s.",
+        help="Format of %(user_identity)s.",
     ),
     cfg.ListOpt(
         "default_log_levels",

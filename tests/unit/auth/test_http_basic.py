@@ -1,0 +1,174 @@
+"""The strategy http_basic against htpasswd files."""
+
+import time
+from base64 import b64encode
+from pathlib import Path
+
+import bcrypt
+import pytest
+
+from placement.auth import strategy_from
+from placement.auth.htpasswd import PasswordFile
+from placement.domain.identity import Identity
+from placement.errors import ConfigurationError
+from placement.settings import DatabaseSettings, Settings
+from tests.unit.auth.wsgi import Served
+
+ROLES = {"alice": ("admin",), "bob": ("reader", "member")}
+
+
+def line(user: str, password: str, *, variant: bytes = b"2b", rounds: int = 4) -> str:
+    hashed = bcrypt.hashpw(password.encode(), bcrypt.gensalt(rounds))
+    return f"{user}:{(b'$' + variant + hashed[3:]).decode()}\n"
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "htpasswd"
+    path.write_text("# users of the lab\n\n" + line("alice", "wonder:land") + line("bob", "builder", variant=b"2y"))
+    return path
+
+
+def settings_for(file: Path) -> Settings:
+    return Settings(
+        DatabaseSettings("sqlite://"),
+        auth_strategy="http_basic",
+        http_basic_file=str(file),
+        http_basic_user_roles=ROLES,
+    )
+
+
+@pytest.fixture
+def served(file: Path) -> Served:
+    return Served(strategy_from(settings_for(file)))
+
+
+def test_user_and_password_tell_the_caller_whose_project_is_named_alike(served: Served) -> None:
+    assert served.call(HTTP_AUTHORIZATION=basic("alice", "wonder:land")) == 200
+    assert served.identity == Identity("alice", "alice", ("admin",))
+
+
+@pytest.mark.parametrize("variant", [b"2a", b"2b", b"2y"])
+def test_every_bcrypt_variant_is_understood(tmp_path: Path, variant: bytes) -> None:
+    (tmp_path / "htpasswd").write_text(line("carol", "käse", variant=variant))
+    served = Served(strategy_from(settings_for(tmp_path / "htpasswd")))
+    assert served.call(HTTP_AUTHORIZATION=basic("carol", "käse")) == 200
+    assert served.identity == Identity("carol", "carol")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Basic",
+        "Basic !!!",
+        "Basic " + b64encode(b"alice").decode(),
+        "Basic " + b64encode(b"\xff\xfe:x").decode(),
+        "Bearer " + b64encode(b"alice:wonder:land").decode(),
+        basic("alice", "Wonder:land"),
+        basic("alice", ""),
+        basic("alice", "wonder:land\0"),
+        basic("alice", "x" * 5000),
+        basic("ALICE", "wonder:land"),
+        basic("mallory", "wonder:land"),
+        basic("", ""),
+        basic("# users of the lab", ""),
+    ],
+)
+def test_anything_else_is_401_with_a_challenge(served: Served, header: str) -> None:
+    assert served.call(HTTP_AUTHORIZATION=header) == 401
+    assert served.headers["www-authenticate"].startswith("Basic realm=")
+
+
+def test_no_header_grants_a_role_or_a_project(served: Served) -> None:
+    claims = {"HTTP_X_ROLES": "admin", "HTTP_X_PROJECT_ID": "p1", "HTTP_X_AUTH_TOKEN": "admin"}
+    assert served.call(HTTP_AUTHORIZATION=basic("bob", "builder"), **claims) == 200
+    assert served.identity == Identity("bob", "bob", ("reader", "member"))
+    assert served.call(**claims) == 401
+
+
+def test_a_good_answer_has_no_challenge(served: Served) -> None:
+    served.call(HTTP_AUTHORIZATION=basic("bob", "builder"))
+    assert "www-authenticate" not in served.headers
+
+
+def test_a_changed_file_takes_effect_at_once(file: Path, served: Served) -> None:
+    assert served.call(HTTP_AUTHORIZATION=basic("alice", "wonder:land")) == 200
+    file.write_text(line("alice", "looking-glass") + line("dave", "dove"))
+    assert served.call(HTTP_AUTHORIZATION=basic("alice", "wonder:land")) == 401
+    assert served.call(HTTP_AUTHORIZATION=basic("alice", "looking-glass")) == 200
+    assert served.call(HTTP_AUTHORIZATION=basic("dave", "dove")) == 200
+    assert served.call(HTTP_AUTHORIZATION=basic("bob", "builder")) == 401
+
+
+def test_a_file_that_is_gone_admits_nobody_until_it_is_back(file: Path, served: Served) -> None:
+    text = file.read_text()
+    assert served.call(HTTP_AUTHORIZATION=basic("bob", "builder")) == 200
+    file.unlink()
+    assert served.call(HTTP_AUTHORIZATION=basic("bob", "builder")) == 401
+    file.write_text(text)
+    assert served.call(HTTP_AUTHORIZATION=basic("bob", "builder")) == 200
+
+
+def test_a_file_that_cannot_be_read_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="user_file"):
+        strategy_from(settings_for(tmp_path / "nowhere"))
+
+
+def test_hashes_of_other_kinds_admit_nobody_and_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "htpasswd"
+    path.write_text("eve:plain\nfay:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n" + line("bob", "builder"))
+    served = Served(strategy_from(settings_for(path)))
+    assert served.call(HTTP_AUTHORIZATION=basic("eve", "plain")) == 401
+    assert served.call(HTTP_AUTHORIZATION=basic("bob", "builder")) == 200
+    assert ["line 1" in text or "line 2" in text for text in caplog.messages] == [True, True]
+    assert "plain" not in caplog.text
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def seconds_for(passwords: PasswordFile, user: str, password: str) -> float:
+    """Return the processor time of this thread: a busy machine does not change it."""
+    start = time.thread_time()
+    passwords.accepts(user, password)
+    return time.thread_time() - start
+
+
+def test_a_right_password_costs_bcrypt_once_a_minute(tmp_path: Path) -> None:
+    clock = Clock()
+    (tmp_path / "htpasswd").write_text(line("alice", "secret", rounds=9))
+    passwords = PasswordFile(str(tmp_path / "htpasswd"), clock=clock)
+    first = seconds_for(passwords, "alice", "secret")
+    again = min(seconds_for(passwords, "alice", "secret") for _ in range(5))
+    clock.now += 61
+    later = seconds_for(passwords, "alice", "secret")
+    assert again < first / 5
+    assert later > again * 5
+
+
+def test_an_unknown_user_costs_as_much_as_a_wrong_password(tmp_path: Path) -> None:
+    (tmp_path / "htpasswd").write_text(line("alice", "secret", rounds=9))
+    passwords = PasswordFile(str(tmp_path / "htpasswd"))
+    passwords.read()
+    known = min(seconds_for(passwords, "alice", "wrong") for _ in range(5))
+    unknown = min(seconds_for(passwords, "nobody", "wrong") for _ in range(5))
+    assert known / 2 < unknown < known * 2
+
+
+def test_what_is_remembered_does_not_let_another_user_in(file: Path) -> None:
+    """The digest separates its parts, so that moving a character from one to the other is another digest."""
+    file.write_text(line("al", "ice-secret"))
+    passwords = PasswordFile(str(file))
+    assert passwords.accepts("al", "ice-secret")
+    assert not passwords.accepts("alice", "-secret")
+    assert not passwords.accepts("al", "ice-secret ")

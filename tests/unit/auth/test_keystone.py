@@ -1,0 +1,158 @@
+"""The keystone strategy against a keystone that answers over HTTP."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from placement.auth import strategy_from
+from placement.domain.identity import Identity
+from placement.errors import ConfigurationError, Unavailable
+from placement.settings import DatabaseSettings, Settings, load
+from tests.fakes.keystone import Issued, Keystone
+from tests.unit.auth.wsgi import Served
+
+ALICE = Issued("alice", roles=["admin", "member"], project="p1")
+NOVA = Issued("nova", roles=["service"], project="service")
+HOURS_AGO = timedelta(hours=2)
+
+
+@pytest.fixture
+def keystone() -> Iterator[Keystone]:
+    with Keystone() as running:
+        yield running
+
+
+def settings_for(keystone: Keystone, tmp_path: Path, **changes: str) -> Settings:
+    values = {**keystone.configuration(), **changes}
+    lines = ["[placement_database]", "connection = sqlite://", "[keystone_authtoken]"]
+    path = tmp_path / "placement.conf"
+    path.write_text("\n".join([*lines, *(f"{name} = {value}" for name, value in values.items())]))
+    return load([str(path)], {}, search=False)
+
+
+@pytest.fixture
+def served(keystone: Keystone, tmp_path: Path) -> Served:
+    return Served(strategy_from(settings_for(keystone, tmp_path)))
+
+
+def test_a_valid_token_tells_user_project_and_roles(keystone: Keystone, served: Served) -> None:
+    keystone.tokens["good"] = ALICE
+    assert served.call(HTTP_X_AUTH_TOKEN="good") == 200
+    assert served.identity == Identity(
+        "alice", "p1", ("admin", "member"), user_domain_id="default", project_domain_id="default"
+    )
+
+
+def test_without_a_token_the_middleware_answers_401_in_its_own_shape(served: Served) -> None:
+    assert served.call() == 401
+    assert b'"error"' in served.body
+    assert served.headers["www-authenticate"].startswith("Keystone uri=")
+
+
+@pytest.mark.parametrize("path", ["", "/", "/healthcheck", "/readycheck"])
+def test_open_paths_need_no_token(served: Served, path: str) -> None:
+    served.call(path)
+    assert served.body == b"from the application"
+
+
+@pytest.mark.parametrize("path", ["", "/", "/traits"])
+def test_headers_that_claim_an_identity_prove_nothing(served: Served, path: str) -> None:
+    served.call(
+        path, HTTP_X_USER_ID="root", HTTP_X_ROLES="admin", HTTP_X_PROJECT_ID="p1", HTTP_X_IDENTITY_STATUS="Confirmed"
+    )
+    assert served.identity is None
+
+
+def test_headers_that_claim_more_than_the_token_are_dropped(keystone: Keystone, served: Served) -> None:
+    keystone.tokens["plain"] = Issued("bob", roles=["reader"], project="p2")
+    claims = {"HTTP_X_ROLES": "admin", "HTTP_X_PROJECT_ID": "p1", "HTTP_X_SERVICE_ROLES": "service"}
+    served.call(HTTP_X_AUTH_TOKEN="plain", HTTP_OPENSTACK_SYSTEM_SCOPE="all", **claims)
+    assert served.identity is not None
+    assert (served.identity.roles, served.identity.project_id) == (("reader",), "p2")
+    assert (served.identity.service_roles, served.identity.system_scope) == ((), None)
+
+
+@pytest.mark.parametrize("token", ["unknown", "old"])
+def test_an_unknown_or_expired_token_is_401(keystone: Keystone, served: Served, token: str) -> None:
+    keystone.tokens["old"] = Issued("alice", roles=["admin"], project="p1", age=HOURS_AGO)
+    assert served.call(HTTP_X_AUTH_TOKEN=token) == 401
+
+
+def test_an_expired_token_is_good_when_a_service_relays_it(keystone: Keystone, served: Served) -> None:
+    keystone.tokens |= {"old": Issued("alice", roles=["admin"], project="p1", age=HOURS_AGO), "nova": NOVA}
+    assert served.call(HTTP_X_AUTH_TOKEN="old", HTTP_X_SERVICE_TOKEN="nova") == 200
+    assert served.identity is not None
+    assert (served.identity.user_id, served.identity.service_roles) == ("alice", ("service",))
+    assert served.identity.service_user_id == "nova"
+
+
+def test_a_service_token_without_the_service_role_is_401(keystone: Keystone, served: Served) -> None:
+    keystone.tokens |= {"good": ALICE, "impostor": Issued("eve", roles=["member"], project="p3")}
+    assert served.call(HTTP_X_AUTH_TOKEN="good", HTTP_X_SERVICE_TOKEN="impostor") == 401
+
+
+def test_system_scope_is_the_tokens_even_if_a_service_relays_it(keystone: Keystone, served: Served) -> None:
+    """The middleware sets one header for both tokens, so that the service's would hide the caller's scope."""
+    keystone.tokens |= {"system": Issued("root", roles=["admin"], is_system=True), "nova": NOVA}
+    assert served.call(HTTP_X_AUTH_TOKEN="system", HTTP_X_SERVICE_TOKEN="nova") == 200
+    assert served.identity is not None
+    assert served.identity.system_scope == "all"
+
+
+def test_a_domain_scoped_token_tells_its_domain(keystone: Keystone, served: Served) -> None:
+    keystone.tokens["domain"] = Issued("root", roles=["admin"], domain="d1")
+    served.call(HTTP_X_AUTH_TOKEN="domain")
+    assert served.identity is not None
+    assert (served.identity.domain_id, served.identity.project_id) == ("d1", None)
+
+
+def test_a_token_is_checked_once_and_then_remembered(keystone: Keystone, served: Served) -> None:
+    keystone.tokens["good"] = ALICE
+    assert [served.call(HTTP_X_AUTH_TOKEN="good") for _ in range(3)] == [200] * 3
+    assert keystone.validated == ["good"]
+
+
+def test_a_keystone_that_is_gone_is_a_refusal_of_ours_not_a_crash(keystone: Keystone, served: Served) -> None:
+    keystone.stop()
+    assert served.call(HTTP_X_AUTH_TOKEN="good") == 503
+    assert isinstance(served.refusal, Unavailable)
+    assert served.identity is None
+
+
+def test_a_keystone_that_fails_is_a_refusal_and_recovers(keystone: Keystone, served: Served) -> None:
+    keystone.tokens["good"] = ALICE
+    keystone.status = 500
+    assert served.call(HTTP_X_AUTH_TOKEN="good") == 503
+    keystone.status = None
+    assert served.call(HTTP_X_AUTH_TOKEN="good") == 200
+
+
+def test_a_wrong_service_password_is_a_refusal(keystone: Keystone, tmp_path: Path) -> None:
+    served = Served(strategy_from(settings_for(keystone, tmp_path, password="wrong")))
+    assert served.call(HTTP_X_AUTH_TOKEN="good") == 503
+
+
+def test_nobody_is_let_in_when_the_decision_is_delayed(keystone: Keystone, tmp_path: Path) -> None:
+    """With delay_auth_decision the middleware lets every request through, marked."""
+    served = Served(strategy_from(settings_for(keystone, tmp_path, delay_auth_decision="True")))
+    assert served.call(HTTP_X_AUTH_TOKEN="unknown") == 401
+    assert served.call() == 401
+    assert served.body == b"from the application"
+
+
+def test_without_an_auth_plugin_no_token_is_401_and_any_token_503() -> None:
+    served = Served(strategy_from(load((), {"OS_PLACEMENT_DATABASE__CONNECTION": "sqlite://"}, search=False)))
+    assert served.call() == 401
+    assert served.call(HTTP_X_AUTH_TOKEN="good") == 503
+
+
+def test_an_unknown_plugin_stops_the_start_with_a_sentence(keystone: Keystone, tmp_path: Path) -> None:
+    settings = settings_for(keystone, tmp_path, auth_type="no-such-plugin")
+    with pytest.raises(ConfigurationError, match="keystone_authtoken"):
+        Served(strategy_from(settings))
+
+
+def test_settings_made_by_hand_work_without_a_file() -> None:
+    assert Served(strategy_from(Settings(DatabaseSettings("sqlite://")))).call() == 401

@@ -1,0 +1,254 @@
+"""Policy: the defaults, the operator's files, and their reload."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement.auth import Policy
+from placement.auth.policy import _rules_about_roles
+from placement.auth.rules import list_rules
+from placement.domain.identity import Identity
+from placement.errors import ConfigurationError, Forbidden
+from placement.settings import DatabaseSettings, Settings, load
+
+LIST = "placement:resource_providers:list"
+USAGES = "placement:usages"
+RESHAPE = "placement:reshaper:reshape"
+
+ADMIN = Identity("root", "p1", ("admin", "member", "reader"))
+SERVICE = Identity("nova", "service", ("service",))
+MEMBER = Identity("alice", "p1", ("member", "reader"))
+NOBODY = Identity("bob", "p1")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def settings_in(directory: Path, **variables: str) -> Settings:
+    """Return the settings of a server whose configuration directory this is."""
+    (directory / "placement.conf").write_text("[placement_database]\nconnection = sqlite://\n")
+    return load([str(directory / "placement.conf")], variables, search=False)
+
+
+def allows(policy: Policy, rule: str, identity: Identity, **target: Any) -> bool:
+    try:
+        policy.authorize(rule, identity, target)
+    except Forbidden:
+        return False
+    return True
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Policy:
+    return Policy(settings_in(tmp_path))
+
+
+GENERAL_RULES = sorted(
+    rule.name for rule in list_rules() if rule.name.startswith("placement:") and rule.name not in {USAGES, RESHAPE}
+)
+
+
+def test_there_is_a_rule_for_every_operation_of_the_api() -> None:
+    assert len(GENERAL_RULES) == 31
+
+
+@pytest.mark.parametrize("rule", GENERAL_RULES)
+def test_administrators_and_services_may_do_everything_ordinary(policy: Policy, rule: str) -> None:
+    assert [allows(policy, rule, who) for who in (ADMIN, SERVICE, MEMBER, NOBODY)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("identity", "project", "is_allowed"),
+    [
+        (ADMIN, "other", True),
+        (SERVICE, "other", True),
+        (MEMBER, "p1", True),
+        (MEMBER, "other", False),
+        (Identity("alice", "p1", ("member",)), "p1", False),
+        (NOBODY, "p1", False),
+    ],
+)
+def test_readers_see_the_usage_of_their_own_project(
+    policy: Policy, identity: Identity, project: str, is_allowed: bool
+) -> None:
+    assert allows(policy, USAGES, identity, project_id=project) is is_allowed
+
+
+@pytest.mark.parametrize(("new_defaults", "is_allowed"), [("True", False), ("False", True)])
+def test_an_administrator_reshapes_under_the_old_defaults_only(
+    tmp_path: Path, new_defaults: str, is_allowed: bool
+) -> None:
+    policy = Policy(settings_in(tmp_path, OS_OSLO_POLICY__ENFORCE_NEW_DEFAULTS=new_defaults))
+    assert allows(policy, RESHAPE, ADMIN) is is_allowed
+    assert allows(policy, RESHAPE, SERVICE)
+    assert not allows(policy, RESHAPE, MEMBER)
+
+
+@pytest.mark.parametrize("new_defaults", ["True", "False"])
+@pytest.mark.parametrize("scope", [{"system_scope": "all"}, {"domain_id": "d1"}], ids=["system", "domain"])
+def test_a_caller_without_a_project_scope_may_do_nothing(
+    tmp_path: Path, new_defaults: str, scope: dict[str, str]
+) -> None:
+    (tmp_path / "policy.yaml").write_text(f'"{LIST}": "@"\n')
+    policy = Policy(settings_in(tmp_path, OS_OSLO_POLICY__ENFORCE_NEW_DEFAULTS=new_defaults))
+    caller = Identity("root", None, ("admin", "service", "reader"), **scope)
+    assert not any(allows(policy, rule, caller) for rule in [*GENERAL_RULES, USAGES, RESHAPE])
+
+
+def test_the_refusal_names_the_rule(policy: Policy) -> None:
+    with pytest.raises(Forbidden) as refused:
+        policy.authorize(LIST, MEMBER)
+    assert refused.value.message == f"Policy does not allow {LIST} to be performed."
+
+
+def test_a_rule_that_nobody_declared_is_an_error_not_a_refusal(policy: Policy) -> None:
+    with pytest.raises(Exception, match="placement:unknown"):
+        policy.authorize("placement:unknown", ADMIN)
+
+
+def test_policy_yaml_beside_the_configuration_overrides_single_rules(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(f'"{LIST}": "role:auditor"\n')
+    policy = Policy(settings_in(tmp_path))
+    assert allows(policy, LIST, Identity("eve", "p1", ("Auditor",)))
+    assert not allows(policy, LIST, ADMIN)
+    assert allows(policy, "placement:resource_providers:show", ADMIN)
+
+
+def test_policy_file_and_policy_dirs_are_taken_from_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "ours.yaml").write_text(f'"{LIST}": "role:auditor"\n')
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "10.yaml").write_text(f'"{USAGES}": "role:auditor"\n')
+    (tmp_path / "more" / "20.yaml").write_text(f'"{LIST}": "@"\n')
+    places = {"OS_OSLO_POLICY__POLICY_FILE": "ours.yaml", "OS_OSLO_POLICY__POLICY_DIRS": str(tmp_path / "more")}
+    policy = Policy(settings_in(tmp_path, **places))
+    assert allows(policy, LIST, NOBODY)
+    assert not allows(policy, USAGES, ADMIN)
+
+
+def test_a_rule_may_ask_for_anything_that_is_known_of_the_caller(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(f'"{LIST}": "user_id:%(user_id)s and service_roles:service"\n')
+    policy = Policy(settings_in(tmp_path))
+    relayed = Identity("alice", "p1", service_roles=("service",))
+    assert allows(policy, LIST, relayed)
+    assert not allows(policy, LIST, relayed, user_id="bob")
+    assert not allows(policy, LIST, MEMBER)
+
+
+def test_decisions_about_roles_are_remembered_for_each_set_of_roles(policy: Policy) -> None:
+    for _ in range(2):
+        assert allows(policy, LIST, ADMIN)
+        assert not allows(policy, LIST, MEMBER)
+        assert allows(policy, LIST, Identity("alice", "p1", ("service", "member")))
+
+
+def test_a_changed_file_takes_effect_at_the_next_check(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(f'"{LIST}": "@"\n')
+    policy = Policy(settings_in(tmp_path), clock=Clock())
+    assert allows(policy, LIST, NOBODY)
+    file.write_text(f'"{LIST}": "role:admin"\n')
+    assert not allows(policy, LIST, NOBODY)
+    file.unlink()
+    assert allows(policy, LIST, SERVICE)
+
+
+def test_a_new_file_takes_effect_within_a_second(tmp_path: Path) -> None:
+    clock = Clock()
+    policy = Policy(settings_in(tmp_path), clock=clock)
+    assert not allows(policy, LIST, NOBODY)
+    (tmp_path / "policy.yaml").write_text(f'"{LIST}": "@"\n')
+    clock.now += 1.01
+    assert allows(policy, LIST, NOBODY)
+
+
+def test_a_changed_file_in_a_policy_directory_takes_effect(tmp_path: Path) -> None:
+    (tmp_path / "policy.d").mkdir()
+    (tmp_path / "policy.d" / "a.yaml").write_text(f'"{LIST}": "@"\n')
+    policy = Policy(settings_in(tmp_path), clock=Clock())
+    assert allows(policy, LIST, NOBODY)
+    (tmp_path / "policy.d" / "a.yaml").write_text(f'"{LIST}": "!"\n')
+    assert not allows(policy, LIST, ADMIN)
+
+
+@pytest.mark.parametrize("text", ["- a list\n", "{: broken", '"x": [1'], ids=["list", "braces", "open"])
+def test_a_broken_file_stops_the_start_with_a_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "policy.yaml").write_text(text)
+    with pytest.raises(ConfigurationError, match="policy files"):
+        Policy(settings_in(tmp_path)).prepare()
+
+
+def test_a_file_that_breaks_later_leaves_the_rules_as_they_were(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(f'"{LIST}": "@"\n')
+    policy = Policy(settings_in(tmp_path), clock=Clock())
+    assert allows(policy, LIST, NOBODY)
+    file.write_text("- a list\n")
+    assert [allows(policy, LIST, NOBODY) for _ in range(3)] == [True] * 3
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    file.write_text(f'"{LIST}": "!"\n')
+    assert not allows(policy, LIST, NOBODY)
+
+
+def test_no_check_sees_half_of_the_rules_while_they_are_read_again(tmp_path: Path) -> None:
+    """oslo.policy empties its rules before it fills them, and refuses who checks in between."""
+    file = tmp_path / "policy.yaml"
+    file.write_text(f'"{USAGES}": "@"\n')
+    policy = Policy(settings_in(tmp_path), clock=Clock())
+    policy.prepare()
+    start = threading.Barrier(4)
+    done = threading.Event()
+    refused: list[str] = []
+
+    def check() -> None:
+        start.wait()
+        while not done.is_set():
+            refused.extend(rule for rule in (LIST, RESHAPE) if not allows(policy, rule, SERVICE))
+
+    threads = [threading.Thread(target=check) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    start.wait()
+    for number in range(30):
+        file.write_text(f'"{USAGES}": "@"\n' + "#" * number + "\n")
+        policy.prepare()
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert refused == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_about_roles"),
+    [
+        ("@", True),
+        ("!", True),
+        ("role:admin", True),
+        ("(role:admin or not (role:a and rule:base))", True),
+        ("rule:asks", False),
+        ("rule:missing", False),
+        ("rule:tested", False),
+        ("project_id:%(project_id)s", False),
+        ("role:%(role)s", False),
+        ("(role:admin or user_id:%(user_id)s)", False),
+        ("http://127.0.0.1/check", False),
+        ("is_admin_project:True", False),
+    ],
+)
+def test_only_rules_about_roles_alone_are_remembered(text: str, is_about_roles: bool) -> None:
+    texts = {"base": "role:reader", "asks": "user_id:%(user_id)s", "tested": text}
+    assert ("tested" in _rules_about_roles(texts)) is is_about_roles
+
+
+def test_settings_made_by_hand_have_the_defaults() -> None:
+    policy = Policy(Settings(DatabaseSettings("sqlite://")))
+    assert allows(policy, LIST, ADMIN)
+    assert not allows(policy, LIST, MEMBER)

@@ -1,0 +1,81 @@
+"""The choice of a strategy from the settings, in processes of their own where imports matter."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from placement.auth import strategy_from
+from placement.errors import ConfigurationError
+from placement.settings import DatabaseSettings, Settings
+
+
+def settings(strategy: str, *, is_implicit: bool = False) -> Settings:
+    return Settings(DatabaseSettings("sqlite://"), auth_strategy=strategy, auth_is_implicit=is_implicit)
+
+
+def output_of(program: str, tmp_path: Path, **variables: str) -> str:
+    """Run a program in a new process, where ``tmp_path`` is searched for modules first."""
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": path, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_noauth2_that_is_written_down_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    strategy_from(settings("noauth2"))
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+
+def test_noauth2_that_nobody_chose_is_not_warned_of_and_keeps_strangers_out(caplog: pytest.LogCaptureFixture) -> None:
+    strategy = strategy_from(settings("noauth2", is_implicit=True))
+    assert caplog.records == []
+    assert strategy.identify({"REMOTE_ADDR": "127.0.0.1", "HTTP_X_AUTH_TOKEN": "admin"})
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="ldap"):
+        strategy_from(settings("ldap"))
+
+
+CHOOSE = """
+from placement.auth import strategy_from
+from placement.errors import ConfigurationError
+from placement.settings import DatabaseSettings, Settings
+try:
+    strategy_from(Settings(DatabaseSettings("sqlite://"), auth_strategy="{}"))
+except ConfigurationError as error:
+    print(error)
+"""
+
+
+def test_a_missing_extra_stops_the_start_with_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "keystonemiddleware.py").write_text("raise ModuleNotFoundError('No module', name='keystonemiddleware')")
+    said = output_of(CHOOSE.format("keystone"), tmp_path)
+    assert "pip install 'placement-server[keystone]'" in said
+    assert "\n" not in said
+
+
+LOADED = """
+import sys
+from placement.auth import Policy, strategy_from
+from placement.logs import configure_logging
+from placement.settings import load
+settings = load((), {}, search=False)
+strategy_from(settings)
+Policy(settings)
+large = {"keystonemiddleware", "oslo_policy", "oslo_middleware", "bcrypt", "requests", "webob"}
+print(sorted(large & set(sys.modules)))
+"""
+
+
+def test_nothing_large_is_imported_before_it_is_needed(tmp_path: Path) -> None:
+    assert output_of(LOADED, tmp_path) == "[]"

@@ -1,0 +1,128 @@
+"""Logging as configured, in processes of their own: it belongs to the whole process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import logging, warnings
+from placement.domain.identity import Identity
+from placement.errors import ConfigurationError
+from placement.logs import CURRENT_REQUEST, LoggedRequest, configure_logging
+from placement.settings import load
+try:
+    configure_logging(load())
+except ConfigurationError as error:
+    raise SystemExit(str(error))
+log = logging.getLogger("placement.test")
+log.info("outside %s", "a request")
+CURRENT_REQUEST.set(LoggedRequest("req-1", None, Identity("alice", "p1")))
+log.info("inside")
+log.debug("details")
+logging.getLogger("sqlalchemy").info("chatter")
+warnings.warn("beware")
+try:
+    1 / 0
+except ZeroDivisionError:
+    log.exception("failed")
+"""
+
+
+def run(directory: Path, **options: str) -> subprocess.CompletedProcess[str]:
+    """Run the program with these options of [DEFAULT]."""
+    lines = ["[placement_database]", "connection = postgresql://u:hidden@db/p", "[DEFAULT]"]
+    lines += [f"{name} = {value}" for name, value in options.items()]
+    (directory / "placement.conf").write_text("\n".join(lines))
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "OS_PLACEMENT_CONFIG_DIR": str(directory),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_without_options_messages_go_to_standard_error(tmp_path: Path) -> None:
+    lines = run(tmp_path).stderr.splitlines()
+    assert lines[0].endswith(" INFO placement.test [-] outside a request")
+    assert lines[1].endswith(" INFO placement.test [- req-1 alice p1 - -] inside")
+    assert "beware" in lines[2]
+    assert not any("details" in line or "chatter" in line for line in lines)
+
+
+def test_every_line_of_a_traceback_has_the_prefix(tmp_path: Path) -> None:
+    said = run(tmp_path, logging_exception_prefix='"TRACE %(name)s "').stderr
+    trace = said[said.index("failed") :].splitlines()[1:]
+    assert trace[-1].startswith("TRACE placement.test ZeroDivisionError")
+    assert all(line.startswith("TRACE placement.test ") for line in trace)
+
+
+def test_a_log_file_in_a_directory_gets_everything(tmp_path: Path) -> None:
+    done = run(tmp_path, log_dir=str(tmp_path), log_file="api.log")
+    assert done.stderr == ""
+    assert "outside a request" in (tmp_path / "api.log").read_text()
+
+
+def test_a_directory_alone_gets_placement_log(tmp_path: Path) -> None:
+    done = run(tmp_path, log_dir=str(tmp_path), use_stderr="true")
+    assert "outside a request" in (tmp_path / "placement.log").read_text()
+    assert "outside a request" in done.stderr
+
+
+def test_debug_shows_options_but_no_secret(tmp_path: Path) -> None:
+    said = run(tmp_path, debug="true").stderr
+    assert "details <module>" in said
+    assert "placement_database.connection  = ****" in said
+    assert "hidden" not in said
+    assert "log_dir" not in run(tmp_path, debug="true", log_options="false").stderr
+
+
+def test_formats_of_other_services_do_not_break_a_line(tmp_path: Path) -> None:
+    text = "%(color)s%(levelname)s %(request_id)s %(user)s %(tenant)s %(resource)s%(message)s"
+    assert "INFO req-1 alice - inside" in run(tmp_path, logging_context_format_string=text).stderr
+
+
+def test_single_loggers_have_the_level_that_is_written(tmp_path: Path) -> None:
+    said = run(tmp_path, default_log_levels="sqlalchemy=INFO,placement.test=WARNING").stderr
+    assert "chatter" in said
+    assert "inside" not in said
+
+
+def test_options_without_effect_are_named_once(tmp_path: Path) -> None:
+    said = run(tmp_path, use_journal="true", rate_limit_burst="3").stderr
+    assert said.count("[DEFAULT] use_journal, [DEFAULT] rate_limit_burst") == 1
+
+
+def test_a_configuration_file_of_pythons_own_replaces_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "logging.ini").write_text(
+        "[loggers]\nkeys=root\n[handlers]\nkeys=file\n[formatters]\nkeys=own\n"
+        "[logger_root]\nlevel=INFO\nhandlers=file\n"
+        f"[handler_file]\nclass=FileHandler\nargs=('{tmp_path}/own.log',)\nformatter=own\n"
+        "[formatter_own]\nformat=OWN %(message)s\n"
+    )
+    run(tmp_path, log_config_append=str(tmp_path / "logging.ini"))
+    assert "OWN inside" in (tmp_path / "own.log").read_text()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"log_file": "/nowhere/at/all.log"},
+        {"log_config_append": "/nowhere/logging.ini"},
+        {"default_log_levels": "sqlalchemy=LOUD"},
+        {"use_syslog": "true", "syslog_log_facility": "LOG_NOWHERE"},
+    ],
+    ids=lambda option: next(iter(option)),
+)
+def test_what_cannot_be_set_up_is_said_in_one_line(tmp_path: Path, option: dict[str, str]) -> None:
+    done = run(tmp_path, **option)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Logging cannot be set up as configured: ")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,199 @@
+"""From files and environment variables to Settings."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from placement.settings import (
+    ConfigurationError,
+    DatabaseSettings,
+    PlacementSettings,
+    Settings,
+    load,
+)
+
+CONNECTION = {"OS_PLACEMENT_DATABASE__CONNECTION": "sqlite:///env.sqlite"}
+
+
+def write(directory: Path, text: str, name: str = "placement.conf") -> str:
+    path = directory / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_real_file_is_read_whole(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        """
+[DEFAULT]
+debug = True
+log_dir = /var/log/placement
+transport_url = rabbit://unused
+[api]
+auth_strategy = keystone
+[placement_database]
+connection = mysql+pymysql://placement:se%cret@db/placement?charset=utf8
+max_pool_size = 5
+connection_recycle_time = 10
+sync_on_startup = true
+[placement]
+randomize_allocation_candidates = true
+max_allocation_candidates = 1000
+allocation_candidates_generation_strategy = breadth-first
+incomplete_consumer_project_id = p
+allocation_conflict_retry_count = 3
+[oslo_middleware]
+enable_proxy_headers_parsing = true
+[keystone_authtoken]
+auth_url = http://keystone
+""",
+    )
+    settings = load([path], {}, search=False)
+    assert settings.database == DatabaseSettings(
+        "mysql+pymysql://placement:se%cret@db/placement?charset=utf8",
+        max_pool_size=5,
+        connection_recycle_time=10,
+        sync_on_startup=True,
+    )
+    assert settings.placement == PlacementSettings(
+        randomize_allocation_candidates=True,
+        max_allocation_candidates=1000,
+        allocation_candidates_generation_strategy="breadth-first",
+        incomplete_consumer_project_id="p",
+        allocation_conflict_retry_count=3,
+    )
+    assert (settings.auth_strategy, settings.proxy_headers_parsing) == ("keystone", True)
+    assert (settings.logging.debug, settings.logging.log_dir) == (True, "/var/log/placement")
+
+
+def test_options_have_the_defaults_of_settings_made_by_hand() -> None:
+    loaded = load((), CONNECTION, search=False)
+    by_hand = Settings(DatabaseSettings("sqlite:///env.sqlite"))
+    assert (loaded.database, loaded.placement, loaded.logging) == (by_hand.database, by_hand.placement, by_hand.logging)
+
+
+def test_a_variable_wins_over_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "[placement_database]\nconnection = sqlite:///file.sqlite\nmax_retries = 4\n")
+    settings = load([path], CONNECTION, search=False)
+    assert (settings.database.connection, settings.database.max_retries) == ("sqlite:///env.sqlite", 4)
+
+
+def test_variables_of_the_process_are_read_when_none_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", "sqlite:///process.sqlite")
+    assert load(search=False).database.connection == "sqlite:///process.sqlite"
+
+
+def test_a_later_file_and_a_directory_win_over_an_earlier_file(tmp_path: Path) -> None:
+    first = write(tmp_path, "[placement_database]\nconnection = a\nmax_retries = 1\nretry_interval = 1\n", "a.conf")
+    second = write(tmp_path, "[placement_database]\nmax_retries = 2\nretry_interval = 2\n", "b.conf")
+    (tmp_path / "conf.d").mkdir()
+    write(tmp_path / "conf.d", "[placement_database]\nretry_interval = 3\n", "c.conf")
+    database = load([first, second], {}, config_dirs=[str(tmp_path / "conf.d")], search=False).database
+    assert (database.connection, database.max_retries, database.retry_interval) == ("a", 2, 3)
+
+
+def test_the_directory_of_the_variable_is_read(tmp_path: Path) -> None:
+    write(tmp_path, "[placement_database]\nconnection = sqlite:///dir.sqlite\n")
+    settings = load((), {"OS_PLACEMENT_CONFIG_DIR": f" {tmp_path} "}, search=False)
+    assert settings.database.connection == "sqlite:///dir.sqlite"
+
+
+def test_a_file_that_is_named_replaces_the_directory_of_the_variable(tmp_path: Path) -> None:
+    write(tmp_path, "[placement_database]\nconnection = a\nmax_retries = 1\n")
+    named = write(tmp_path, "[placement_database]\nconnection = b\n", "named.conf")
+    database = load([named], {"OS_PLACEMENT_CONFIG_DIR": str(tmp_path)}, search=False).database
+    assert (database.connection, database.max_retries) == ("b", 10)
+
+
+def test_the_usual_places_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".placement").mkdir()
+    write(tmp_path / ".placement", "[placement_database]\nconnection = sqlite:///home.sqlite\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert load((), {}).database.connection == "sqlite:///home.sqlite"
+
+
+def test_where_nothing_is_configured_noauth2_holds_and_no_database_is_named() -> None:
+    settings = load((), {"HOME": "/root", "PATH": "/bin"}, search=False)
+    assert (settings.auth_strategy, settings.auth_is_implicit, settings.database.connection) == ("noauth2", True, "")
+
+
+def test_a_file_makes_keystone_the_default(tmp_path: Path) -> None:
+    settings = load([write(tmp_path, "[placement_database]\nconnection = a\n")], {}, search=False)
+    assert (settings.auth_strategy, settings.auth_is_implicit) == ("keystone", False)
+
+
+@pytest.mark.parametrize("name", ["OS_PLACEMENT__MAX_ALLOCATION_CANDIDATES", "OS_CLOUD"])
+def test_any_variable_makes_keystone_the_default(name: str) -> None:
+    settings = load((), {**CONNECTION, name: "7"}, search=False)
+    assert (settings.auth_strategy, settings.auth_is_implicit) == ("keystone", False)
+
+
+def test_noauth2_that_is_written_down_is_not_implicit() -> None:
+    settings = load((), {**CONNECTION, "OS_API__AUTH_STRATEGY": "noauth2"}, search=False)
+    assert (settings.auth_strategy, settings.auth_is_implicit) == ("noauth2", False)
+
+
+def test_the_old_place_of_auth_strategy_is_read(tmp_path: Path) -> None:
+    text = "[DEFAULT]\nauth_strategy = noauth2\n[placement_database]\nconnection = a\n"
+    assert load([write(tmp_path, text)], {}, search=False).auth_strategy == "noauth2"
+
+
+def test_users_have_the_roles_that_are_written() -> None:
+    variables = {**CONNECTION, "OS_HTTP_BASIC__USER_ROLES": "alice:admin, bob: reader + member,carol:"}
+    roles = load((), variables, search=False).http_basic_user_roles
+    assert roles == {"alice": ("admin",), "bob": ("reader", "member"), "carol": ()}
+
+
+def test_options_without_effect_are_named_only_where_they_are_set(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        """
+[placement_database]
+connection = a
+slave_connection = mysql://replica
+[workarounds]
+optimize_for_wide_provider_trees = not even a boolean
+""",
+    )
+    settings = load([path], {"OS_DEFAULT__USE_JSON": "1"}, search=False)
+    assert settings.ignored_options == (
+        "[DEFAULT] use_json",
+        "[placement_database] slave_connection",
+        "[workarounds] optimize_for_wide_provider_trees",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[api]\nauth_strategy = ldap\n", "auth_strategy"),
+        ("[placement_database]\nconnection = a\nmax_pool_size = many\n", "max_pool_size"),
+        ("[placement_database]\nconnection = a\nsync_on_startup = perhaps\n", "sync_on_startup"),
+        ("[placement]\nallocation_candidates_generation_strategy = random\n", "generation_strategy"),
+        ("[placement_database]\nconnection = a$nowhere\n", "nowhere"),
+        ("[http_basic]\nuser_roles = alice\n", "user_roles"),
+        ("no section\n", "placement.conf"),
+        ("[placement]\n", r"\[placement_database\] connection is not set"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_line(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named) as refused:
+        load([write(tmp_path, text)], {}, search=False)
+    assert "\n" not in refused.value.message
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"nowhere\.conf"):
+        load([str(tmp_path / "nowhere.conf")], {}, search=False)
+    with pytest.raises(ConfigurationError, match=re.escape(f"{tmp_path}/placement.conf")):
+        load((), {"OS_PLACEMENT_CONFIG_DIR": str(tmp_path)}, search=False)
+
+
+def test_a_missing_database_is_said_with_what_was_found() -> None:
+    with pytest.raises(ConfigurationError, match="OS_CLOUD"):
+        load((), {"OS_CLOUD": "devstack"}, search=False)
+
+
+def test_a_password_in_the_url_is_not_shown() -> None:
+    assert "secret" not in repr(Settings(DatabaseSettings("postgresql://placement:secret@db/placement")))
