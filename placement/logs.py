@@ -3,6 +3,7 @@
 import logging
 import logging.config
 import logging.handlers
+import re
 import sys
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -29,6 +30,22 @@ class LoggedRequest:
 
 CURRENT_REQUEST: ContextVar[LoggedRequest | None] = ContextVar("placement_logged_request", default=None)
 """The request that this thread is serving; whoever serves requests sets it."""
+
+SENT_ID = re.compile(r"req-[0-9a-fA-F-]{36}")
+
+
+def log_for(request_id: str, sent_id: str | None, identity: Identity | None = None) -> None:
+    """Make the log lines of this thread belong to a request, from now on.
+
+    ``sent_id`` is what the client calls the request; anything but an id of the usual form is left out of the log.
+    """
+    known = sent_id if sent_id and SENT_ID.fullmatch(sent_id) else None
+    CURRENT_REQUEST.set(LoggedRequest(request_id, known, identity))
+
+
+def log_for_none() -> None:
+    """Make the log lines of this thread belong to no request."""
+    CURRENT_REQUEST.set(None)
 
 
 def configure_logging(settings: Settings) -> None:

@@ -13,6 +13,7 @@ from placement.api.routing import NO_SUCH_PATH, Resource, resources
 from placement.api.versions import requested_version
 from placement.domain.identity import Identity
 from placement.errors import Invalid, NotFound, Unauthorized
+from placement.logs import log_for, log_for_none
 
 OPEN_PATHS = frozenset({"/", "", "/healthcheck", "/readycheck"})
 """Served to anybody."""
@@ -32,6 +33,7 @@ def install(app: Flask, server: Server, strategy: Identifier) -> None:
     app.url_map.merge_slashes = False
     app.before_request(lambda: _begin(strategy))
     app.after_request(_finish)
+    app.teardown_request(lambda _error: log_for_none())
     errors.register(app)
     for path, resource in resources(ROUTES).items():
         # Without methods werkzeug lets every method through, so that 405 and HEAD are answered in one place.
@@ -44,10 +46,13 @@ def _begin(strategy: Identifier) -> None:
     g.request_id = f"req-{uuid4()}"
     g.version = None
     g.identity = None
+    sent_id = request.headers.get("x-openstack-request-id")
+    log_for(g.request_id, sent_id)
     if request.environ.get("PATH_INFO", "") not in OPEN_PATHS:
         g.identity = strategy.identify(request.environ)
         if g.identity is None:
             raise Unauthorized
+        log_for(g.request_id, sent_id, g.identity)
     g.version = requested_version(request.headers)
     _check_length()
     if "\0" in request.path:

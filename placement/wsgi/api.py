@@ -1,7 +1,8 @@
 """The WSGI application: ``gunicorn placement.wsgi.api:application``."""
 
 from placement.app import create_app
-from placement.settings import configure_logging, load
+from placement.logs import configure_logging
+from placement.settings import load
 
 _settings = load()
 configure_logging(_settings)

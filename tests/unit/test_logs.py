@@ -11,7 +11,7 @@ PROGRAM = """
 import logging, warnings
 from placement.domain.identity import Identity
 from placement.errors import ConfigurationError
-from placement.logs import CURRENT_REQUEST, LoggedRequest, configure_logging
+from placement.logs import configure_logging, log_for, log_for_none
 from placement.settings import load
 try:
     configure_logging(load())
@@ -19,7 +19,7 @@ except ConfigurationError as error:
     raise SystemExit(str(error))
 log = logging.getLogger("placement.test")
 log.info("outside %s", "a request")
-CURRENT_REQUEST.set(LoggedRequest("req-1", None, Identity("alice", "p1")))
+log_for("req-1", "anything\\nat all", Identity("alice", "p1"))
 log.info("inside")
 log.debug("details")
 logging.getLogger("sqlalchemy").info("chatter")
@@ -28,6 +28,10 @@ try:
     1 / 0
 except ZeroDivisionError:
     log.exception("failed")
+log_for("req-2", "req-" + "0" * 36)
+log.info("relayed")
+log_for_none()
+log.info("finished")
 """
 
 
@@ -57,9 +61,16 @@ def test_without_options_messages_go_to_standard_error(tmp_path: Path) -> None:
     assert not any("details" in line or "chatter" in line for line in lines)
 
 
+def test_an_id_that_the_client_sent_is_logged_if_it_is_one(tmp_path: Path) -> None:
+    said = run(tmp_path).stderr
+    assert f"[req-{'0' * 36} req-2 - - - -] relayed" in said
+    assert "[-] finished" in said
+    assert "at all" not in said
+
+
 def test_every_line_of_a_traceback_has_the_prefix(tmp_path: Path) -> None:
     said = run(tmp_path, logging_exception_prefix='"TRACE %(name)s "').stderr
-    trace = said[said.index("failed") :].splitlines()[1:]
+    trace = said[said.index("failed") : said.index("relayed")].splitlines()[1:-1]
     assert trace[-1].startswith("TRACE placement.test ZeroDivisionError")
     assert all(line.startswith("TRACE placement.test ") for line in trace)
 
