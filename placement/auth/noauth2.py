@@ -48,6 +48,7 @@ def _caller(token: str, environ: "WSGIEnvironment") -> Identity:
         roles=roles_in(environ, "HTTP_X_ROLES") if "HTTP_X_ROLES" in environ else own_roles,
         system_scope=system_scope,
         service_roles=roles_in(environ, "HTTP_X_SERVICE_ROLES"),
+        domain_id=environ.get("HTTP_X_DOMAIN_ID") or None,
     )
 
 

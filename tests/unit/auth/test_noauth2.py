@@ -31,6 +31,7 @@ IMPLICIT = NoAuth(local_only=True)
             Identity("admin", None, ("admin",), system_scope="all"),
         ),
         ({"HTTP_X_AUTH_TOKEN": "alice", "HTTP_OPENSTACK_SYSTEM_SCOPE": ""}, Identity("alice", "alice")),
+        ({"HTTP_X_AUTH_TOKEN": "alice", "HTTP_X_DOMAIN_ID": "d1"}, Identity("alice", "alice", domain_id="d1")),
         (
             {"HTTP_X_AUTH_TOKEN": "alice", "HTTP_X_SERVICE_ROLES": "service"},
             Identity("alice", "alice", service_roles=("service",)),
