@@ -12,8 +12,9 @@ from typing import Any
 
 import click
 
+from placement.app import create_app
 from placement.cli.demo_story import show_what_to_try, tell
-from placement.cli.http_server import Processes, listen, serve, url_of
+from placement.cli.http_server import Hooks, Processes, listen, serve, url_of
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import DatabaseSettings, Settings
 
@@ -32,8 +33,10 @@ def demo(*, port: int | None, once: bool) -> None:
     """
     _exit_on(signal.SIGTERM, signal.SIGHUP)
     with tempfile.TemporaryDirectory(prefix="placement-demo-") as directory, _listener(port) as listener:
+        application = create_app(_settings(Path(directory)))
         story = Story(url_of(listener), once=once)
-        serve(_settings(Path(directory)), listener, Processes(workers=1, threads=4), when_ready=story.begin)
+        hooks = Hooks(when_ready=story.begin, before_fork=application.extensions["placement"].database.dispose)
+        serve(application, listener, Processes(workers=1, threads=4), hooks=hooks)
     if story.failed:
         sys.exit(1)
 

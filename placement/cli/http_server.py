@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
 
-from placement.app import create_app
 from placement.errors import ConfigurationError
-from placement.settings import Settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -67,21 +65,18 @@ class Processes:
     threads: int
 
 
-def serve(
-    settings: Settings, listener: socket.socket, processes: Processes, *, when_ready: Callable[[Any], None]
-) -> None:
-    """Serve until a signal stops the server: at SIGTERM answers under way are finished, at Ctrl-C they are not.
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What else is done: with gunicorn's arbiter when the server is up, and before a worker is forked."""
 
-    ``when_ready`` is called with gunicorn's arbiter once the server is up.
+    when_ready: Callable[[Any], None]
+    before_fork: Callable[[], None]
 
-    Raises:
-        ConfigurationError: what stops the start, in one sentence.
-    """
-    application = create_app(settings)
-    # Connections cannot be shared with a fork: each worker opens its own.
-    close_connections = application.extensions["placement"].database.dispose
-    hooks = {"when_ready": when_ready, "pre_fork": lambda _arbiter, _worker: close_connections()}
-    _run(HttpServer(application, _options(listener, processes) | hooks))
+
+def serve(application: "WSGIApplication", listener: socket.socket, processes: Processes, *, hooks: Hooks) -> None:
+    """Serve until a signal stops the server: at SIGTERM answers under way are finished, at Ctrl-C they are not."""
+    calls = {"when_ready": hooks.when_ready, "pre_fork": lambda _arbiter, _worker: hooks.before_fork()}
+    _run(HttpServer(application, _options(listener, processes) | calls))
 
 
 def _options(listener: socket.socket, processes: Processes) -> dict[str, Any]:

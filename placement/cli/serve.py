@@ -6,8 +6,9 @@ from typing import Any
 import click
 from platformdirs import user_data_path
 
+from placement.app import create_app
 from placement.cli import http_server
-from placement.cli.http_server import Processes
+from placement.cli.http_server import Hooks, Processes
 from placement.errors import ConfigurationError
 from placement.logs import configure_logging
 from placement.settings import DatabaseSettings, Settings, load
@@ -39,13 +40,12 @@ def serve(
     configure_logging(settings)
     processes = Processes(workers or http_server.cores(), threads)
     with http_server.listen(host, port) as listener:
-        url = http_server.url_of(listener)
-
-        def announce(_arbiter: Any) -> None:
-            for line in _announcement(url, settings, processes):
-                click.echo(line)
-
-        http_server.serve(settings, listener, processes, when_ready=announce)
+        application = create_app(settings)
+        database = application.extensions["placement"].database
+        lines = _announcement(http_server.url_of(listener), settings, _shown(database.engine.url), processes=processes)
+        # Connections cannot be shared with a fork: each worker opens its own.
+        hooks = Hooks(when_ready=lambda _arbiter: click.echo(lines), before_fork=database.dispose)
+        http_server.serve(application, listener, processes, hooks=hooks)
 
 
 def _settings(config_files: tuple[str, ...], host: str, *, insecure_noauth: bool) -> Settings:
@@ -68,18 +68,23 @@ def _own_database() -> DatabaseSettings:
     return DatabaseSettings(connection=f"sqlite:///{directory / 'placement.sqlite'}", sync_on_startup=True)
 
 
-def _announcement(url: str, settings: Settings, processes: Processes) -> list[str]:
+def _shown(url: Any) -> str:
+    """Return a database URL as text that may be seen: without passwords."""
+    return str(url.difference_update_query(["password", "sslpassword"]))
+
+
+def _announcement(url: str, settings: Settings, database: str, *, processes: Processes) -> str:
     connections = _connections(settings.database, processes)
-    return [
-        f"Placement is served at {url} (Ctrl-C stops it)",
-        f"  authentication  {AUTHENTICATION[settings.auth_strategy].format(settings)}",
-        f"  database        {settings.database.connection}",
-        f"  processes       {processes.workers} x {processes.threads} threads, at most {connections} connections to it",
-    ]
+    return (
+        f"Placement is served at {url} (Ctrl-C stops it)\n"
+        f"  authentication  {AUTHENTICATION[settings.auth_strategy].format(settings)}\n"
+        f"  database        {database}\n"
+        f"  processes       {processes.workers} x {processes.threads} threads, at most {connections} connections to it"
+    )
 
 
 def _connections(database: DatabaseSettings, processes: Processes) -> int:
-    """A request holds one connection at a time."""
+    """Return how many connections are open at most; a request holds one."""
     pool = processes.threads
     if database.max_pool_size is not None and database.max_overflow is not None:
         pool = min(pool, database.max_pool_size + database.max_overflow)

@@ -1,0 +1,84 @@
+"""Run the command ``placement`` and talk to what it starts."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.servers import plain_environment
+
+TIMEOUT_S = 60
+
+
+class Command:
+    """The command in a home directory that nobody else uses."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.temporary = home / "tmp"
+        self.temporary.mkdir()
+        self._environment = plain_environment("XDG_DATA_HOME") | {"HOME": str(home), "TMPDIR": str(self.temporary)}
+
+    def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run the command to its end."""
+        return subprocess.run(
+            self._line(arguments),
+            cwd=self.home,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    @contextlib.contextmanager
+    def running(self, *arguments: str) -> Iterator["Running"]:
+        """Run the command beside the test; whatever is left of it is killed at the end."""
+        process = subprocess.Popen(
+            self._line(arguments),
+            cwd=self.home,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield Running(process)
+        finally:
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+
+    def _line(self, arguments: tuple[str, ...]) -> list[str]:
+        return [str(Path(sys.executable).with_name("placement")), *arguments]
+
+
+class Running:
+    """A command that serves."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.said: list[str] = []
+
+    def says(self, text: str) -> str:
+        """Read what the command says up to the line with a text, and return that line."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said.append(line)
+            if text in line:
+                return line
+        raise AssertionError(f"it ended without saying {text!r}:\n{''.join(self.said)}")
+
+    def url(self) -> str:
+        """Return the URL in the line that announces the server."""
+        words = self.says("http://127.0.0.1:").split()
+        return next(word for word in words if word.startswith("http://"))
+
+    def ends(self, number: signal.Signals) -> int:
+        """Send a signal and return the exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(TIMEOUT_S)

@@ -1,0 +1,39 @@
+"""The command ``placement`` itself: its help, and what it imports."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.commands import Command
+
+HEAVY = ("flask", "sqlalchemy", "alembic", "gunicorn", "oslo_config", "oslo_policy", "keystonemiddleware")
+
+
+def test_the_overview_names_every_command(placement: Command):
+    overview = placement.run("--help").stdout
+    assert [line.split()[0] for line in overview.partition("Commands:\n")[2].splitlines()] == ["serve", "demo", "db"]
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "db"])
+def test_every_command_explains_itself(placement: Command, command: str):
+    done = placement.run(command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"Usage: placement {command}")
+
+
+def test_the_overview_is_fast_because_it_imports_nothing_heavy():
+    script = (
+        "import sys; from placement.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted(set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert [name for name in HEAVY if f"'{name}'" in done.stderr] == []
+
+
+def test_an_unknown_command_is_refused(placement: Command):
+    done = placement.run("sreve")
+    assert done.returncode == 2
+    assert "No such command 'sreve'" in done.stderr

@@ -1,0 +1,97 @@
+"""``placement serve``: on a file of the user's without configuration, else as configured, and never unguarded."""
+
+import http.client
+import signal
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests import servers
+from tests.cli.commands import Command
+from tests.http_calls import HttpCalls
+
+PROVIDER = {"name": "compute1", "uuid": "3bd2ea2c-8b1f-4a4c-9d2f-0a3d8f0e8a11"}
+
+
+def test_without_configuration_it_serves_a_lasting_file_that_it_makes_itself(placement: Command):
+    with placement.running("serve", "--port", "0", "--workers", "1") as first:
+        assert HttpCalls(first.url())("POST", "/resource_providers", "1.20", PROVIDER)[0] == 200
+        assert first.ends(signal.SIGTERM) == 0
+    with placement.running("serve", "--port", "0", "--workers", "2") as second:
+        _, document = HttpCalls(second.url())("GET", "/resource_providers", "1.20")
+        assert second.ends(signal.SIGINT) == 0
+    assert [provider["name"] for provider in document["resource_providers"]] == ["compute1"]
+    assert (placement.home / ".local/share/placement/placement.sqlite").exists()
+
+
+def test_noauth2_is_refused_on_an_address_that_others_reach(placement: Command):
+    done = placement.run("serve", "--host", "0.0.0.0", "--port", "0")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: [api] auth_strategy is noauth2")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_written_noauth2_is_refused_there_too(placement: Command):
+    path = _configuration(placement, {"api": {"auth_strategy": "noauth2"}})
+    done = placement.run("serve", "--host", "::", "--port", "0", "--config-file", str(path))
+    assert done.returncode == 1
+    assert "--insecure-noauth" in done.stderr
+
+
+def test_noauth2_serves_there_when_the_caller_insists(placement: Command):
+    with placement.running("serve", "--host", "0.0.0.0", "--port", "0", "--insecure-noauth") as server:
+        port = server.says("http://0.0.0.0:").partition("0.0.0.0:")[2].split()[0]
+        assert HttpCalls(f"http://127.0.0.1:{port}")("GET", "/resource_providers", "1.0")[0] == 200
+
+
+def test_a_configuration_is_served_and_its_password_is_not_shown(placement: Command):
+    file = placement.home / "configured.sqlite"
+    path = _configuration(placement, {"api": {"auth_strategy": "noauth2"}}, f"sqlite:///{file}")
+    with placement.running(
+        "serve", "--port", "0", "--workers", "3", "--threads", "5", "--config-file", str(path)
+    ) as server:
+        server.url()
+        assert "noauth2" in server.says("authentication")
+        assert str(file) in server.says("database")
+        assert "3 x 5 threads" in server.says("processes")
+    assert file.exists()
+
+
+def test_a_configuration_that_names_no_database_is_told_in_one_sentence(placement: Command):
+    path = placement.home / "placement.conf"
+    path.write_text("[api]\nauth_strategy = noauth2\n")
+    done = placement.run("serve", "--config-file", str(path))
+    assert done.returncode == 1
+    assert done.stderr == (f"Error: [placement_database] connection is not set (configuration found: {path}).\n")
+
+
+def test_a_database_that_cannot_be_reached_is_told_in_one_sentence(placement: Command):
+    path = _configuration(placement, {"api": {"auth_strategy": "noauth2"}}, "sqlite:////nowhere/placement.sqlite")
+    done = placement.run("serve", "--port", "0", "--config-file", str(path))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: ")
+
+
+def test_a_request_under_way_is_answered_before_the_server_ends(placement: Command):
+    with placement.running("serve", "--port", "0", "--workers", "1") as server:
+        connection = http.client.HTTPConnection(urlsplit(server.url()).netloc, timeout=30)
+        connection.putrequest("POST", "/resource_providers")
+        for name, value in {
+            "X-Auth-Token": "admin",
+            "OpenStack-API-Version": "placement 1.20",
+            "Content-Type": "application/json",
+            "Content-Length": "20",
+            "Expect": "100-continue",
+        }.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        # The server has begun with the request when it asks for the rest of it.
+        assert connection.sock.recv(100).startswith(b"HTTP/1.1 100")
+        server.process.send_signal(signal.SIGTERM)
+        connection.send(b'{"name": "compute1"}')
+        assert connection.getresponse().status == 200
+        assert server.process.wait(30) == 0
+
+
+def _configuration(placement: Command, sections: dict[str, dict[str, str]], url: str = "sqlite://") -> Path:
+    return servers.write_configuration(placement.home, {**servers.default_sections(url), **sections})

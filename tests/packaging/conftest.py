@@ -1,0 +1,45 @@
+"""A wheel built from a clean copy of the source, and an environment that holds nothing but it and gunicorn."""
+
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.servers import Installation, plain_environment
+
+SOURCE = Path(__file__).parents[2]
+# What building needs; leftovers of earlier builds must not find their way into the wheel.
+PARTS = ("LICENSE", "README.md", "pyproject.toml", "etc", "migrations", "placement")
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel file."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for part in PARTS:
+        path = SOURCE / part
+        if path.is_dir():
+            shutil.copytree(path, source / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(path, source / part)
+    _run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(target), str(source))
+    (built,) = target.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def installation(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """The environment."""
+    directory = tmp_path_factory.mktemp("environment")
+    venv.create(directory, with_pip=True)
+    python = directory / "bin" / "python"
+    _run(str(python), "-m", "pip", "install", "--quiet", str(wheel))
+    return Installation(python, plain_environment("PYTHONPATH", "PYTHONHOME"))
+
+
+def _run(*command: str) -> None:
+    # Elsewhere than in the checkout, whose directories would be found before those of the environment.
+    subprocess.run(command, cwd="/", check=True, env=plain_environment("PYTHONPATH", "PYTHONHOME"))

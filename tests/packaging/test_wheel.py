@@ -1,0 +1,48 @@
+"""The wheel alone makes a database and serves it."""
+
+import subprocess
+import zipfile
+from pathlib import Path
+
+from tests import servers
+from tests.http_calls import HttpCalls
+from tests.servers import Installation
+
+
+def test_the_installed_wheel_makes_a_database_and_serves(installation: Installation, tmp_path: Path):
+    servers.write_configuration(tmp_path, servers.default_sections(f"sqlite:///{tmp_path / 'placement.sqlite'}"))
+    servers.placement_manage(installation, tmp_path, "db", "sync")
+    with servers.running_server(installation, tmp_path) as url:
+        call = HttpCalls(url)
+        status, document = call("GET", "/", "1.0")
+        assert (status, document["versions"][0]["max_version"]) == (200, "1.39")
+        assert call("GET", "/allocation_candidates?resources=VCPU:1", "1.39")[0] == 200
+
+
+def test_the_installed_demo_walks_through(installation: Installation, tmp_path: Path):
+    done = _run(installation, tmp_path, installation.command("placement"), "demo", "--port", "0", "--once")
+    assert done.returncode == 0
+    assert "THE CLAIM" in done.stdout
+
+
+def test_the_package_comes_from_the_wheel_and_not_from_the_checkout(installation: Installation, tmp_path: Path):
+    script = "import placement; print(placement.__file__)"
+    done = _run(installation, tmp_path, str(installation.python), "-c", script)
+    assert Path(done.stdout.strip()).is_relative_to(installation.python.parents[1])
+
+
+def test_the_wheel_carries_migrations_samples_and_licence_but_no_tests(wheel: Path):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert [name for name in names if name.startswith("tests")] == []
+    for ending in ("placement.conf.sample", "policy.yaml.sample", "LICENSE"):
+        assert [name for name in names if name.endswith(ending)], f"no {ending} in {names}"
+
+
+def test_the_environment_is_consistent(installation: Installation, tmp_path: Path):
+    done = _run(installation, tmp_path, str(installation.python), "-m", "pip", "check")
+    assert done.returncode == 0, done.stdout
+
+
+def _run(installation: Installation, directory: Path, *command: str) -> "subprocess.CompletedProcess[str]":
+    variables = dict(installation.variables)
+    return subprocess.run(command, cwd=directory, env=variables, capture_output=True, text=True, check=False)
