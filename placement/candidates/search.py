@@ -5,6 +5,7 @@ pays for ten. Exact: what the constraints refuse could not have become a candida
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 from placement.candidates.constraints import Constraint, constraints_on
@@ -27,34 +28,66 @@ class Budget:
         self.was_hit = False
 
 
-def compose(plan: Plan, tree: Tree, budget: Budget) -> Iterator[Choice]:
-    """Yield every choice of providers that serves the plan in a tree.
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The slots in the order they are placed, and for each slot of the plan its place in that order."""
 
-    Stops early, and notes it in the budget, when the steps are used up.
+    slots: tuple[Slot, ...]
+    places: tuple[int, ...]
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether it is the plan's own order."""
+        return self.places == tuple(range(len(self.places)))
+
+
+class Composer:
+    """Composes candidates in the trees of one request."""
+
+    def __init__(self, plan: Plan, budget: Budget) -> None:
+        self.plan = plan
+        self.budget = budget
+        self._orders: dict[tuple[int, ...], Order] = {}
+
+    def choices(self, tree: Tree) -> Iterator[Choice]:
+        """Yield every choice of providers that serves the plan in a tree.
+
+        Stops early, and notes it in the budget, when the steps are used up.
+        """
+        order = self._order(tree)
+        options = [tree.options[slot.kind] for slot in order.slots]
+        constraints = constraints_on(self.plan, tree, order.slots, options)
+        if any(constraint.is_hopeless() for constraint in constraints):
+            return iter(())
+        found = _Search(options, constraints, self.budget).run()
+        if order.is_natural:
+            return found
+        return (tuple([chosen[place] for place in order.places]) for chosen in found)
+
+    def _order(self, tree: Tree) -> Order:
+        counts = tuple([len(options) for options in tree.options])
+        order = self._orders.get(counts)
+        if order is None:
+            order = self._orders[counts] = search_order(self.plan, counts)
+        return order
+
+
+def search_order(plan: Plan, counts: Sequence[int]) -> Order:
+    """Return the order in which slots are placed: few options first, those tied to placed ones by same_subtree next.
+
+    Args:
+        plan: the plan.
+        counts: how many options there are for each kind.
     """
-    order = search_order(plan, tree)
-    slots = [plan.slots[index] for index in order]
-    options = [tree.options[slot.kind] for slot in slots]
-    constraints = constraints_on(plan, tree, slots, options)
-    if any(constraint.is_hopeless() for constraint in constraints):
-        return
-    place = [order.index(index) for index in range(len(order))]
-    for chosen in _Search(options, constraints, budget).run():
-        yield tuple(chosen[depth] for depth in place)
-
-
-def search_order(plan: Plan, tree: Tree) -> list[int]:
-    """Return the order in which slots are placed: few options first, those tied to placed ones by same_subtree next."""
-    waiting = sorted(range(len(plan.slots)), key=lambda index: (len(tree.options[plan.slots[index].kind]), index))
-    if not plan.request.same_subtree:
-        return waiting
+    waiting = sorted(range(len(plan.slots)), key=lambda index: (counts[plan.slots[index].kind], index))
     order: list[int] = []
     while waiting:
         tied = [index for index in waiting if _is_tied(plan, plan.slots[index], [plan.slots[i] for i in order])]
         following = (tied or waiting)[0]
         waiting.remove(following)
         order.append(following)
-    return order
+    places = [order.index(index) for index in range(len(order))]
+    return Order(tuple(plan.slots[index] for index in order), tuple(places))
 
 
 def _is_tied(plan: Plan, slot: Slot, placed: Sequence[Slot]) -> bool:
@@ -70,18 +103,19 @@ class _Search:
         self._options = options
         self._budget = budget
         self._steps_left = budget.per_tree
-        self._by_depth = [tuple(c for c in constraints if depth in c.depths) for depth in range(len(options))]
+        self._by_depth = [tuple([c for c in constraints if depth in c.depths]) for depth in range(len(options))]
         # Behind the last constrained slot everything combines with everything.
-        self._free_from = max((depth + 1 for depth, found in enumerate(self._by_depth) if found), default=0)
+        self._free_from = max([depth + 1 for depth, found in enumerate(self._by_depth) if found], default=0)
         self._chosen: list[int] = []
 
-    def run(self) -> Iterator[Sequence[int]]:
+    def run(self) -> Iterator[Choice]:
         return self._extend(0)
 
-    def _extend(self, depth: int) -> Iterator[Sequence[int]]:
+    def _extend(self, depth: int) -> Iterator[Choice]:
         if depth == self._free_from:
             yield from self._free(depth)
             return
+        constraints = self._by_depth[depth]
         for provider in self._options[depth]:
             if not self._step():
                 return
@@ -89,11 +123,14 @@ class _Search:
                 self._chosen.append(provider)
                 yield from self._extend(depth + 1)
                 self._chosen.pop()
-                for constraint in self._by_depth[depth]:
+                for constraint in constraints:
                     constraint.give_back(depth, provider)
 
-    def _free(self, depth: int) -> Iterator[Sequence[int]]:
+    def _free(self, depth: int) -> Iterator[Choice]:
         head = tuple(self._chosen)
+        if depth == len(self._options):
+            yield head
+            return
         for tail in product(*self._options[depth:]):
             if not self._step():
                 return

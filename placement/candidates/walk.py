@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from placement.candidates.plan import Plan
-from placement.candidates.search import Budget, Choice, compose
+from placement.candidates.search import Budget, Choice, Composer
 from placement.candidates.tree import Tree
 
 
@@ -24,15 +24,16 @@ def candidates_in(
     Depth first gives all candidates of a tree before the next; breadth first gives each tree's first one before any
     tree's second. ``trees`` is read only as far as candidates are asked for.
     """
-    compositions = (_candidates_of(plan, tree, budget) for tree in trees)
+    composer = Composer(plan, budget)
+    compositions = (_candidates_of(composer, tree) for tree in trees)
     visit = _round_robin if breadth_first else _one_by_one
     return _unique(visit(compositions), set())
 
 
-def _candidates_of(plan: Plan, tree: Tree, budget: Budget) -> Iterator[tuple[Candidate, bool]]:
+def _candidates_of(composer: Composer, tree: Tree) -> Iterator[tuple[Candidate, bool]]:
     """Yield a tree's candidates, each with whether another tree may find it too."""
     sharing = tree.sharing
-    for choice in compose(plan, tree, budget):
+    for choice in composer.choices(tree):
         # Only providers that share can be reached from two trees; one other provider settles it.
         yield Candidate(tree.root, choice), bool(sharing) and all(provider in sharing for provider in choice)
 

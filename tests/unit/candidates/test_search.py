@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from placement.candidates.matching import can_match
 from placement.candidates.plan import Plan, plan_for
-from placement.candidates.search import Budget, compose
+from placement.candidates.search import Budget, Composer
 from placement.candidates.tree import Tree
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 
@@ -97,7 +97,7 @@ def is_candidate(plan: Plan, tree: Tree, choice: tuple[int, ...]) -> bool:
 def test_the_search_finds_exactly_what_trying_everything_finds(search):
     """No candidate is missed, none is wrong, none comes twice."""
     plan, tree = search
-    found = list(compose(plan, tree, Budget()))
+    found = list(Composer(plan, Budget()).choices(tree))
     assert len(found) == len(set(found))
     assert set(found) == brute_force(plan, tree)
 
@@ -136,7 +136,7 @@ def test_sixteen_groups_on_sixteen_devices_need_few_steps():
     for isolate in (True, False):
         plan, tree = devices(16, 16, isolate=isolate)
         budget = Budget(per_tree=100_000)
-        assert len(list(islice(compose(plan, tree, budget), 1000))) == 1000
+        assert len(list(islice(Composer(plan, budget).choices(tree), 1000))) == 1000
         assert not budget.was_hit
 
 
@@ -144,14 +144,14 @@ def test_nine_groups_on_eight_devices_fail_at_once():
     for isolate in (True, False):
         plan, tree = devices(9, 8, isolate=isolate)
         budget = Budget(per_tree=0)
-        assert list(compose(plan, tree, budget)) == []
+        assert list(Composer(plan, budget).choices(tree)) == []
         assert not budget.was_hit
 
 
 def test_a_search_over_its_budget_says_so():
     plan, tree = devices(8, 8)
     budget = Budget(per_tree=100)
-    found = list(compose(plan, tree, budget))
+    found = list(Composer(plan, budget).choices(tree))
     assert found
     assert budget.was_hit
 
@@ -159,9 +159,9 @@ def test_a_search_over_its_budget_says_so():
 def test_a_budget_is_shared_by_all_trees_of_a_request():
     plan, tree = devices(3, 3)
     budget = Budget(per_request=40)
-    complete = list(compose(plan, tree, budget))
+    complete = list(Composer(plan, budget).choices(tree))
     assert len(complete) == 6
     assert not budget.was_hit
     for _ in range(5):
-        list(compose(plan, tree, budget))
+        list(Composer(plan, budget).choices(tree))
     assert budget.was_hit

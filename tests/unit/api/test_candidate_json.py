@@ -1,0 +1,80 @@
+"""The JSON of candidates, written in pieces, compared with dictionaries built the plain way."""
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.api.candidate_json import candidates_json
+from placement.api.versions import Version
+from placement.candidates.plan import plan_for
+from placement.candidates.walk import Candidate
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.services.allocation_candidates import Answer
+from placement.store.summaries import Summary
+
+PROVIDERS = {
+    1: Summary(1, "u1", 1, None, [("VCPU", 8, 2), ("DISK_GB", 10, 0)], ["HW_NUMA_ROOT", "CUSTOM_A"]),
+    2: Summary(2, "u2", 1, 1, [("VCPU", 4, 0)], []),
+    3: Summary(3, "u3", 3, None, [], ["CUSTOM_A"]),
+}
+
+resources = st.dictionaries(st.sampled_from(["VCPU", "DISK_GB", "MEMORY_MB"]), st.integers(1, 3), min_size=1)
+
+
+@st.composite
+def answers(draw) -> Answer:
+    groups = [RequestGroup(resources=draw(resources))] if draw(st.booleans()) else []
+    suffixes = draw(st.lists(st.sampled_from(["1", "_A", "-b"]), unique=True, min_size=0 if groups else 1))
+    groups += [RequestGroup(suffix=suffix, resources=draw(st.one_of(st.just({}), resources))) for suffix in suffixes]
+    plan = plan_for(CandidateRequest(groups=tuple(groups)))
+    choices = draw(st.lists(st.tuples(*[st.sampled_from([1, 2, 3]) for _ in plan.slots]), max_size=4))
+    roots = frozenset(draw(st.sets(st.sampled_from([1, 3]))))
+    return Answer(plan, [Candidate(1, choice) for choice in choices], PROVIDERS, roots)
+
+
+def plain_request(answer: Answer, choice: tuple[int, ...], version: Version) -> dict:
+    amounts, mappings = {}, {}
+    for slot, provider in zip(answer.plan.slots, choice, strict=True):
+        uuid = PROVIDERS[provider].uuid
+        for name, amount in slot.resources:
+            taken = amounts.setdefault(uuid, {})
+            taken[name] = taken.get(name, 0) + amount
+        serving = mappings.setdefault(slot.suffix, [])
+        if uuid not in serving:
+            serving.append(uuid)
+    if version < (1, 12):
+        return {"allocations": [{"resource_provider": {"uuid": u}, "resources": r} for u, r in amounts.items()]}
+    document = {"allocations": {uuid: {"resources": taken} for uuid, taken in amounts.items()}}
+    return document | ({"mappings": mappings} if version >= (1, 34) else {})
+
+
+def plain_summaries(answer: Answer, version: Version) -> dict:
+    used = {provider for candidate in answer.candidates for provider in candidate.choice}
+    asked = {name for slot in answer.plan.slots for name, _ in slot.resources}
+    shown = {}
+    for provider in PROVIDERS.values():
+        if provider.root_id in answer.taken_from if version >= (1, 29) else provider.id in used:
+            document = {
+                "resources": {
+                    name: {"capacity": capacity, "used": taken}
+                    for name, capacity, taken in provider.resources
+                    if version >= (1, 27) or name in asked
+                }
+            }
+            if version >= (1, 17):
+                document["traits"] = provider.traits
+            if version >= (1, 29):
+                parent = provider.parent_id
+                document["parent_provider_uuid"] = PROVIDERS[parent].uuid if parent else None
+                document["root_provider_uuid"] = PROVIDERS[provider.root_id].uuid
+            shown[provider.uuid] = document
+    return shown
+
+
+@settings(max_examples=400, deadline=None)
+@given(answers(), st.sampled_from([10, 12, 16, 17, 26, 27, 28, 29, 33, 34, 39]).map(lambda minor: Version(1, minor)))
+def test_pieces_give_the_same_document_as_dictionaries(answer, version):
+    assert orjson.loads(candidates_json(answer, version)) == {
+        "allocation_requests": [plain_request(answer, found.choice, version) for found in answer.candidates],
+        "provider_summaries": plain_summaries(answer, version),
+    }
