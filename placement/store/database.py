@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 
 from placement.store.names import Names
 
@@ -66,7 +66,7 @@ def _reading(dialect: str) -> dict[str, Any]:
     return {"isolation_level": "REPEATABLE READ"}
 
 
-def engine_for(url: str, pool: PoolOptions = PoolOptions(), *, sqlite_synchronous: bool = True) -> Engine:
+def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_synchronous: bool = True) -> Engine:
     """Make the engine for a normalised database URL (``store/url.py``). Connects on first use."""
     if make_url(url).get_backend_name() == "sqlite":
         return _sqlite_engine(url, synchronous=sqlite_synchronous)
@@ -80,7 +80,7 @@ def engine_for(url: str, pool: PoolOptions = PoolOptions(), *, sqlite_synchronou
     )
 
 
-def _sqlite_engine(url: str, *, synchronous: bool) -> Engine:
+def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
     engine = create_engine(
         url, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S, "check_same_thread": False}, query_cache_size=2000
     )

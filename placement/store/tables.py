@@ -190,6 +190,9 @@ provider_usages = Table(
     Column("resource_class_id", Integer, primary_key=True, nullable=False, autoincrement=False),
     Column("used", BigInteger, nullable=False),
 )
-"""Usage per provider and class, kept exact by row triggers on ``allocations`` (store/usage_triggers.py)."""
+"""Usage per provider and class, kept exact by triggers on ``allocations`` (store/usage_triggers.py)."""
 
 OUR_TABLES = (provider_usages,)
+
+VERSION_TABLE = "placement_server_version"
+"""Where Alembic keeps the revision of our tables; the reference's own is ``alembic_version``."""

@@ -1,0 +1,15 @@
+"""How Alembic runs a migration here: on the connection, transaction and locks of placement/store/schema.py.
+
+The server and the reference share a database, so ours has a version table of its own.
+"""
+
+from alembic import context
+
+from placement.store.tables import VERSION_TABLE, metadata
+
+connection = context.config.attributes.get("connection")
+if connection is None:
+    raise SystemExit("Migrations run through 'placement db upgrade', which holds the locks they need.")
+context.configure(connection=connection, target_metadata=metadata, version_table=VERSION_TABLE)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,57 @@
+"""Rows that very old releases left incomplete: how many there are, and completing them batch by batch."""
+
+from sqlalchemy import Connection, Table, distinct, func, insert, literal, select, update
+
+from placement.store.tables import allocations, consumers, projects, resource_providers, users
+
+_ORPHANED = allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)
+
+
+def providers_without_root(connection: Connection) -> int:
+    """Return how many providers name no root provider."""
+    query = select(func.count()).where(resource_providers.c.root_provider_id.is_(None))
+    return connection.execute(query).scalar_one()
+
+
+def incomplete_consumers(connection: Connection) -> int:
+    """Return how many consumers hold allocations but have no row of their own."""
+    query = select(func.count(distinct(allocations.c.consumer_id))).select_from(_ORPHANED)
+    return connection.execute(query.where(consumers.c.id.is_(None))).scalar_one()
+
+
+def set_root_provider_ids(connection: Connection, limit: int) -> int:
+    """Make providers that name no root their own root, ``limit`` at most; return how many."""
+    query = select(resource_providers.c.id).where(resource_providers.c.root_provider_id.is_(None)).limit(limit)
+    ids = list(connection.execute(query).scalars())
+    if not ids:
+        return 0
+    change = update(resource_providers).where(resource_providers.c.id.in_(ids))
+    return connection.execute(change.values(root_provider_id=resource_providers.c.id)).rowcount
+
+
+def create_incomplete_consumers(connection: Connection, limit: int, *, project_id: str, user_id: str) -> int:
+    """Give allocations without a consumer one, ``limit`` at most, of the given project and user; return how many."""
+    missing = (
+        select(
+            allocations.c.consumer_id,
+            literal(_owner(connection, projects, project_id)),
+            literal(_owner(connection, users, user_id)),
+            literal(0),
+        )
+        .select_from(_ORPHANED)
+        .where(consumers.c.id.is_(None))
+        .group_by(allocations.c.consumer_id)
+        .limit(limit)
+    )
+    added = insert(consumers).from_select(["uuid", "project_id", "user_id", "generation"], missing)
+    return connection.execute(added).rowcount
+
+
+def _owner(connection: Connection, table: Table, external_id: str) -> int:
+    """Return the id of a project or user, which is made if it is not there."""
+    query = select(table.c.id).where(table.c.external_id == external_id)
+    found = connection.execute(query).scalar()
+    if found is None:
+        connection.execute(insert(table), {"external_id": external_id})
+        found = connection.execute(query).scalar_one()
+    return int(found)

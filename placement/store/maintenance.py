@@ -1,0 +1,114 @@
+"""Connections for looking after a database: alone behind locks, or only looking. Errors come as one sentence."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from placement.errors import PlacementError, Unavailable
+from placement.store.database import WRITES
+from placement.store.retry import transient_reason
+
+MAINTENANCE_KEY = 0x706C_6163_656D_6462
+TURN_TIMEOUT_S = 600
+"""How long another process may be at work on the schema before this one gives up waiting for its turn."""
+LOCK_TIMEOUT_S = 10
+"""How long a table may be kept from us, and others wait behind us."""
+STATEMENT_TIMEOUT_S = 3600
+
+Progress = Callable[[str], None]
+
+
+def silent(_step: str) -> None:
+    """Tell nobody about progress."""
+
+
+class MaintenanceFailed(PlacementError):
+    """The database refused a statement."""
+
+
+@contextmanager
+def exclusively(engine: Engine) -> Iterator[Connection]:
+    """Give a connection in one transaction, as the only process that does maintenance; commit at the end.
+
+    Serving goes on meanwhile, except where a statement locks a table.
+
+    Raises:
+        Unavailable: the database cannot be reached, or a lock was not given in time.
+        MaintenanceFailed: the database refused a statement.
+    """
+    with _plain_errors(), _ALONE[engine.dialect.name](engine) as connection:
+        yield connection
+
+
+@contextmanager
+def looking(engine: Engine) -> Iterator[Connection]:
+    """Give a connection in one snapshot that nothing is written in. Raises as ``exclusively``."""
+    options = {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+    with _plain_errors(), engine.connect().execution_options(**options) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    try:
+        yield
+    except PoolTimeout as error:
+        raise Unavailable("All database connections are busy; try again.") from error
+    except DBAPIError as error:
+        sentence = _first_line(error)
+        if error.statement is None:
+            raise Unavailable(f"The database cannot be reached: {sentence}") from error
+        if transient_reason(error) is not None:
+            raise Unavailable(f"The database is busy, nothing was changed; try again: {sentence}") from error
+        raise MaintenanceFailed(f"The database refused: {sentence}") from error
+
+
+def _first_line(error: DBAPIError) -> str:
+    arguments = error.orig.args if error.orig is not None else ()
+    words = [str(argument) for argument in arguments if isinstance(argument, str)]
+    return (words[-1].strip().splitlines() or [""])[0] if words else type(error.orig).__name__
+
+
+@contextmanager
+def _alone_on_sqlite(engine: Engine) -> Iterator[Connection]:
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        yield connection
+
+
+@contextmanager
+def _alone_on_postgresql(engine: Engine) -> Iterator[Connection]:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{TURN_TIMEOUT_S}s'")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MAINTENANCE_KEY})")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'")
+        connection.exec_driver_sql(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_S}s'")
+        yield connection
+
+
+@contextmanager
+def _alone_on_mariadb(engine: Engine) -> Iterator[Connection]:
+    """MariaDB commits at every change of a table, so the turn is a lock of the session."""
+    # READ COMMITTED would leave the gaps between rows open while usage is counted.
+    with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+        connection.detach()  # the session's settings are not for the pool
+        given = connection.exec_driver_sql(
+            f"SELECT GET_LOCK(CONCAT('placement_maintenance.', DATABASE()), {TURN_TIMEOUT_S})"
+        ).scalar_one()
+        if not given:
+            raise Unavailable("Another process is working on the schema; try again.")
+        for setting in ("lock_wait_timeout", "innodb_lock_wait_timeout"):
+            connection.exec_driver_sql(f"SET SESSION {setting} = {LOCK_TIMEOUT_S}")
+        connection.commit()
+        yield connection
+        connection.commit()
+
+
+_ALONE = {
+    "sqlite": _alone_on_sqlite,
+    "postgresql": _alone_on_postgresql,
+    "mysql": _alone_on_mariadb,
+    "mariadb": _alone_on_mariadb,
+}

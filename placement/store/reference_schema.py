@@ -1,0 +1,108 @@
+"""The reference's side of a database: which revision of its schema is there, and how older ones are brought up to date.
+
+Facts about openstack-placement's migrations; they are few and old, the last one is from 2022.
+"""
+
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from sqlalchemy import Column, Connection, ForeignKey, Integer, MetaData, String, Table, insert, inspect, select
+
+from placement.errors import PlacementError
+from placement.store.data_migrations import incomplete_consumers, providers_without_root
+from placement.store.tables import consumer_types, resource_providers
+
+REVISIONS = ("b4ed3a175331", "611cd6dffd7b", "b5c396305c25", "422ece571366", "a082b8bb98d0")
+HEAD = REVISIONS[-1]
+
+_alembic_version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
+
+_OLD_INDEXES = {
+    "inventories": ("inventories_resource_provider_id_idx", "inventories_resource_provider_resource_class_idx"),
+    "placement_aggregates": ("ix_placement_aggregates_uuid",),
+    "resource_providers": ("resource_providers_name_idx", "resource_providers_uuid_idx"),
+}
+"""Indexes that unique constraints make redundant."""
+
+
+class SchemaRefused(PlacementError):
+    """The database is in a state that must not be worked on."""
+
+
+def revision(connection: Connection) -> str | None:
+    """Return the revision that the reference's version table names."""
+    if not inspect(connection).has_table(_alembic_version.name):
+        return None
+    return connection.execute(select(_alembic_version.c.version_num)).scalar()
+
+
+def has_tables(connection: Connection) -> bool:
+    """Tell whether the reference's tables are there, going by the first of them."""
+    return inspect(connection).has_table(resource_providers.name)
+
+
+def stamp(connection: Connection, wanted: str) -> None:
+    """Write a revision into the reference's version table: one of its revisions, the beginning of one, or ``head``.
+
+    Raises:
+        SchemaRefused: there is no such revision, or the beginning fits several.
+    """
+    matches = [HEAD] if wanted == "head" else [known for known in REVISIONS if wanted and known.startswith(wanted)]
+    if len(matches) != 1:
+        raise SchemaRefused(f"Can't locate revision identified by '{wanted}'; there are {', '.join(REVISIONS)}.")
+    _alembic_version.create(connection, checkfirst=True)
+    connection.execute(_alembic_version.delete())
+    connection.execute(insert(_alembic_version), {"version_num": matches[0]})
+
+
+def bring_up_to_date(connection: Connection) -> None:
+    """Bring the reference's tables from an older revision to the newest.
+
+    Raises:
+        SchemaRefused: the revision is unknown, or rows have to be migrated before.
+    """
+    found = revision(connection)
+    if found is None:
+        _refuse_unnamed(connection)
+        return
+    if found not in REVISIONS:
+        raise SchemaRefused(
+            f"The database is at the revision {found}, which this server does not know: it knows the schema of "
+            f"openstack-placement up to {HEAD}. Nothing was changed."
+        )
+    if found != HEAD:
+        _refuse_unmigrated_rows(connection)
+        _migrate(connection)
+        stamp(connection, HEAD)
+
+
+def _refuse_unnamed(connection: Connection) -> None:
+    if has_tables(connection):
+        raise SchemaRefused(
+            "The database has Placement's tables, but no revision in alembic_version. If they were made by "
+            f"openstack-placement, run 'placement-manage db stamp {HEAD}' (or the revision that they have) first."
+        )
+
+
+def _refuse_unmigrated_rows(connection: Connection) -> None:
+    if providers_without_root(connection) or incomplete_consumers(connection):
+        raise SchemaRefused(
+            "There are providers without a root provider or allocations without a consumer. Run 'placement-manage db "
+            "online_data_migrations' first, then this again."
+        )
+
+
+def _migrate(connection: Connection) -> None:
+    """Make every change that is not there yet: MariaDB may have stopped halfway the last time."""
+    operations = Operations(MigrationContext.configure(connection))
+    inspector = inspect(connection)
+    consumer_types.create(connection, checkfirst=True)
+    if "consumer_type_id" not in {column["name"] for column in inspector.get_columns("consumers")}:
+        link = ForeignKey("consumer_types.id", name="consumers_consumer_type_id_fkey")
+        with operations.batch_alter_table("consumers") as consumers:
+            consumers.add_column(Column("consumer_type_id", Integer, link))
+        operations.create_index("consumers_consumer_type_id_idx", "consumers", ["consumer_type_id"])
+    for table, names in _OLD_INDEXES.items():
+        present = {index["name"] for index in inspector.get_indexes(table)}
+        for name in names:
+            if name in present:
+                operations.drop_index(name, table_name=table)

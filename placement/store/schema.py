@@ -1,0 +1,162 @@
+"""The life of a database: made, adopted from the reference, kept up to date, handed back.
+
+Nothing here is asked while requests are served.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, Table, func, inspect, select, text
+
+import placement
+from placement.store import reference_schema
+from placement.store.maintenance import Progress, exclusively, looking, silent
+from placement.store.reference_schema import SchemaRefused
+from placement.store.standard_names import sync_standard_names
+from placement.store.tables import VERSION_TABLE, allocations
+from placement.store.usage_triggers import TriggersRefused, install, triggers_in_place
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaState:
+    """What a database holds. A revision is None where there is none."""
+
+    kind: str
+    reference_revision: str | None
+    revision: str | None
+    newest_revision: str
+    keeps_usage: bool
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing of Placement yet."""
+        return self.reference_revision is None and self.revision is None
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether this server can serve it as it is."""
+        return self.revision == self.newest_revision
+
+
+def upgrade(engine: Engine, progress: Progress = silent) -> tuple[str, ...]:
+    """Make, adopt or migrate a database; return what the operator should know about it, usually nothing.
+
+    Several processes may do this at once: the first works, the others wait and find it done.
+
+    Raises:
+        SchemaRefused: the database is in a state that must not be worked on; nothing was changed.
+        Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
+    """
+    with exclusively(engine) as connection:
+        _refuse_newer(connection)
+        reference_schema.bring_up_to_date(connection)
+        if _revision(connection) != _newest():
+            progress("Bringing the tables up to date")
+            command.upgrade(_alembic(connection), "head")
+            if reference_schema.revision(connection) is None:
+                reference_schema.stamp(connection, reference_schema.HEAD)
+        notes = _with_triggers(connection, progress)
+        sync_standard_names(connection)
+        return notes
+
+
+def release(engine: Engine, progress: Progress = silent) -> bool:
+    """Remove what is ours, so that the reference has its database back; tell whether there was anything of ours.
+
+    Raises:
+        SchemaRefused: a newer release of this server has been at work here.
+        Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
+    """
+    with exclusively(engine) as connection:
+        _refuse_newer(connection)
+        if _revision(connection) is None:
+            return False
+        progress("Removing triggers and tables of this server")
+        command.downgrade(_alembic(connection), "base")
+        connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
+        return True
+
+
+def current(engine: Engine) -> SchemaState:
+    """Return what a database holds."""
+    with looking(engine) as connection:
+        return SchemaState(
+            kind=_kind(connection),
+            reference_revision=reference_schema.revision(connection),
+            revision=_revision(connection),
+            newest_revision=_newest(),
+            keeps_usage=triggers_in_place(connection),
+        )
+
+
+def stamp(engine: Engine, revision: str) -> None:
+    """Write the reference's version table without changing anything else."""
+    with exclusively(engine) as connection:
+        reference_schema.stamp(connection, revision)
+
+
+def _with_triggers(connection: Connection, progress: Progress) -> tuple[str, ...]:
+    if triggers_in_place(connection):
+        return ()
+    progress(f"Counting the usage of {_row_count(connection, allocations):,} allocations")
+    try:
+        install(connection)
+    except TriggersRefused as refused:
+        return (refused.message,)
+    return ()
+
+
+def _refuse_newer(connection: Connection) -> None:
+    found = _revision(connection)
+    if found is not None and found not in {script.revision for script in _scripts().walk_revisions()}:
+        raise SchemaRefused(
+            f"The database was upgraded by a newer release of this server (revision {found}; this one knows "
+            f"{_newest()}). Nothing was changed."
+        )
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+
+
+def _newest() -> str:
+    head = _scripts().get_current_head()
+    assert head is not None, "the migrations are missing"
+    return head
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_alembic())
+
+
+def _alembic(connection: Connection | None = None) -> Config:
+    """Return Alembic's configuration, which needs no file."""
+    config = Config()
+    config.set_main_option("script_location", str(_migrations()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def _migrations() -> Path:
+    """Return the directory of the migrations: in the package where it is installed, beside it in a checkout."""
+    package = Path(placement.__file__).parent
+    installed = package / "migrations"
+    return installed if installed.is_dir() else package.parent / "migrations"
+
+
+def _kind(connection: Connection) -> str:
+    if connection.dialect.name == "sqlite":
+        return f"SQLite {connection.execute(text('SELECT sqlite_version()')).scalar_one()}"
+    version = connection.execute(text("SELECT version()")).scalar_one()
+    return str(version).split(" on ", maxsplit=1)[0]
+
+
+def _row_count(connection: Connection, table: Table) -> int:
+    return connection.execute(select(func.count()).select_from(table)).scalar_one()

@@ -1,0 +1,62 @@
+"""The standard resource classes and traits of the OpenStack libraries, brought into their tables.
+
+A class has the id that is its place in the library's list, on every Placement database; traits are numbered as they
+come.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import os_resource_classes
+import os_traits
+from sqlalchemy import Connection, Insert, Table, select
+from sqlalchemy.dialects.mysql import insert as mysql_insert
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from placement.store.tables import resource_classes, traits
+
+
+def sync_standard_names(connection: Connection) -> None:
+    """Add the standard names that are missing. Several processes may do so at once; nothing is written twice."""
+    known = _names(connection, resource_classes)
+    classes = [
+        {"id": place, "name": name} for place, name in enumerate(os_resource_classes.STANDARDS) if name not in known
+    ]
+    with _zero_is_an_id(connection):
+        _insert(connection, resource_classes, classes)
+    known = _names(connection, traits)
+    _insert(connection, traits, [{"name": name} for name in sorted(os_traits.get_traits()) if name not in known])
+
+
+def _names(connection: Connection, table: Table) -> set[str]:
+    return set(connection.execute(select(table.c.name)).scalars())
+
+
+def _insert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    if rows:
+        connection.execute(_insert_ignoring(connection.dialect.name, table), rows)
+
+
+def _insert_ignoring(dialect: str, table: Table) -> Insert:
+    """Return an insert that leaves out rows whose id or name is there already."""
+    if dialect == "postgresql":
+        return postgresql_insert(table).on_conflict_do_nothing()
+    if dialect == "sqlite":
+        return sqlite_insert(table).on_conflict_do_nothing()
+    return mysql_insert(table).on_duplicate_key_update(id=table.c.id)
+
+
+@contextmanager
+def _zero_is_an_id(connection: Connection) -> Iterator[None]:
+    """Let MariaDB store 0, the id of VCPU, which it otherwise takes for "the next number"."""
+    if connection.dialect.name not in ("mysql", "mariadb"):
+        yield
+        return
+    mode = connection.exec_driver_sql("SELECT @@SESSION.sql_mode").scalar_one()
+    connection.exec_driver_sql("SET SESSION sql_mode = CONCAT(%s, ',NO_AUTO_VALUE_ON_ZERO')", (mode,))
+    try:
+        yield
+    finally:
+        connection.exec_driver_sql("SET SESSION sql_mode = %s", (mode,))

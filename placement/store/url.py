@@ -1,0 +1,132 @@
+"""Database URLs as they stand in operators' files, made into URLs of the drivers this server uses.
+
+Deployment tools write ``mysql+pymysql://``, ``postgresql+psycopg2://`` or ``postgres://``, with query parameters of
+those drivers. Nothing here, nor any message from here, shows a URL: it may hold a password.
+"""
+
+import importlib.util
+import logging
+import re
+from collections.abc import Callable, Mapping
+
+from psycopg import pq
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from placement.errors import ConfigurationError
+
+LOG = logging.getLogger(__name__)
+
+MARIADB_PARAMETERS = frozenset(
+    {
+        "charset",
+        "client_flag",
+        "collation",
+        "connect_timeout",
+        "init_command",
+        "local_infile",
+        "read_default_file",
+        "read_default_group",
+        "read_timeout",
+        "sql_mode",
+        "ssl_ca",
+        "ssl_capath",
+        "ssl_cert",
+        "ssl_check_hostname",
+        "ssl_cipher",
+        "ssl_key",
+        "ssl_verify_cert",
+        "ssl_verify_identity",
+        "unix_socket",
+        "use_unicode",
+        "write_timeout",
+    }
+)
+SQLITE_PARAMETERS = frozenset({"uri", "timeout", "check_same_thread", "cached_statements", "detect_types"})
+
+_SEVERAL_HOSTS = re.compile(
+    r"(?P<start>[\w+]+://(?:[^:/]*(?::[^@]*)?@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<rest>(?:[/?].*)?)"
+)
+
+
+def normalised(connection: str, parameters: str = "") -> URL:
+    """Return the URL to connect with; its text form hides the password.
+
+    Args:
+        connection: ``[placement_database] connection``.
+        parameters: ``connection_parameters``: ``name=value&...``, appended to the query.
+
+    Raises:
+        ConfigurationError: the URL cannot be used; the message does not repeat it.
+    """
+    url = _parsed(connection.strip(), parameters.strip().lstrip("?&"))
+    dialect = url.drivername.partition("+")[0]
+    if dialect not in _DIALECTS:
+        raise ConfigurationError(
+            "The database URL must begin with postgresql://, mysql+pymysql:// or sqlite:///, "
+            f"not with {url.drivername}://."
+        )
+    return _DIALECTS[dialect](url)
+
+
+def _parsed(connection: str, parameters: str) -> URL:
+    connection, hosts = _without_several_hosts(connection)
+    if parameters:
+        connection += ("&" if "?" in connection else "?") + parameters
+    try:
+        url = make_url(connection)
+    except (ArgumentError, ValueError):
+        # Without the cause: its message may repeat parts of the URL.
+        raise ConfigurationError("The database URL cannot be read; see [placement_database] connection.") from None
+    return url.update_query_pairs([("host", host) for host in hosts], append=True) if hosts else url
+
+
+def _without_several_hosts(connection: str) -> tuple[str, list[str]]:
+    """Split off the hosts of ``//one:5432,two:5432/``, which libpq knows and SQLAlchemy wants in the query."""
+    match = _SEVERAL_HOSTS.fullmatch(connection)
+    if match is None:
+        return connection, []
+    return match["start"] + match["rest"], match["hosts"].split(",")
+
+
+def _postgresql(url: URL) -> URL:
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    return _with_known_query(url.set(drivername="postgresql+psycopg"), known)
+
+
+def _mariadb(url: URL) -> URL:
+    if importlib.util.find_spec("pymysql") is None:
+        raise ConfigurationError('MySQL and MariaDB need the driver PyMySQL: pip install "placement-server[mariadb]".')
+    dialect = url.drivername.partition("+")[0]
+    return _with_known_query(url.set(drivername=f"{dialect}+pymysql"), MARIADB_PARAMETERS)
+
+
+def _sqlite(url: URL) -> URL:
+    url = url.set(drivername="sqlite")
+    if _is_in_memory(url):
+        raise ConfigurationError(
+            "SQLite in memory cannot be shared by the threads of a server; name a file: sqlite:////path/to/a/file."
+        )
+    return url if "uri" in url.query else _with_known_query(url, SQLITE_PARAMETERS)
+
+
+def _is_in_memory(url: URL) -> bool:
+    database = url.database or ""
+    return database in ("", ":memory:", "file::memory:") or url.query.get("mode") == "memory"
+
+
+def _with_known_query(url: URL, known: set[str] | frozenset[str]) -> URL:
+    """Leave out parameters of other drivers, which this one would refuse to connect with."""
+    unknown = sorted(set(url.query) - known)
+    if unknown:
+        LOG.warning("Parameters of the database URL that the driver does not know are ignored: %s", ", ".join(unknown))
+    return url.difference_update_query(unknown)
+
+
+_DIALECTS: Mapping[str, Callable[[URL], URL]] = {
+    "postgresql": _postgresql,
+    "postgres": _postgresql,
+    "mysql": _mariadb,
+    "mariadb": _mariadb,
+    "sqlite": _sqlite,
+}

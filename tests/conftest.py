@@ -1,0 +1,92 @@
+"""Databases for every test.
+
+``database_url`` is a fresh database with the schema and the standard names and no other row, once on SQLite and once
+on PostgreSQL; ``database`` is the same, opened. ``sqlite_url`` and ``postgresql_url`` are one of the two;
+``empty_database_url`` has not even tables. Nothing is started for tests that ask for none of them.
+"""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from placement.store.database import Database
+from tests.databases import PostgreSQLDatabases, SQLiteDatabases, open_database
+from tests.postgresql import PostgreSQL, running_postgresql
+
+KINDS = ["sqlite", "postgresql"]
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgreSQL]:
+    """A PostgreSQL server, one for each test process."""
+    with running_postgresql() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> SQLiteDatabases:
+    """Makes SQLite databases."""
+    return SQLiteDatabases(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture(scope="session")
+def postgresql_databases(postgres_server: PostgreSQL) -> PostgreSQLDatabases:
+    """Makes PostgreSQL databases."""
+    return PostgreSQLDatabases(postgres_server)
+
+
+@pytest.fixture
+def sqlite_url(sqlite_databases: SQLiteDatabases, tmp_path: Path) -> str:
+    """A migrated SQLite database without data."""
+    return sqlite_databases.copy(tmp_path)
+
+
+@pytest.fixture
+def postgresql_url(postgresql_databases: PostgreSQLDatabases) -> Iterator[str]:
+    """A migrated PostgreSQL database without data."""
+    url, drop = postgresql_databases.copy()
+    yield url
+    drop()
+
+
+@pytest.fixture(params=KINDS)
+def database_url(request: pytest.FixtureRequest) -> str:
+    """A migrated database without data, of each kind."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A migrated database without data, of each kind, opened."""
+    opened = open_database(database_url)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture(scope="session")
+def _numbers() -> Iterator[int]:
+    return itertools.count()
+
+
+@pytest.fixture
+def empty_sqlite_url(tmp_path: Path) -> str:
+    """The URL of a SQLite file that does not exist yet."""
+    return f"sqlite:///{tmp_path / 'empty.sqlite'}"
+
+
+@pytest.fixture
+def empty_postgresql_url(postgres_server: PostgreSQL, _numbers: Iterator[int]) -> Iterator[str]:
+    """A PostgreSQL database without tables."""
+    name = f"empty_{next(_numbers)}"
+    yield postgres_server.database(name)
+    postgres_server.drop(name)
+
+
+@pytest.fixture(params=KINDS)
+def empty_database_url(request: pytest.FixtureRequest) -> str:
+    """A database without tables, of each kind."""
+    url: str = request.getfixturevalue(f"empty_{request.param}_url")
+    return url

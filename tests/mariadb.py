@@ -1,0 +1,90 @@
+"""A private MariaDB for a test run, where Debian's package is installed. The system's service is not touched."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pymysql
+
+SERVER = Path("/usr/sbin/mariadbd")
+START_TIMEOUT_S = 60
+# The data is thrown away, so nothing waits for a disk.
+OPTIONS = ("--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0", "--skip-log-bin")
+
+
+class MariaDB:
+    """A running server that makes databases."""
+
+    def __init__(self, socket: Path) -> None:
+        self._socket = socket
+
+    def database(self, name: str) -> str:
+        """Create an empty database and return its URL, as it would stand in a placement.conf."""
+        self.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+        return f"mysql+pymysql://root@localhost/{name}?unix_socket={self._socket}&charset=utf8mb4"
+
+    def drop(self, name: str) -> None:
+        """Delete a database."""
+        self.execute(f"DROP DATABASE {name}")
+
+    def execute(self, *statements: str) -> None:
+        """Run statements as the root of the database server."""
+        connection = pymysql.connect(unix_socket=str(self._socket), user="root")
+        try:
+            with connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+        finally:
+            connection.close()
+
+    def answers(self) -> bool:
+        """Tell whether it is ready."""
+        try:
+            self.execute("SELECT 1")
+        except pymysql.MySQLError:
+            return False
+        return True
+
+
+@contextlib.contextmanager
+def running_mariadb() -> Iterator[MariaDB]:
+    """Start a server on a temporary directory; stop it and delete everything afterwards."""
+    with tempfile.TemporaryDirectory(prefix="mariadb-") as name:
+        directory, user = Path(name), _unprivileged_user()
+        shutil.chown(directory, user=user)
+        data = f"--datadir={directory / 'data'}"
+        account = f"--user={user}"
+        subprocess.run(
+            ["mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", data, account],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        socket = directory / "socket"
+        with (directory / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [SERVER, "--no-defaults", data, account, f"--socket={socket}", *OPTIONS], stdout=log, stderr=log
+            )
+        try:
+            yield _ready(MariaDB(socket), directory / "log")
+        finally:
+            process.terminate()
+            process.wait(START_TIMEOUT_S)
+
+
+def _unprivileged_user() -> str:
+    """Return whom the server runs as: it refuses to be root."""
+    return "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+
+
+def _ready(server: MariaDB, log: Path) -> MariaDB:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not server.answers():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"MariaDB did not start:\n{log.read_text(errors='replace')[-2000:]}")
+        time.sleep(0.05)
+    return server
