@@ -9,6 +9,7 @@ from placement.store import allocations as store
 from placement.store.consumers import delete_consumers, lock_consumers
 from placement.store.providers import lock_providers, required_provider
 from placement.store.unit_of_work import Transaction, reads, writes
+from placement.store.write_gate import pass_write_gate
 
 
 @reads
@@ -57,6 +58,7 @@ def replace_allocations(tx: Transaction, claims: Sequence[Claim]) -> None:
 @writes
 def delete_allocations(tx: Transaction, consumer_uuid: str) -> None:
     """Take everything from a consumer. The generations of the providers stay, as in the reference."""
+    pass_write_gate(tx.connection)
     consumers = lock_consumers(tx, [consumer_uuid])
     held = store.held_by(tx, consumers)
     if not held:

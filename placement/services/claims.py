@@ -25,6 +25,7 @@ from placement.store.consumers import (
 from placement.store.owners import owner_ids
 from placement.store.providers import LockedProvider, lock_providers, providers_by_uuid
 from placement.store.unit_of_work import Transaction
+from placement.store.write_gate import pass_write_gate
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Situation:
 
 def meet(tx: Transaction, claims: Sequence[Claim], provider_uuids: Iterable[str] = ()) -> Situation:
     """Lock everything that claims may change, and ``provider_uuids`` besides, and return what is there."""
+    pass_write_gate(tx.connection)
     owners = _owners(tx, [claim for claim in claims if claim.allocations])
     consumer_uuids = [claim.consumer_uuid for claim in claims]
     consumers = lock_consumers(tx, consumer_uuids)
