@@ -40,7 +40,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
-        raise ConfigurationError(f"Cannot listen on {host} port {port}: {error.strerror}.") from error
+        raise ConfigurationError(f"Cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}.") from error
 
 
 def url_of(listener: socket.socket) -> str:

@@ -75,11 +75,12 @@ def _shown(url: Any) -> str:
 
 def _announcement(url: str, settings: Settings, database: str, *, processes: Processes) -> str:
     connections = _connections(settings.database, processes)
+    size = f"{processes.workers} x {processes.threads} threads, at most {connections} database connections"
     return (
         f"Placement is served at {url} (Ctrl-C stops it)\n"
         f"  authentication  {AUTHENTICATION[settings.auth_strategy].format(settings)}\n"
         f"  database        {database}\n"
-        f"  processes       {processes.workers} x {processes.threads} threads, at most {connections} connections to it"
+        f"  processes       {size}"
     )
 
 

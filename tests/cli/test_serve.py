@@ -1,14 +1,24 @@
 """``placement serve``: on a file of the user's without configuration, else as configured, and never unguarded."""
 
+import contextlib
 import http.client
 import signal
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sqlalchemy import make_url
+
 from tests import servers
 from tests.cli.commands import Command
 from tests.http_calls import HttpCalls
 
+BEGINNING = {
+    "X-Auth-Token": "admin",
+    "OpenStack-API-Version": "placement 1.20",
+    "Content-Type": "application/json",
+    "Content-Length": "20",
+    "Expect": "100-continue",
+}
 PROVIDER = {"name": "compute1", "uuid": "3bd2ea2c-8b1f-4a4c-9d2f-0a3d8f0e8a11"}
 
 
@@ -31,7 +41,7 @@ def test_noauth2_is_refused_on_an_address_that_others_reach(placement: Command):
 
 
 def test_a_written_noauth2_is_refused_there_too(placement: Command):
-    path = _configuration(placement, {"api": {"auth_strategy": "noauth2"}})
+    path = _configuration(placement, {})
     done = placement.run("serve", "--host", "::", "--port", "0", "--config-file", str(path))
     assert done.returncode == 1
     assert "--insecure-noauth" in done.stderr
@@ -43,17 +53,17 @@ def test_noauth2_serves_there_when_the_caller_insists(placement: Command):
         assert HttpCalls(f"http://127.0.0.1:{port}")("GET", "/resource_providers", "1.0")[0] == 200
 
 
-def test_a_configuration_is_served_and_its_password_is_not_shown(placement: Command):
-    file = placement.home / "configured.sqlite"
-    path = _configuration(placement, {"api": {"auth_strategy": "noauth2"}}, f"sqlite:///{file}")
-    with placement.running(
-        "serve", "--port", "0", "--workers", "3", "--threads", "5", "--config-file", str(path)
-    ) as server:
-        server.url()
-        assert "noauth2" in server.says("authentication")
-        assert str(file) in server.says("database")
-        assert "3 x 5 threads" in server.says("processes")
-    assert file.exists()
+def test_a_configuration_is_served_and_its_password_is_not_shown(placement: Command, postgresql_url: str):
+    with_password = make_url(postgresql_url).set(password="s3cret").render_as_string(hide_password=False)
+    path = _configuration(placement, {"placement_database": {"connection": with_password}})
+    options = ("--port", "0", "--workers", "3", "--threads", "5", "--config-file", str(path))
+    with placement.running("serve", *options) as server:
+        url = server.url()
+        assert "3 x 5 threads, at most 15 connections" in server.says("processes")
+        assert HttpCalls(url)("GET", "/resource_providers", "1.0") == (200, {"resource_providers": []})
+        assert server.ends(signal.SIGTERM) == 0
+    assert "noauth2" in "".join(server.said)
+    assert "s3cret" not in "".join(server.said)
 
 
 def test_a_configuration_that_names_no_database_is_told_in_one_sentence(placement: Command):
@@ -65,7 +75,7 @@ def test_a_configuration_that_names_no_database_is_told_in_one_sentence(placemen
 
 
 def test_a_database_that_cannot_be_reached_is_told_in_one_sentence(placement: Command):
-    path = _configuration(placement, {"api": {"auth_strategy": "noauth2"}}, "sqlite:////nowhere/placement.sqlite")
+    path = _configuration(placement, {"placement_database": {"connection": "sqlite:////nowhere/placement.sqlite"}})
     done = placement.run("serve", "--port", "0", "--config-file", str(path))
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -74,24 +84,20 @@ def test_a_database_that_cannot_be_reached_is_told_in_one_sentence(placement: Co
 
 def test_a_request_under_way_is_answered_before_the_server_ends(placement: Command):
     with placement.running("serve", "--port", "0", "--workers", "1") as server:
-        connection = http.client.HTTPConnection(urlsplit(server.url()).netloc, timeout=30)
-        connection.putrequest("POST", "/resource_providers")
-        for name, value in {
-            "X-Auth-Token": "admin",
-            "OpenStack-API-Version": "placement 1.20",
-            "Content-Type": "application/json",
-            "Content-Length": "20",
-            "Expect": "100-continue",
-        }.items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        # The server has begun with the request when it asks for the rest of it.
-        assert connection.sock.recv(100).startswith(b"HTTP/1.1 100")
-        server.process.send_signal(signal.SIGTERM)
-        connection.send(b'{"name": "compute1"}')
-        assert connection.getresponse().status == 200
+        with contextlib.closing(http.client.HTTPConnection(urlsplit(server.url()).netloc, timeout=30)) as connection:
+            connection.putrequest("POST", "/resource_providers")
+            for name, value in BEGINNING.items():
+                connection.putheader(name, value)
+            connection.endheaders()
+            # The server has begun with the request when it asks for the rest of it.
+            assert connection.sock.recv(100).startswith(b"HTTP/1.1 100")
+            server.process.send_signal(signal.SIGTERM)
+            connection.send(b'{"name": "compute1"}')
+            with connection.getresponse() as answer:
+                assert answer.status == 200
         assert server.process.wait(30) == 0
 
 
-def _configuration(placement: Command, sections: dict[str, dict[str, str]], url: str = "sqlite://") -> Path:
-    return servers.write_configuration(placement.home, {**servers.default_sections(url), **sections})
+def _configuration(placement: Command, sections: dict[str, dict[str, str]]) -> Path:
+    """Write a configuration with noauth2 and return its path."""
+    return servers.write_configuration(placement.home, servers.default_sections("sqlite://") | sections)

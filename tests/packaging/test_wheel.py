@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests import servers
 from tests.http_calls import HttpCalls
+from tests.packaging.conftest import SOURCE
 from tests.servers import Installation
 
 
@@ -34,7 +35,11 @@ def test_the_package_comes_from_the_wheel_and_not_from_the_checkout(installation
 def test_the_wheel_carries_migrations_samples_and_licence_but_no_tests(wheel: Path):
     names = zipfile.ZipFile(wheel).namelist()
     assert [name for name in names if name.startswith("tests")] == []
-    for ending in ("placement.conf.sample", "policy.yaml.sample", "LICENSE"):
+    migrations = [
+        f"placement/migrations/versions/{path.name}" for path in (SOURCE / "migrations/versions").glob("*.py")
+    ]
+    assert migrations
+    for ending in (*migrations, "/placement.conf", "/policy.yaml", "/LICENSE"):
         assert [name for name in names if name.endswith(ending)], f"no {ending} in {names}"
 
 
