@@ -2,12 +2,13 @@
 
 import logging
 
+from placement.errors import ConfigurationError
 from placement.settings import DatabaseSettings
 from placement.store import schema
 from placement.store.database import Database, PoolOptions, engine_for
+from placement.store.maintenance import exclusively
 from placement.store.standard_names import sync_standard_names
 from placement.store.url import normalised
-from placement.store.usage_triggers import triggers_in_place
 
 LOG = logging.getLogger(__name__)
 
@@ -16,7 +17,8 @@ def open_database(settings: DatabaseSettings) -> Database:
     """Return the database that the settings name, ready to serve.
 
     Raises:
-        ConfigurationError: the URL cannot be used.
+        ConfigurationError: the URL cannot be used, or there are no tables.
+        Unavailable: the database cannot be reached.
     """
     engine = engine_for(
         normalised(settings.connection, settings.connection_parameters),
@@ -25,15 +27,20 @@ def open_database(settings: DatabaseSettings) -> Database:
     )
     if settings.sync_on_startup:
         schema.upgrade(engine)
-    with engine.begin() as connection:
+    state = schema.current(engine)
+    if state.is_empty:
+        raise ConfigurationError(
+            "The database holds no tables of Placement: run 'placement db upgrade', or set [placement_database] "
+            "sync_on_startup."
+        )
+    with exclusively(engine) as connection:
         sync_standard_names(connection)
-        keeps_usage = triggers_in_place(connection)
-    if not keeps_usage:
+    if not state.keeps_usage:
         LOG.warning(
             "The triggers that keep usage are missing; usage is summed at each request. Run 'placement db upgrade' "
             "(on MariaDB the user needs the TRIGGER privilege)."
         )
-    return Database(engine, keeps_usage=keeps_usage)
+    return Database(engine, keeps_usage=state.keeps_usage)
 
 
 def _pool(settings: DatabaseSettings) -> PoolOptions:

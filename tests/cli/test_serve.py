@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
 from sqlalchemy import make_url
 
 from tests import servers
@@ -59,7 +60,7 @@ def test_a_configuration_is_served_and_its_password_is_not_shown(placement: Comm
     options = ("--port", "0", "--workers", "3", "--threads", "5", "--config-file", str(path))
     with placement.running("serve", *options) as server:
         url = server.url()
-        assert "3 x 5 threads, at most 15 connections" in server.says("processes")
+        assert "3 x 5 threads, at most 15 database connections" in server.says("processes")
         assert HttpCalls(url)("GET", "/resource_providers", "1.0") == (200, {"resource_providers": []})
         assert server.ends(signal.SIGTERM) == 0
     assert "noauth2" in "".join(server.said)
@@ -74,12 +75,20 @@ def test_a_configuration_that_names_no_database_is_told_in_one_sentence(placemen
     assert done.stderr == (f"Error: [placement_database] connection is not set (configuration found: {path}).\n")
 
 
-def test_a_database_that_cannot_be_reached_is_told_in_one_sentence(placement: Command):
-    path = _configuration(placement, {"placement_database": {"connection": "sqlite:////nowhere/placement.sqlite"}})
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("sqlite:////nowhere/placement.sqlite", "Error: The database cannot be reached: unable to open database file"),
+        ("sqlite:///empty.sqlite", "Error: The database holds no tables of Placement: run 'placement db upgrade'"),
+        ("oracle://here", "Error: The database URL must begin with postgresql://"),
+    ],
+)
+def test_a_database_that_cannot_be_served_is_told_in_one_sentence(placement: Command, url: str, sentence: str):
+    path = _configuration(placement, {"placement_database": {"connection": url}})
     done = placement.run("serve", "--port", "0", "--config-file", str(path))
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("Error: ")
+    assert done.stderr.splitlines()[-1].startswith(sentence)
 
 
 def test_a_request_under_way_is_answered_before_the_server_ends(placement: Command):
