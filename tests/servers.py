@@ -18,6 +18,8 @@ from pathlib import Path
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 15
 
+APPLICATION = "placement.wsgi.api:application"
+
 Sections = Mapping[str, Mapping[str, str]]
 
 
@@ -79,11 +81,17 @@ def placement_manage(installation: Installation, directory: Path, *arguments: st
 
 @contextlib.contextmanager
 def running_server(
-    installation: Installation, directory: Path, *, workers: int = 1, threads: int = 4, options: Sequence[str] = ()
+    installation: Installation,
+    directory: Path,
+    *,
+    workers: int = 1,
+    threads: int = 4,
+    application: str = APPLICATION,
+    options: Sequence[str] = (),
 ) -> Iterator[str]:
     """Serve the directory's configuration with gunicorn and yield the base URL; stop the server afterwards."""
     port = free_port()
-    command = [str(installation.python), "-m", "gunicorn", "placement.wsgi.api:application"]
+    command = [str(installation.python), "-m", "gunicorn", application]
     command += ["--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--threads", str(threads)]
     command += ["--worker-class", "gthread", "--keep-alive", "30", "--timeout", "120", "--graceful-timeout", "2"]
     command += ["--limit-request-line", "0", "--log-level", "warning", *options]

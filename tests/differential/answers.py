@@ -1,0 +1,151 @@
+"""What a server answered, and the part of it in which two servers have to agree."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.differential.requests import Request
+
+PRESENT_OR_NOT = ("cache-control", "last-modified")
+ERROR_FIELDS = ("status", "title", "code", "max_version", "min_version")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A status, headers with names in lower case, and the body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def document(self) -> Any:
+        """The body as JSON; None if it is none."""
+        try:
+            return json.loads(self.body) if self.body else None
+        except ValueError:
+            return None
+
+
+def differences(request: Request, expected: Answer, given: Answer) -> list[str]:
+    """Say in which ways an answer is not the reference's."""
+    found = _compared("status", expected.status, given.status)
+    if found:
+        return found
+    found += _header_differences(expected, given)
+    if expected.status >= 400:
+        return found + _compared("error", _error(expected), _error(given)) + error_form(request, given)
+    if request.is_candidates:
+        return found + candidate_differences(request, expected.document, given.document)
+    return found + _compared("body", canonical(expected.document), canonical(given.document))
+
+
+def candidate_differences(request: Request, everything: Any, given: Any) -> list[str]:
+    """Compare candidates with all that there are: the same set, or with ``limit`` as many of them as allowed."""
+    limit = int(request.values("limit")[0]) if request.values("limit") else None
+    known = Counter(map(canonical, everything["allocation_requests"]))
+    found = Counter(map(canonical, given["allocation_requests"]))
+    if limit is None or limit >= known.total():
+        wrong = _compared("candidates", known, found)
+    else:
+        wrong = _compared("number of candidates", limit, found.total())
+        wrong += [f"not a candidate: {text}" for text in found - known]
+    return wrong or _summary_differences(request, everything, given)
+
+
+def canonical(value: Any) -> str:
+    """Return a text that is equal for documents that differ only in the order of lists and keys."""
+    return json.dumps(_ordered(value), sort_keys=True)
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _ordered(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return sorted((_ordered(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+    return value
+
+
+def _compared(what: str, expected: Any, given: Any) -> list[str]:
+    if expected == given:
+        return []
+    if isinstance(expected, Counter):
+        missing = [f"missing of {what}: {text}" for text in expected - given]
+        return missing + [f"too much of {what}: {text}" for text in given - expected]
+    return [f"{what}: expected {expected}", f"{what}: got      {given}"]
+
+
+def _header_differences(expected: Answer, given: Answer) -> list[str]:
+    wanted, found = _headers(expected), _headers(given)
+    if "vary" not in expected.headers:
+        found.pop("vary", None)  # the reference forgets it on some errors
+    wrong = _compared("headers", wanted, found)
+    if not given.headers.get("x-openstack-request-id", "").startswith("req-"):
+        wrong.append("no x-openstack-request-id")
+    return wrong
+
+
+def _headers(answer: Answer) -> dict[str, Any]:
+    """Return what has to agree: dates and request ids do not, hosts in locations cannot."""
+    headers = answer.headers
+    location = headers.get("location")
+    return {
+        "openstack-api-version": headers.get("openstack-api-version"),
+        "content-type": headers.get("content-type", "").partition(";")[0],
+        "location": location and urlsplit(location).path,
+        "allow": sorted(headers.get("allow", "").replace(" ", "").split(",")),
+        **({"vary": headers["vary"].lower()} if "vary" in headers else {}),
+        **{name: name in headers for name in PRESENT_OR_NOT},
+    }
+
+
+def _error(answer: Answer) -> Any:
+    try:
+        (error,) = answer.document["errors"]
+    except (TypeError, KeyError, ValueError):
+        return "no error document"
+    return {name: error[name] for name in ERROR_FIELDS if name in error}
+
+
+def error_form(request: Request, given: Answer) -> list[str]:
+    """Check what a client reads of every JSON error document."""
+    if request.method == "HEAD" or not given.headers.get("content-type", "").startswith("application/json"):
+        return []
+    document = given.document
+    errors = document.get("errors") if isinstance(document, dict) else None
+    if not errors or not isinstance(errors[0].get("detail"), str):
+        return [f"not an error document: {given.body[:300]!r}"]
+    if errors[0].get("request_id") != given.headers.get("x-openstack-request-id"):
+        return ["the error's request_id is not the header's"]
+    return []
+
+
+def _summary_differences(request: Request, everything: Any, given: Any) -> list[str]:
+    """Compare the summaries with those of all candidates, kept as far as the given candidates need them."""
+    summaries, found = everything["provider_summaries"], given["provider_summaries"]
+    used = _used_providers(given)
+    limited = len(given["allocation_requests"]) < len(everything["allocation_requests"])
+    if not limited:
+        return _compared("summaries", _rows(summaries), _rows(found))
+    if request.minor >= 29:
+        trees = {summaries[provider]["root_provider_uuid"] for provider in used}
+        wanted = {key: row for key, row in summaries.items() if row["root_provider_uuid"] in trees}
+        return _compared("summaries", _rows(wanted), _rows(found))
+    # Below 1.29 nothing says which providers belong to one tree: all that are used are needed, more are allowed.
+    wrong = [f"no summary of {provider}" for provider in used - set(found)]
+    return wrong + _compared("summaries", _rows({key: summaries.get(key) for key in found}), _rows(found))
+
+
+def _rows(summaries: Any) -> "Counter[str]":
+    return Counter(canonical([key, row]) for key, row in summaries.items())
+
+
+def _used_providers(document: Any) -> set[str]:
+    used: set[str] = set()
+    for request in document["allocation_requests"]:
+        parts = request["allocations"]
+        used |= {part["resource_provider"]["uuid"] for part in parts} if isinstance(parts, list) else set(parts)
+    return used

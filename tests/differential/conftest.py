@@ -1,0 +1,26 @@
+"""The servers to compare, started once for all rounds."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.differential.sides import DATABASES, Pair, compared_projects
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("differential")
+    group.addoption("--rounds", type=int, default=300, help="how many rounds (default: 300)")
+    group.addoption("--seed", type=int, default=1, help="the seed of all rounds (default: 1)")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test of each round."""
+    if "number" in metafunc.fixturenames:
+        metafunc.parametrize("number", range(metafunc.config.getoption("--rounds")))
+
+
+@pytest.fixture(scope="session")
+def pairs() -> Iterator[list[Pair]]:
+    """Compare the reference with this server on SQLite and with this server on PostgreSQL."""
+    with compared_projects(DATABASES) as started:
+        yield started

@@ -1,0 +1,37 @@
+"""Query values that providers are filtered by, in every form they have had."""
+
+from collections.abc import Sequence
+
+from tests.differential.generate.world import World
+
+Nodes = Sequence[str]
+
+
+def resources(world: World, most: int, nodes: Nodes = ()) -> str:
+    """Return classes with amounts."""
+    names = list(dict.fromkeys(world.resource_class(nodes) for _ in range(world.random.randint(1, most))))
+    return ",".join(f"{name}:{world.amount()}" for name in names)
+
+
+def required(world: World, minor: int, nodes: Nodes = ()) -> str:
+    """Return required traits, with forbidden and alternative ones where the microversion knows them."""
+    if minor >= 39 and world.chance(30):
+        return "in:" + ",".join(_traits(world, 3, nodes))
+    may_forbid = minor >= 22 or world.chance(2)
+    return ",".join(("!" if may_forbid and world.chance(30) else "") + name for name in _traits(world, 2, nodes))
+
+
+def root_required(world: World, nodes: Nodes = ()) -> str:
+    """Return traits of a root, some forbidden."""
+    return ",".join(("!" if world.chance(50) else "") + name for name in _traits(world, 2, nodes))
+
+
+def member_of(world: World, minor: int, nodes: Nodes = ()) -> str:
+    """Return an aggregate, or several of which one will do, or such as must not be."""
+    members = list(dict.fromkeys(world.aggregate(nodes) for _ in range(world.random.randint(1, 2))))
+    text = members[0] if len(members) == 1 and world.chance(60) else "in:" + ",".join(members)
+    return "!" + text if (minor >= 32 and world.chance(35)) or world.chance(1) else text
+
+
+def _traits(world: World, most: int, nodes: Nodes) -> list[str]:
+    return list(dict.fromkeys(world.trait(nodes) for _ in range(world.random.randint(1, most))))

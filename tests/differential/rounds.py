@@ -1,0 +1,79 @@
+"""Play the requests of a round on both servers, up to the first answer in which they differ."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tests.differential.answers import Answer, differences
+from tests.differential.known_differences import HIDDEN_CONSUMER, Case, recognised
+from tests.differential.requests import Request
+from tests.differential.sides import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """An answer that is not the reference's, after the requests before it."""
+
+    sent: Sequence[Request]
+    """The requests as they were sent; the last one is the one that was answered differently."""
+    expected: Answer
+    given: Answer
+    differences: Sequence[str]
+
+    @property
+    def kind(self) -> tuple[str, int, int]:
+        """What has to stay the same for a shorter round to show the same thing."""
+        return self.differences[0].partition(":")[0], self.expected.status, self.given.status
+
+
+@dataclass(slots=True)
+class Tally:
+    """What rounds did, to see that they are not idle."""
+
+    requests: "Counter[str]" = field(default_factory=Counter)
+    known: "Counter[str]" = field(default_factory=Counter)
+    failing: list[Request] = field(default_factory=list)
+
+    def count(self, request: Request, expected: Answer) -> None:
+        """Count a request by what it is and how it was answered."""
+        what = "candidates" if request.is_candidates else "write" if request.is_write else "read"
+        answer = str(expected.status)
+        if request.is_candidates and expected.status == 200:
+            answer = "some" if expected.document["allocation_requests"] else "none"
+        self.requests[f"{what} {answer}"] += 1
+
+
+def play(pair: Pair, requests: Sequence[Request], tally: Tally) -> Mismatch | None:
+    """Send the requests to two empty clouds; return the first unknown difference."""
+    pair.reset()
+    sent: list[Request] = []
+    for symbolic in requests:
+        request = symbolic.resolved(pair.reference.generation)
+        sent.append(request)
+        expected, given = pair.ask(request)
+        tally.count(request, expected)
+        found = _differences(pair, request, expected, given)
+        if found:
+            name = recognised(Case(request, expected, given, pair.reference, pair.is_self_check))
+            if name is None:
+                return Mismatch(sent, expected, given, found)
+            tally.known[name] += 1
+            if expected.status >= 500:
+                tally.failing.append(request)
+            if _diverged(request, expected, given):
+                return None
+        if request.is_write:
+            tally.known[HIDDEN_CONSUMER] += pair.forget_hidden_consumers()
+    return None
+
+
+def _differences(pair: Pair, request: Request, expected: Answer, given: Answer) -> list[str]:
+    if request.is_candidates and expected.status == 200 and request.values("limit"):
+        # Which candidates a limit leaves is the server's choice; that they are candidates is not.
+        expected = pair.reference.ask(request.without("limit"))
+    return differences(request, expected, given)
+
+
+def _diverged(request: Request, expected: Answer, given: Answer) -> bool:
+    """Say whether one of the two may have written what the other has not."""
+    return request.is_write and (expected.status < 300) != (given.status < 300)

@@ -1,0 +1,161 @@
+"""The two sides of a comparison: a server process and its database."""
+
+import contextlib
+import dataclasses
+import http.client
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests import reference, servers
+from tests.differential.answers import Answer
+from tests.differential.requests import Request
+from tests.empty_database import empty_database, sqlite_path
+from tests.postgresql import running_postgresql
+
+DATABASES = ("sqlite", "postgresql")
+
+GENERATIONS = {
+    "provider": "SELECT generation FROM resource_providers WHERE uuid = ?",
+    "consumer": "SELECT generation FROM consumers WHERE uuid = ?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A running server that nobody else writes to."""
+
+    name: str
+    url: str
+    database_url: str
+
+    def reset(self) -> None:
+        """Go back to an empty cloud."""
+        empty_database(self.database_url)
+
+    def ask(self, request: Request) -> Answer:
+        """Send a request and return the answer."""
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=120)
+        try:
+            connection.request(request.method, request.target(), request.content(), request.all_headers())
+            response = connection.getresponse()
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, headers, response.read())
+        finally:
+            connection.close()
+
+
+class ReferenceSide(Side):
+    """The reference, whose database is looked into: for generations, and to undo what it should not have left."""
+
+    def generation(self, kind: str, uuid: str) -> int | None:
+        """Return the present generation of a provider or consumer."""
+        with self._database() as database:
+            row = database.execute(GENERATIONS[kind], [uuid]).fetchone()
+        return row and int(row[0])
+
+    def forget_hidden_consumers(self) -> int:
+        """Delete consumers without allocations, and say how many there were."""
+        with self._database() as database:
+            unused = "DELETE FROM consumers WHERE uuid NOT IN (SELECT consumer_id FROM allocations)"
+            count: int = database.execute(unused).rowcount
+            database.commit()
+        return count
+
+    def names(self, table: str) -> set[str]:
+        """Return the traits or resource classes there are."""
+        with self._database() as database:
+            return {name for (name,) in database.execute(f"SELECT name FROM {table}")}
+
+    @contextlib.contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        with contextlib.closing(sqlite3.connect(sqlite_path(self.database_url), timeout=30)) as connection:
+            yield connection
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The reference and the server that has to answer like it."""
+
+    reference: ReferenceSide
+    subject: Side
+    executor: Executor
+
+    @property
+    def is_self_check(self) -> bool:
+        """Whether the reference is compared with itself."""
+        return isinstance(self.subject, ReferenceSide)
+
+    def reset(self) -> None:
+        """Empty both clouds."""
+        self.reference.reset()
+        self.subject.reset()
+
+    def forget_hidden_consumers(self) -> int:
+        """Undo what the reference leaves behind, also where it plays the subject to check the harness."""
+        counts = [
+            side.forget_hidden_consumers() for side in (self.reference, self.subject) if isinstance(side, ReferenceSide)
+        ]
+        return counts[0]
+
+    def ask(self, request: Request) -> tuple[Answer, Answer]:
+        """Send a request to both at once and return (the reference's answer, the subject's answer)."""
+        waiting = self.executor.submit(self.reference.ask, request)
+        given = self.subject.ask(request)
+        return waiting.result(), given
+
+
+@contextlib.contextmanager
+def started_reference(directory: Path, *, alteration: str | None = None) -> Iterator[ReferenceSide]:
+    """Run the reference on SQLite with one thread, as it is or with one of the alterations."""
+    database_url = f"sqlite:///{directory / 'reference.sqlite'}"
+    installation, application, options = reference.installation(), servers.APPLICATION, ()
+    if alteration:
+        installation = dataclasses.replace(installation, variables={**installation.variables, "ALTERATION": alteration})
+        application = "altered_reference:application"
+        options = ("--pythonpath", str(Path(__file__).parent / "altered"))
+    servers.write_configuration(directory, reference.configuration(database_url))
+    servers.placement_manage(installation, directory, "db", "sync")
+    with servers.running_server(installation, directory, threads=1, application=application, options=options) as url:
+        yield ReferenceSide("reference", url, database_url)
+
+
+@contextlib.contextmanager
+def started_project(directory: Path, database_url: str) -> Iterator[Side]:
+    """Run this project's server on a database."""
+    installation = servers.this_project()
+    servers.write_configuration(directory, servers.default_sections(database_url))
+    servers.placement_manage(installation, directory, "db", "sync")
+    with servers.running_server(installation, directory) as url:
+        yield Side(database_url.partition(":")[0], url, database_url)
+
+
+@contextlib.contextmanager
+def compared_with_reference(oracle: ReferenceSide, directory: Path, *, alteration: str | None = None) -> Iterator[Pair]:
+    """Compare the reference with a second one."""
+    with started_reference(directory, alteration=alteration) as subject, ThreadPoolExecutor(1) as executor:
+        yield Pair(oracle, subject, executor)
+
+
+@contextlib.contextmanager
+def compared_projects(databases: Sequence[str]) -> Iterator[list[Pair]]:
+    """Compare the reference with this server on each database; yield a pair for each."""
+    with contextlib.ExitStack() as stack:
+        executor = stack.enter_context(ThreadPoolExecutor(1))
+        oracle = stack.enter_context(started_reference(_directory(stack)))
+        pairs = []
+        for name in databases:
+            directory = _directory(stack)
+            database_url = f"sqlite:///{directory / 'placement.sqlite'}"
+            if name == "postgresql":
+                database_url = stack.enter_context(running_postgresql()).database("differential")
+            pairs.append(Pair(oracle, stack.enter_context(started_project(directory, database_url)), executor))
+        yield pairs
+
+
+def _directory(stack: contextlib.ExitStack) -> Path:
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="differential-")))
