@@ -57,7 +57,7 @@ def candidate_differences(request: Request, everything: Any, given: Any) -> list
 
 
 def canonical(value: Any) -> str:
-    """Return a text that is equal for documents that differ only in the order of lists and keys."""
+    """Return a text that is equal for documents that differ only in the order of lists and keys, or in 2 and 2.0."""
     return json.dumps(_ordered(value), sort_keys=True)
 
 
@@ -66,7 +66,7 @@ def _ordered(value: Any) -> Any:
         return {key: _ordered(item) for key, item in value.items()}
     if isinstance(value, list):
         return sorted((_ordered(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
-    return value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _compared(what: str, expected: Any, given: Any) -> list[str]:

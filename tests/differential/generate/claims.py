@@ -73,4 +73,7 @@ def reshape(world: World) -> Request:
     if world.chance(60):
         chosen = world.some(world.consumers, 2)
         allocations = {consumer: _entry(world, consumer, minor, can_be_empty=True) for consumer in chosen}
-    return world.request("POST", "/reshaper", minor, {"inventories": inventories, "allocations": allocations})
+    body = {"inventories": inventories, "allocations": allocations}
+    # The new policy defaults let only a service reshape.
+    roles = {"x-roles": "admin" if world.chance(3) else "admin,service"}
+    return world.request("POST", "/reshaper", minor, body, headers=roles)

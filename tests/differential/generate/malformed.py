@@ -83,11 +83,11 @@ def _spoil_bytes(world: World, request: Request) -> Request:
 
 
 def _spoil_content_type(world: World, request: Request) -> Request:
-    return dataclasses.replace(request, headers={"content-type": world.one(TYPES)})
+    return dataclasses.replace(request, headers={**request.headers, "content-type": world.one(TYPES)})
 
 
 def _spoil_accept(world: World, request: Request) -> Request:
-    return dataclasses.replace(request, headers={"accept": world.one(ACCEPTS)})
+    return dataclasses.replace(request, headers={**request.headers, "accept": world.one(ACCEPTS)})
 
 
 def _spoil_version(world: World, request: Request) -> Request:
