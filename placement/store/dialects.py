@@ -10,9 +10,13 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from placement.store.unit_of_work import Transaction
 
 
-def insert_unless_exists(tx: Transaction, table: Table, values: dict[str, Any] | list[dict[str, Any]], *, key: str) -> bool:
+def insert_unless_exists(
+    tx: Transaction, table: Table, values: dict[str, Any] | list[dict[str, Any]], *, key: str
+) -> bool:
     """Insert rows, leaving out those whose unique ``key`` is there already; tell whether any was inserted."""
-    return tx.execute(_insert_ignoring(tx.dialect, table, key), values).rowcount > 0
+    # SQLAlchemy forgets how many rows an INSERT made unless told otherwise, and does not know it with RETURNING.
+    insert = _insert_ignoring(tx.dialect, table, key).inline().execution_options(preserve_rowcount=True)
+    return tx.execute(insert, values).rowcount > 0
 
 
 def _insert_ignoring(dialect: str, table: Table, key: str) -> Insert:
