@@ -24,6 +24,6 @@ def _insert_ignoring(dialect: str, table: Table, key: str) -> Insert:
         return postgresql_insert(table).on_conflict_do_nothing(index_elements=[key])
     if dialect == "sqlite":
         return sqlite_insert(table).on_conflict_do_nothing(index_elements=[key])
-    # Sets a column to itself rather than INSERT IGNORE, which would hide truncation and bad values as well.
-    insert = mysql_insert(table)
-    return insert.on_duplicate_key_update({key: insert.inserted[key]})
+    # IGNORE hides truncation too, but values are checked before they come here. ON DUPLICATE KEY UPDATE would count
+    # the row that is there already like a new one, because SQLAlchemy asks the driver for rows found, not changed.
+    return mysql_insert(table).prefix_with("IGNORE")
