@@ -19,6 +19,10 @@ ANY_TRAITS = (1, 39)
 ALL_OF_ANY = list[frozenset[str]]
 """Sets of names: of each set at least one is wanted."""
 
+MOST_CONDITIONS = 250
+MOST_VALUES = 5000
+"""What one parameter may ask for. SQLite takes statements of at most 1,000 conditions and 32,766 values."""
+
 _TRAITS = "HW_CPU_X86_VMX,CUSTOM_MAGIC"
 _TRAITS_WITH_FORBIDDEN = "HW_CPU_X86_VMX,!CUSTOM_MAGIC"
 _TRAITS_FORM = PREFIX + "Expected 'required' parameter value of the form: "
@@ -32,6 +36,7 @@ def parse_resources(value: str) -> dict[str, int]:
     """
     if not value.strip():
         raise _bad_resources("empty string")
+    refuse_flood("resources", value.split(","))
     return dict(_class_and_amount(item) for item in value.split(","))
 
 
@@ -65,6 +70,7 @@ def parse_required(values: Sequence[str], version: Version) -> tuple[ALL_OF_ANY,
     Raises:
         Invalid: a value has another form, or one that the microversion does not know yet.
     """
+    refuse_flood("required", values)
     required: ALL_OF_ANY = []
     forbidden: set[str] = set()
     for value in values if version >= ANY_TRAITS else values[-1:]:
@@ -111,6 +117,7 @@ def parse_member_of(values: Sequence[str], version: Version, *, suffix: str = ""
     """
     if len(values) > 1 and version < SEVERAL_MEMBER_OF:
         raise Invalid(f"Multiple member_of{suffix} parameters are not supported")
+    refuse_flood("member_of", values)
     required: ALL_OF_ANY = []
     forbidden: set[str] = set()
     for value in values:
@@ -152,3 +159,13 @@ def parse_in_tree(value: str) -> str:
     if not is_uuid_like(uuid):
         raise Invalid(f"{PREFIX}Expected 'in_tree' parameter to be a format of uuid. Got: {value}")
     return uuid
+
+
+def refuse_flood(key: str, values: Sequence[str]) -> None:
+    """Refuse more conditions and listed values than a statement can hold.
+
+    Raises:
+        Invalid: there are too many.
+    """
+    if len(values) > MOST_CONDITIONS or sum(value.count(",") + 1 for value in values) > MOST_VALUES:
+        raise Invalid(f"{PREFIX}too many values for {key!r}")

@@ -1,6 +1,7 @@
 """Resource providers: the nodes of the trees that a cloud is made of."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 
@@ -21,3 +22,46 @@ class Provider:
     parent_id: int | None = None
     parent_uuid: str | None = None
     modified: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderFilter:
+    """Which providers a list shows; all conditions hold together, and each is about the provider alone.
+
+    ``resources`` are amounts it has left; of each set in ``required`` and ``member_of`` it has one trait and is in one
+    aggregate; of ``forbidden`` and ``forbidden_aggregates`` none. ``in_tree`` is the uuid of any provider of its tree.
+    """
+
+    name: str | None = None
+    uuid: str | None = None
+    in_tree: str | None = None
+    resources: Mapping[str, int] = field(default_factory=dict)
+    required: Sequence[frozenset[str]] = ()
+    forbidden: frozenset[str] = frozenset()
+    member_of: Sequence[frozenset[str]] = ()
+    forbidden_aggregates: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where a provider and all below it go: under another provider, or (None) to the root of a tree of their own.
+
+    Unless ``from_anywhere``, only a provider that has no parent yet may move.
+    """
+
+    parent_uuid: str | None
+    from_anywhere: bool
+
+
+def subtree(parents: Mapping[int, int | None], top: int) -> set[int]:
+    """Return a provider and everything below it, given the parent of each provider of its tree (all by id)."""
+    children: dict[int | None, list[int]] = {}
+    for id_, parent in parents.items():
+        children.setdefault(parent, []).append(id_)
+    found = {top}
+    unvisited = [top]
+    while unvisited:
+        new = [id_ for id_ in children.get(unvisited.pop(), ()) if id_ not in found]
+        found.update(new)
+        unvisited += new
+    return found

@@ -10,6 +10,7 @@ import os_resource_classes
 import os_traits
 from sqlalchemy import Connection, Table, bindparam, select
 
+from placement.store.chunks import chunks
 from placement.store.tables import resource_classes, traits
 
 
@@ -21,25 +22,23 @@ class NameTable:
         self._standard = frozenset(standard)
         self._id_by_name: dict[str, int] = {}
         self._name_by_id: dict[int, str] = {}
-        self._by_name = select(table.c.name, table.c.id).where(
-            table.c.name.in_(bindparam("names", expanding=True))
-        )
+        self._by_name = select(table.c.name, table.c.id).where(table.c.name.in_(bindparam("names", expanding=True)))
         self._by_id = select(table.c.name, table.c.id).where(table.c.id.in_(bindparam("ids", expanding=True)))
 
     def ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
         """Return the id of each of the names that exists; the others are left out."""
         wanted = set(names)
         found = {name: self._id_by_name[name] for name in wanted & self._id_by_name.keys()}
-        if missing := wanted - found.keys():
-            found.update(self._keep(connection.execute(self._by_name, {"names": sorted(missing)}).tuples()))
+        for some in chunks(sorted(wanted - found.keys())):
+            found.update(self._keep(connection.execute(self._by_name, {"names": some}).tuples()))
         return found
 
     def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
         """Return the name of each of the ids that exists."""
         wanted = set(ids)
         found = {id_: self._name_by_id[id_] for id_ in wanted & self._name_by_id.keys()}
-        if missing := wanted - found.keys():
-            rows = self._keep(connection.execute(self._by_id, {"ids": sorted(missing)}).tuples())
+        for some in chunks(sorted(wanted - found.keys())):
+            rows = self._keep(connection.execute(self._by_id, {"ids": some}).tuples())
             found.update((id_, name) for name, id_ in rows)
         return found
 

@@ -9,6 +9,7 @@ import os_resource_classes
 from sqlalchemy import Select, bindparam, case, delete, exists, func, select, update
 
 from placement.domain.names import is_custom
+from placement.store.chunks import chunks
 from placement.store.dialects import insert_unless_exists
 from placement.store.tables import inventories, resource_classes
 from placement.store.unit_of_work import Transaction
@@ -60,8 +61,9 @@ def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]
     inventory comes. Standard classes cannot be deleted.
     """
     ids = tx.names.classes.ids(tx.connection, [name for name in names if not is_custom(name)])
-    custom = sorted(name for name in names if is_custom(name))
-    return {**ids, **dict(tx.execute(_LOCK, {"names": custom}).tuples().all())} if custom else ids
+    for custom in chunks(sorted(name for name in names if is_custom(name))):
+        ids.update(tx.execute(_LOCK, {"names": custom}).tuples().all())
+    return ids
 
 
 def insert_class(tx: Transaction, name: str) -> bool:

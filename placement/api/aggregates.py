@@ -1,0 +1,89 @@
+"""/resource_providers/{uuid}/aggregates: the groups of providers that a provider is in."""
+
+from typing import Any
+
+from flask import Response
+from marshmallow import pre_load
+
+from placement.api.call import Call
+from placement.api.fields import Array, Uuid, fitting_uuid
+from placement.api.of_provider import ONE, body_for, generation
+from placement.api.routing import Route
+from placement.api.validation import Schema
+from placement.services import aggregates as service
+
+RULE = "placement:resource_providers:aggregates:"
+
+SHOWS_GENERATION = 19
+
+
+class BareList(Schema):
+    """The aggregates without anything around them (until 1.18)."""
+
+    bare = True
+    aggregates = Array(Uuid(), unique=True)
+
+    @pre_load
+    def name_the_list(self, document: Any, **_: Any) -> dict[str, Any]:
+        """Give the list the name that it has in later versions."""
+        return {"aggregates": document}
+
+
+class Aggregates(Schema):
+    """The aggregates and the generation of the provider (from 1.19)."""
+
+    aggregates = Array(Uuid(), unique=True)
+    resource_provider_generation = generation()
+
+
+BARE_LIST, AGGREGATES = BareList(), Aggregates()
+
+
+def show(call: Call, uuid: str) -> Response:
+    """Answer with the aggregates of a provider."""
+    found = service.membership(call.database, uuid)
+    return _answer(call, found.aggregates, found.generation)
+
+
+def _answer(call: Call, aggregates: list[str], its_generation: int) -> Response:
+    shown: dict[str, Any] = {"aggregates": aggregates}
+    if call.since(SHOWS_GENERATION):
+        shown["resource_provider_generation"] = its_generation
+    return call.json(shown)
+
+
+def replace_unchecked(call: Call, uuid: str) -> Response:
+    """Put a provider into exactly these aggregates, whatever its generation."""
+    aggregates = body_for(call, uuid, BARE_LIST)["aggregates"]
+    service.replace_aggregates(call.database, uuid, [fitting_uuid(aggregate) for aggregate in aggregates])
+    return call.json({"aggregates": aggregates})
+
+
+def replace(call: Call, uuid: str) -> Response:
+    """Put a provider of a generation into exactly these aggregates."""
+    body = body_for(call, uuid, AGGREGATES)
+    its_generation = service.replace_aggregates_at(
+        call.database,
+        uuid,
+        [fitting_uuid(aggregate) for aggregate in body["aggregates"]],
+        generation=body["resource_provider_generation"],
+    )
+    return _answer(call, body["aggregates"], its_generation)
+
+
+PATH = f"{ONE}/aggregates"
+LIST, UPDATE = RULE + "list", RULE + "update"
+ROUTES = (
+    Route(method="GET", path=PATH, view=show, rule=LIST, since=(1, 1), answers_json=True, media_first=True),
+    Route(
+        method="PUT",
+        path=PATH,
+        view=replace_unchecked,
+        rule=UPDATE,
+        since=(1, 1),
+        until=(1, 18),
+        takes_json=True,
+        media_first=True,
+    ),
+    Route(method="PUT", path=PATH, view=replace, rule=UPDATE, since=(1, 19), takes_json=True, media_first=True),
+)

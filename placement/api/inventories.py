@@ -1,0 +1,154 @@
+"""/resource_providers/{uuid}/inventories: what a provider has of each resource class."""
+
+from typing import Any
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.fields import LARGEST_COLUMN, Integer, Mapping, Number, Object, Text
+from placement.api.of_provider import ONE, body_for, generation, path_of
+from placement.api.routing import Route
+from placement.api.validation import Schema
+from placement.domain.inventory import Inventory
+from placement.domain.names import NAME_PATTERN
+from placement.services import inventories as service
+from placement.services.inventories import NewInventories
+
+RULE = "placement:resource_providers:inventories:"
+
+LARGEST_RATIO = 3.40282e38
+"""What a single-precision float holds."""
+
+
+def _amount(*, minimum: int, required: bool = False) -> Integer:
+    return Integer(minimum=minimum, maximum=LARGEST_COLUMN, required=required)
+
+
+class Amounts(Schema):
+    """An inventory among others; a generation in it is not looked at."""
+
+    total = _amount(minimum=1, required=True)
+    reserved = _amount(minimum=0)
+    min_unit = _amount(minimum=1)
+    max_unit = _amount(minimum=1)
+    step_size = _amount(minimum=1)
+    allocation_ratio = Number(maximum=LARGEST_RATIO, required=False)
+    resource_provider_generation = generation(required=False)
+
+
+class NewInventory(Amounts):
+    """An inventory of a class that the provider has none of; a generation in it is not looked at."""
+
+    resource_class = Text(pattern=NAME_PATTERN)
+
+
+class ChangedInventory(Amounts):
+    """An inventory of the class in the path."""
+
+    resource_provider_generation = generation()
+
+
+class AllInventories(Schema):
+    """All inventories of a provider."""
+
+    resource_provider_generation = generation()
+    inventories = Mapping(NAME_PATTERN, Object(Amounts))
+
+
+NEW, CHANGED, ALL = NewInventory(), ChangedInventory(), AllInventories()
+
+AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+
+
+def _inventory(body: dict[str, Any]) -> Inventory:
+    """Return the inventory that a body describes; what it leaves out has its default."""
+    return Inventory(**{field: body[field] for field in AMOUNTS if field in body})
+
+
+def _new(call: Call, bodies: dict[str, dict[str, Any]]) -> NewInventories:
+    by_class = {name: _inventory(body) for name, body in bodies.items()}
+    return NewInventories(by_class, may_be_all_reserved=call.since(26))
+
+
+def _shown(inventory: Inventory) -> dict[str, Any]:
+    return {
+        "total": inventory.total,
+        "reserved": inventory.reserved,
+        "min_unit": inventory.min_unit,
+        "max_unit": inventory.max_unit,
+        "step_size": inventory.step_size,
+        "allocation_ratio": inventory.allocation_ratio,
+    }
+
+
+def list_inventories(call: Call, uuid: str) -> Response:
+    """Answer with all inventories of a provider."""
+    found = service.stock(call.database, uuid)
+    newest = max((moment for moment in found.modified.values() if moment), default=None)
+    shown = {name: _shown(inventory) for name, inventory in found.inventories.items()}
+    return call.json(
+        {"resource_provider_generation": found.generation, "inventories": shown},
+        last_modified=newest,
+    )
+
+
+def show(call: Call, uuid: str, name: str) -> Response:
+    """Answer with a provider's inventory of one class."""
+    found, its_generation, modified = service.inventory(call.database, uuid, name)
+    return call.json({**_shown(found), "resource_provider_generation": its_generation}, last_modified=modified)
+
+
+def create(call: Call, uuid: str) -> Response:
+    """Give a provider inventory of another class."""
+    body = body_for(call, uuid, NEW)
+    name = body["resource_class"]
+    new = _new(call, {name: body})
+    its_generation = service.add_inventory(call.database, uuid, new)
+    shown = {**_shown(new.by_class[name]), "resource_provider_generation": its_generation}
+    response = call.json(shown, status=201)
+    call.locate(response, path_of(uuid, "inventories", name))
+    return response
+
+
+def update(call: Call, uuid: str, name: str) -> Response:
+    """Change a provider's inventory of one class."""
+    body = body_for(call, uuid, CHANGED)
+    new = _new(call, {name: body})
+    its_generation = service.change_inventory(call.database, uuid, new, generation=body["resource_provider_generation"])
+    return call.json({**_shown(new.by_class[name]), "resource_provider_generation": its_generation})
+
+
+def replace(call: Call, uuid: str) -> Response:
+    """Make a provider have exactly these inventories."""
+    body = body_for(call, uuid, ALL)
+    new = _new(call, body["inventories"])
+    its_generation = service.replace_inventories(
+        call.database, uuid, new, generation=body["resource_provider_generation"]
+    )
+    shown = {name: _shown(inventory) for name, inventory in new.by_class.items()}
+    return call.json({"resource_provider_generation": its_generation, "inventories": shown})
+
+
+def clear(call: Call, uuid: str) -> Response:
+    """Take all inventories from a provider."""
+    service.clear_inventories(call.database, uuid)
+    return call.empty()
+
+
+def delete(call: Call, uuid: str, name: str) -> Response:
+    """Take its inventory of one class from a provider."""
+    service.delete_inventory(call.database, uuid, name)
+    return call.empty()
+
+
+OF_PROVIDER = f"{ONE}/inventories"
+OF_CLASS = f"{OF_PROVIDER}/<name>"
+ROUTES = (
+    Route(method="GET", path=OF_PROVIDER, view=list_inventories, rule=RULE + "list", answers_json=True),
+    Route(method="POST", path=OF_PROVIDER, view=create, rule=RULE + "create", takes_json=True),
+    Route(method="PUT", path=OF_PROVIDER, view=replace, rule=RULE + "update", takes_json=True),
+    Route(method="DELETE", path=OF_PROVIDER, view=clear, rule=RULE + "delete", since=(1, 5), status_if_unserved=405),
+    Route(method="GET", path=OF_CLASS, view=show, rule=RULE + "show", answers_json=True),
+    Route(method="PUT", path=OF_CLASS, view=update, rule=RULE + "update", takes_json=True),
+    Route(method="DELETE", path=OF_CLASS, view=delete, rule=RULE + "delete"),
+)

@@ -1,0 +1,31 @@
+"""What the resources below /resource_providers/{uuid} have in common."""
+
+from typing import Any
+
+from placement.api.call import Call
+from placement.api.fields import Integer
+from placement.api.validation import Schema
+from placement.api.versions import Versioned
+from placement.errors import Invalid
+from placement.services.providers import provider
+
+ONE = "/resource_providers/<uuid>"
+
+
+def path_of(uuid: str, *below: str) -> str:
+    """Return the path of a provider, or of something below it."""
+    return "/".join(("/resource_providers", uuid, *below))
+
+
+def generation(*, required: bool = True) -> Integer:
+    """Return the field for the provider's generation that the client has seen."""
+    return Integer(required=required)
+
+
+def body_for(call: Call, uuid: str, schemas: Versioned[Schema] | Schema) -> Any:
+    """Return the validated body of a write to a provider; that there is no such provider is said before its faults."""
+    try:
+        return call.body(schemas)
+    except Invalid:
+        provider(call.database, uuid)
+        raise

@@ -1,0 +1,172 @@
+"""/resource_providers: the nodes of the trees that the cloud is made of."""
+
+from typing import Any
+from uuid import uuid4
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.fields import Text, Uuid, canonical_uuid
+from placement.api.filters import parse_member_of, parse_required, parse_resources
+from placement.api.of_provider import ONE, body_for, path_of
+from placement.api.query import ANY, UUID, ValueRule
+from placement.api.routing import Route
+from placement.api.validation import Schema
+from placement.api.versions import Versioned
+from placement.domain.provider import Move, Provider, ProviderFilter
+from placement.services import providers as service
+
+RULE = "placement:resource_providers:"
+
+PARENTS = 14
+"""The minor version since which providers have parents."""
+ANY_MOVE = 37
+"""The minor version since which a provider may change or leave its parent."""
+
+
+class Change(Schema):
+    """The name of a provider."""
+
+    name = Text(longest=200)
+
+
+class New(Change):
+    """A provider to be made."""
+
+    uuid = Uuid(required=False)
+
+
+class NestedChange(Change):
+    """The name of a provider, and where in a tree it goes."""
+
+    parent_provider_uuid = Uuid(required=False, nullable=True)
+
+
+class NestedNew(New, NestedChange):
+    """A provider to be made in a tree."""
+
+
+CHANGE: Versioned[Schema] = Versioned({(1, 0): Change(), (1, PARENTS): NestedChange()})
+NEW: Versioned[Schema] = Versioned({(1, 0): New(), (1, PARENTS): NestedNew()})
+
+LINKS: Versioned[tuple[str, ...]] = Versioned(
+    {
+        (1, 0): ("inventories", "usages"),
+        (1, 1): ("inventories", "usages", "aggregates"),
+        (1, 6): ("inventories", "usages", "aggregates", "traits"),
+        (1, 11): ("inventories", "usages", "aggregates", "traits", "allocations"),
+    }
+)
+
+_OLDEST = {"name": ANY, "uuid": UUID}
+FILTERS: Versioned[dict[str, ValueRule]] = Versioned(
+    {
+        (1, 0): _OLDEST,
+        (1, 3): _OLDEST | {"member_of": ANY},
+        (1, 4): _OLDEST | {"member_of": ANY, "resources": ANY},
+        (1, 14): _OLDEST | {"member_of": ANY, "resources": ANY, "in_tree": UUID},
+        (1, 18): _OLDEST | {"member_of": ANY, "resources": ANY, "in_tree": UUID, "required": ANY},
+    }
+)
+
+
+def list_providers(call: Call) -> Response:
+    """Answer with the providers that pass the filters of the query."""
+    call.query.check(FILTERS.at(call.version))
+    found = service.providers(call.database, _filter(call))
+    return call.json(
+        {"resource_providers": _all_shown(call, found.rows)},
+        last_modified=found.modified,
+    )
+
+
+def _filter(call: Call) -> ProviderFilter:
+    query = call.query
+    resources = query.last("resources")
+    member_of, forbidden_aggregates = parse_member_of(query.every("member_of"), call.version)
+    required, forbidden = parse_required(query.every("required"), call.version)
+    return ProviderFilter(
+        # As in the reference, an empty name is no name.
+        name=query.last("name") or None,
+        uuid=query.last("uuid"),
+        in_tree=query.last("in_tree"),
+        resources={} if resources is None else parse_resources(resources),
+        required=required,
+        forbidden=forbidden,
+        member_of=member_of,
+        forbidden_aggregates=forbidden_aggregates,
+    )
+
+
+def _all_shown(call: Call, rows: list[service.ProviderRow]) -> list[dict[str, Any]]:
+    """Return providers as they are shown. There may be thousands, so nothing is called for each."""
+    base = call.link("/resource_providers/")
+    ends = [(rel, f"/{rel}") for rel in LINKS.at(call.version)]
+    shown: list[dict[str, Any]] = [
+        {
+            "uuid": uuid,
+            "name": name,
+            "generation": generation,
+            "links": [
+                {"rel": "self", "href": base + uuid},
+                *[{"rel": rel, "href": base + uuid + end} for rel, end in ends],
+            ],
+        }
+        for uuid, name, generation, _, _ in rows
+    ]
+    if call.since(PARENTS):
+        for provider, (_, _, _, parent, root) in zip(shown, rows, strict=True):
+            provider["parent_provider_uuid"] = parent
+            provider["root_provider_uuid"] = root
+    return shown
+
+
+def _answer(call: Call, provider: Provider) -> Response:
+    row = (provider.uuid, provider.name, provider.generation, provider.parent_uuid, provider.root_uuid)
+    return call.json(_all_shown(call, [row])[0], last_modified=provider.modified)
+
+
+def show(call: Call, uuid: str) -> Response:
+    """Answer with one provider."""
+    return _answer(call, service.provider(call.database, uuid))
+
+
+def create(call: Call) -> Response:
+    """Make a provider; answer with it from 1.20 on."""
+    body = call.body(NEW)
+    made = service.create_provider(
+        call.database,
+        uuid=canonical_uuid(body["uuid"]) if "uuid" in body else str(uuid4()),
+        name=body["name"],
+        parent_uuid=body.get("parent_provider_uuid"),
+    )
+    if not call.since(20):
+        return call.empty(201, location=path_of(made.uuid))
+    response = _answer(call, made)
+    call.locate(response, path_of(made.uuid))
+    return response
+
+
+def update(call: Call, uuid: str) -> Response:
+    """Rename a provider, and put it elsewhere if the body has a parent."""
+    body = body_for(call, uuid, CHANGE)
+    move = None
+    if "parent_provider_uuid" in body:
+        move = Move(body["parent_provider_uuid"], from_anywhere=call.since(ANY_MOVE))
+    return _answer(call, service.update_provider(call.database, uuid, name=body["name"], move=move))
+
+
+def delete(call: Call, uuid: str) -> Response:
+    """Delete a provider."""
+    service.delete_provider(call.database, uuid)
+    return call.empty()
+
+
+ALL = "/resource_providers"
+ROUTES = (
+    Route(method="GET", path=ALL, view=list_providers, rule=RULE + "list", answers_json=True),
+    Route(method="POST", path=ALL, view=create, rule=RULE + "create", takes_json=True),
+    Route(method="GET", path=ONE, view=show, rule=RULE + "show", answers_json=True),
+    Route(method="PUT", path=ONE, view=update, rule=RULE + "update", takes_json=True),
+    Route(method="DELETE", path=ONE, view=delete, rule=RULE + "delete"),
+)

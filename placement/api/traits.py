@@ -1,0 +1,133 @@
+"""/traits and /resource_providers/{uuid}/traits: what providers are like. All from 1.6 on."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.fields import Array, Text
+from placement.api.filters import refuse_flood
+from placement.api.of_provider import ONE, generation
+from placement.api.query import ANY
+from placement.api.routing import Route
+from placement.api.validation import Schema
+from placement.errors import Invalid
+from placement.services import traits as service
+from placement.services.traits import ProviderTraits, Trait
+
+RULE = "placement:traits:"
+OF_RULE = "placement:resource_providers:traits:"
+
+FILTERS = {"name": ANY, "associated": ANY}
+TRUTH = {"true": True, "false": False}
+
+
+class TraitSet(Schema):
+    """The traits of a provider."""
+
+    traits = Array(Text(shortest=1, longest=255))
+    resource_provider_generation = generation()
+
+
+TRAIT_SET = TraitSet()
+
+
+def _newest(traits: Iterable[Trait]) -> datetime | None:
+    return max((trait.modified for trait in traits if trait.modified), default=None)
+
+
+def list_traits(call: Call) -> Response:
+    """Answer with the names of the traits that pass the filters of the query."""
+    call.query.check(FILTERS)
+    names, prefix = _name_filter(call.query.last("name"))
+    associated = _associated(call.query.last("associated"))
+    found = service.traits(call.database, names=names, prefix=prefix, associated=associated)
+    return call.json({"traits": [trait.name for trait in found]}, last_modified=_newest(found))
+
+
+def _name_filter(value: str | None) -> tuple[list[str] | None, str]:
+    """Return the names of ``in:A,B`` and the prefix of ``startswith:P``; other words filter nothing."""
+    if value is None:
+        return None, ""
+    word, colon, wanted = value.partition(":")
+    if not colon:
+        raise Invalid(
+            "Badly formatted name parameter. Expected name query string parameter in form: "
+            f'?name=[in|startswith]:[name1,name2|prefix]. Got: "{value}"'
+        )
+    if word == "in":
+        refuse_flood("name", [wanted])
+        return wanted.split(","), ""
+    return None, wanted if word == "startswith" else ""
+
+
+def _associated(value: str | None) -> bool | None:
+    if value is None:
+        return None
+    if value.lower() not in TRUTH:
+        raise Invalid('The query parameter "associated" only accepts "true" or "false"')
+    return TRUTH[value.lower()]
+
+
+def show(call: Call, name: str) -> Response:
+    """Tell that a trait exists."""
+    found = service.trait(call.database, name)
+    response = call.empty()
+    call.date(response, found.modified)
+    return response
+
+
+def ensure(call: Call, name: str) -> Response:
+    """Make a custom trait unless it exists; there is no body."""
+    trait, is_new = service.ensure_trait(call.database, name)
+    response = call.empty(201 if is_new else 204, location=f"/traits/{name}")
+    call.date(response, trait.modified)
+    return response
+
+
+def delete(call: Call, name: str) -> Response:
+    """Delete a custom trait that no provider has."""
+    service.delete_trait(call.database, name)
+    return call.empty()
+
+
+def show_of_provider(call: Call, uuid: str) -> Response:
+    """Answer with the traits of a provider."""
+    return _answer(call, service.provider_traits(call.database, uuid))
+
+
+def _answer(call: Call, found: ProviderTraits) -> Response:
+    shown = {"traits": [trait.name for trait in found.traits], "resource_provider_generation": found.generation}
+    return call.json(shown, last_modified=_newest(found.traits))
+
+
+def replace_of_provider(call: Call, uuid: str) -> Response:
+    """Give a provider exactly these traits."""
+    body = call.body(TRAIT_SET)
+    found = service.replace_provider_traits(
+        call.database, uuid, body["traits"], generation=body["resource_provider_generation"]
+    )
+    return _answer(call, found)
+
+
+def clear_of_provider(call: Call, uuid: str) -> Response:
+    """Take all traits from a provider."""
+    service.clear_provider_traits(call.database, uuid)
+    return call.empty()
+
+
+NAMED = "/traits/<name>"
+OF_PROVIDER = f"{ONE}/traits"
+SINCE = (1, 6)
+ROUTES = (
+    Route(method="GET", path="/traits", view=list_traits, rule=RULE + "list", since=SINCE, answers_json=True),
+    Route(method="GET", path=NAMED, view=show, rule=RULE + "show", since=SINCE),
+    Route(method="PUT", path=NAMED, view=ensure, rule=RULE + "update", since=SINCE),
+    Route(method="DELETE", path=NAMED, view=delete, rule=RULE + "delete", since=SINCE),
+    Route(method="GET", path=OF_PROVIDER, view=show_of_provider, rule=OF_RULE + "list", since=SINCE, answers_json=True),
+    Route(
+        method="PUT", path=OF_PROVIDER, view=replace_of_provider, rule=OF_RULE + "update", since=SINCE, takes_json=True
+    ),
+    Route(method="DELETE", path=OF_PROVIDER, view=clear_of_provider, rule=OF_RULE + "delete", since=SINCE),
+)

@@ -1,0 +1,39 @@
+"""Use cases of the aggregates of providers."""
+
+from collections.abc import Collection
+
+from placement.errors import ConcurrentUpdate, ProviderNotFound
+from placement.store import aggregates as store
+from placement.store.aggregates import Membership
+from placement.store.providers import bump_generation, locked_provider
+from placement.store.unit_of_work import Transaction, reads, writes
+
+__all__ = ["Membership", "membership", "replace_aggregates", "replace_aggregates_at"]
+
+
+@reads
+def membership(tx: Transaction, uuid: str) -> Membership:
+    """Return the aggregates that a provider is in."""
+    found = store.membership(tx, uuid)
+    if found is None:
+        raise ProviderNotFound(uuid)
+    return found
+
+
+@writes
+def replace_aggregates(tx: Transaction, uuid: str, aggregates: Collection[str]) -> None:
+    """Put a provider into exactly these aggregates, whatever its generation, which stays as it is."""
+    store.replace_aggregates(tx, locked_provider(tx, uuid).id, aggregates)
+
+
+@writes
+def replace_aggregates_at(tx: Transaction, uuid: str, aggregates: Collection[str], *, generation: int) -> int:
+    """Put a provider of this generation into exactly these aggregates; return its new generation."""
+    provider = locked_provider(tx, uuid)
+    if provider.generation != generation:
+        raise ConcurrentUpdate(
+            "Resource provider's generation already changed. Please update the generation and try again."
+        )
+    store.replace_aggregates(tx, provider.id, aggregates)
+    bump_generation(tx, provider.id, expected=generation)
+    return generation + 1

@@ -1,0 +1,162 @@
+"""Use cases of inventories. Each write locks the provider, and each that succeeds moves its generation on by one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from placement.domain.inventory import Inventory
+from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse, NotFound, ProviderNotFound
+from placement.store import inventories as store
+from placement.store.inventories import Stock
+from placement.store.providers import LockedProvider, bump_generation, locked_provider
+from placement.store.resource_classes import claimed_class_ids
+from placement.store.unit_of_work import Transaction, reads, writes
+
+__all__ = [
+    "NewInventories",
+    "Stock",
+    "add_inventory",
+    "change_inventory",
+    "clear_inventories",
+    "delete_inventory",
+    "inventory",
+    "replace_inventories",
+    "stock",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NewInventories:
+    """Inventories to be written, by name of their class, and whether all of one may be reserved."""
+
+    by_class: Mapping[str, Inventory]
+    may_be_all_reserved: bool
+
+    def fault(self, provider_uuid: str) -> str | None:
+        """Return what is wrong with the first inventory that leaves nothing to allocate, or None."""
+        for name, inventory in self.by_class.items():
+            if inventory.capacity < 0 or (inventory.capacity == 0 and not self.may_be_all_reserved):
+                excess = "greater than" if self.may_be_all_reserved else "greater than or equal to"
+                return (
+                    f"Invalid inventory for '{name}' on resource provider '{provider_uuid}'. "
+                    f"The reserved value is {excess} total."
+                )
+        return None
+
+
+@reads
+def stock(tx: Transaction, uuid: str) -> Stock:
+    """Return all inventories of a provider."""
+    return _stock(tx, uuid)
+
+
+@reads
+def inventory(tx: Transaction, uuid: str, class_name: str) -> tuple[Inventory, int, datetime | None]:
+    """Return a provider's inventory of one class, the provider's generation, and when the inventory was changed."""
+    found = _stock(tx, uuid)
+    if class_name not in found.inventories:
+        raise NotFound(f"No inventory of class {class_name} for {uuid}")
+    return found.inventories[class_name], found.generation, found.modified[class_name]
+
+
+def _stock(tx: Transaction, uuid: str) -> Stock:
+    found = store.stock(tx, uuid)
+    if found is None:
+        raise ProviderNotFound(uuid)
+    return found
+
+
+@writes
+def add_inventory(tx: Transaction, uuid: str, new: NewInventories) -> int:
+    """Give a provider inventory of a class that it has none of; return its new generation."""
+    provider = locked_provider(tx, uuid)
+    refusal = f"Unable to create inventory for resource provider {uuid}: "
+    if fault := new.fault(uuid):
+        raise Invalid(refusal + fault)
+    added = _by_class_id(tx, new, refusal=refusal)
+    if store.class_ids_of(tx, provider.id) & added.keys():
+        raise ConcurrentUpdate(f"Update conflict: resource provider {uuid} has inventory of this class already.")
+    store.insert_inventories(tx, provider.id, added)
+    return _next_generation(tx, provider)
+
+
+@writes
+def change_inventory(tx: Transaction, uuid: str, new: NewInventories, *, generation: int) -> int:
+    """Change a provider's inventory of one class; return its new generation."""
+    provider = _provider_at(tx, uuid, generation)
+    if fault := new.fault(uuid):
+        raise Invalid(f"Unable to update inventory for resource provider {uuid}: {fault}")
+    ids = claimed_class_ids(tx, new.by_class.keys())
+    present = store.class_ids_of(tx, provider.id)
+    for name in new.by_class:
+        if name not in ids:
+            raise NotFound(f"No such resource class {name}.")
+        if ids[name] not in present:
+            raise Invalid(
+                f"No inventory record with resource class for resource provider {uuid}: "
+                f"No inventory of class {name} found."
+            )
+    store.update_inventories(tx, provider.id, {ids[name]: changed for name, changed in new.by_class.items()})
+    return _next_generation(tx, provider)
+
+
+@writes
+def replace_inventories(tx: Transaction, uuid: str, new: NewInventories, *, generation: int) -> int:
+    """Make a provider have exactly these inventories; return its new generation."""
+    provider = _provider_at(tx, uuid, generation)
+    if fault := new.fault(uuid):
+        raise Invalid(f"Unable to update inventory for resource provider {uuid}: {fault}")
+    wanted = _by_class_id(tx, new, refusal=f"Unknown resource class in inventory for resource provider {uuid}: ")
+    _refuse_in_use(tx, provider, store.class_ids_of(tx, provider.id) - wanted.keys(), said_before="update conflict: ")
+    store.replace_inventories(tx, provider.id, wanted)
+    return _next_generation(tx, provider)
+
+
+@writes
+def clear_inventories(tx: Transaction, uuid: str) -> None:
+    """Take all inventories from a provider."""
+    provider = locked_provider(tx, uuid)
+    _refuse_in_use(tx, provider, store.class_ids_of(tx, provider.id))
+    store.replace_inventories(tx, provider.id, {})
+    bump_generation(tx, provider.id, expected=provider.generation)
+
+
+@writes
+def delete_inventory(tx: Transaction, uuid: str, class_name: str) -> None:
+    """Take its inventory of one class from a provider."""
+    provider = locked_provider(tx, uuid)
+    ids = set(claimed_class_ids(tx, [class_name]).values())
+    if store.classes_in_use(tx, provider.id, ids):
+        raise ConcurrentUpdate(
+            f"Unable to delete inventory of class {class_name}: "
+            f"Inventory for '{class_name}' on resource provider '{uuid}' in use."
+        )
+    if not store.delete_inventories(tx, provider.id, ids):
+        raise NotFound(f"No inventory of class {class_name} found for delete on resource provider {uuid}.")
+    bump_generation(tx, provider.id, expected=provider.generation)
+
+
+def _provider_at(tx: Transaction, uuid: str, generation: int) -> LockedProvider:
+    provider = locked_provider(tx, uuid)
+    if provider.generation != generation:
+        raise ConcurrentUpdate("resource provider generation conflict")
+    return provider
+
+
+def _next_generation(tx: Transaction, provider: LockedProvider) -> int:
+    bump_generation(tx, provider.id, expected=provider.generation)
+    return provider.generation + 1
+
+
+def _by_class_id(tx: Transaction, new: NewInventories, *, refusal: str) -> dict[int, Inventory]:
+    ids = claimed_class_ids(tx, new.by_class.keys())
+    for name in new.by_class:
+        if name not in ids:
+            raise Invalid(f"{refusal}No such resource class {name}.")
+    return {ids[name]: inventory for name, inventory in new.by_class.items()}
+
+
+def _refuse_in_use(tx: Transaction, provider: LockedProvider, class_ids: set[int], *, said_before: str = "") -> None:
+    if names := store.classes_in_use(tx, provider.id, class_ids):
+        listed = ", ".join(names)
+        raise InventoryInUse(f"{said_before}Inventory for '{listed}' on resource provider '{provider.uuid}' in use.")

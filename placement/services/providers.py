@@ -1,0 +1,129 @@
+"""Use cases of resource providers: their list, their life, and their place in the trees."""
+
+from collections.abc import Collection
+
+from placement.domain.provider import Move, Provider, ProviderFilter, subtree
+from placement.errors import DuplicateName, Invalid, ProviderHasChildren, ProviderInUse, ProviderNotFound
+from placement.store import provider_list
+from placement.store import provider_tree as trees
+from placement.store import providers as store
+from placement.store.names import NameTable
+from placement.store.provider_list import ProviderList, ProviderRow
+from placement.store.unit_of_work import Transaction, reads, writes
+
+__all__ = [
+    "ProviderList",
+    "ProviderRow",
+    "create_provider",
+    "delete_provider",
+    "provider",
+    "providers",
+    "update_provider",
+]
+
+NO_SUCH_PARENT = "parent provider UUID does not exist."
+
+
+@reads
+def provider(tx: Transaction, uuid: str) -> Provider:
+    """Return one provider."""
+    return store.required_provider(tx, uuid)
+
+
+@reads
+def providers(tx: Transaction, wanted: ProviderFilter) -> ProviderList:
+    """Return the providers that pass a filter."""
+    classes, missing = _ids(tx, tx.names.classes, wanted.resources.keys())
+    if missing:
+        raise Invalid(f"Invalid resource class in resources parameter: No such resource class {missing[0]}.")
+    traits, missing = _ids(tx, tx.names.traits, wanted.forbidden.union(*wanted.required))
+    if missing:
+        raise Invalid(f'Invalid trait(s) in "required" parameter: No such trait(s): {", ".join(missing)}.')
+    return provider_list.providers_matching(tx, wanted, class_ids=classes, trait_ids=traits)
+
+
+def _ids(tx: Transaction, table: NameTable, names: Collection[str]) -> tuple[dict[str, int], list[str]]:
+    """Return the ids of those of the names that exist, and the others."""
+    ids = table.ids(tx.connection, names)
+    return ids, sorted(set(names) - ids.keys())
+
+
+@writes
+def create_provider(tx: Transaction, *, uuid: str, name: str, parent_uuid: str | None = None) -> Provider:
+    """Make a provider, below a parent or as the root of a new tree."""
+    refusal = f'Unable to create resource provider "{name}", {uuid}: '
+    if not name:
+        raise Invalid(f"{refusal}name is required.")
+    parent = None
+    if parent_uuid is not None:
+        if parent_uuid == uuid:
+            raise Invalid(f"{refusal}parent provider UUID cannot be same as UUID. Leave it out if there is no parent.")
+        parent = trees.providers_in_locked_trees(tx, [parent_uuid]).get(parent_uuid)
+        if parent is None:
+            raise Invalid(refusal + NO_SUCH_PARENT)
+    _refuse_duplicate(tx, name=name, uuid=uuid)
+    store.insert_provider(tx, uuid=uuid, name=name, parent=parent)
+    return store.required_provider(tx, uuid)
+
+
+def _refuse_duplicate(tx: Transaction, *, name: str, uuid: str) -> None:
+    """Refuse a uuid or name that is taken. Clients take a conflict that does not begin with the name for the uuid's."""
+    taken = store.same_name_or_uuid(tx, name=name, uuid=uuid)
+    clashes = []
+    if any(its_uuid == uuid for its_uuid, _ in taken):
+        clashes.append(f"uuid: {uuid}")
+    if any(its_uuid != uuid or its_name == name for its_uuid, its_name in taken):
+        clashes.append(f"name: {name}")
+    if clashes:
+        raise DuplicateName(f"Conflicting resource provider {', '.join(clashes)} already exists.")
+
+
+@writes
+def update_provider(tx: Transaction, uuid: str, *, name: str, move: Move | None = None) -> Provider:
+    """Rename a provider, and move it where ``move`` says so."""
+    found = store.required_provider(tx, uuid)
+    if move is not None and move.parent_uuid != found.parent_uuid:
+        _move(tx, uuid, move)
+    if name != found.name:
+        if store.name_is_taken(tx, name, except_for=found.id):
+            raise DuplicateName(f"Conflicting resource provider name: {name} already exists.")
+        store.rename_provider(tx, found.id, name)
+    return store.required_provider(tx, uuid)
+
+
+def _move(tx: Transaction, uuid: str, move: Move) -> None:
+    """Move a provider with everything below it, its tree and the one it goes to being locked."""
+    wanted = {uuid} if move.parent_uuid is None else {uuid, move.parent_uuid}
+    found = trees.providers_in_locked_trees(tx, wanted)
+    if uuid not in found:
+        raise ProviderNotFound(uuid)
+    moved = found[uuid]
+    parent = None if move.parent_uuid is None else found.get(move.parent_uuid)
+    moving = subtree(trees.parents_in_tree(tx, moved.root_id), moved.id)
+    if reason := _refusal(moved, move, parent=parent, moving=moving):
+        raise Invalid(f"Unable to save resource provider {uuid}: {reason}")
+    trees.move_providers(tx, moving, to_root=parent.root_id if parent else moved.id)
+    trees.set_parent(tx, moved.id, parent.id if parent else None)
+
+
+def _refusal(moved: Provider, move: Move, *, parent: Provider | None, moving: set[int]) -> str | None:
+    """Return why a move is not possible, or None."""
+    if move.parent_uuid is not None and parent is None:
+        return NO_SUCH_PARENT
+    if moved.parent_uuid not in (None, move.parent_uuid) and not move.from_anywhere:
+        deed = "re-parenting" if parent else "un-parenting"
+        return f"{deed} a provider is not currently allowed."
+    if parent is not None and parent.id in moving:
+        return "creating loop in the provider tree is not allowed."
+    return None
+
+
+@writes
+def delete_provider(tx: Transaction, uuid: str) -> None:
+    """Delete a provider that has neither children nor allocations, with all it has."""
+    found = store.locked_provider(tx, uuid, purpose=" for delete")
+    if store.has_children(tx, found.id):
+        raise ProviderHasChildren(f"Unable to delete parent resource provider {uuid}: It has child resource providers.")
+    if store.has_allocations(tx, found.id):
+        raise ProviderInUse(f"Unable to delete resource provider {uuid}: Resource provider has allocations.")
+    store.delete_provider(tx, found.id)

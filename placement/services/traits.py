@@ -1,0 +1,106 @@
+"""Use cases of traits: their names, and the traits of providers."""
+
+from collections.abc import Collection
+
+from placement.domain.names import is_custom, is_valid_custom
+from placement.errors import ConcurrentUpdate, Conflict, Invalid, NotFound, ProviderNotFound
+from placement.store import traits as store
+from placement.store.providers import bump_generation, locked_provider
+from placement.store.traits import ProviderTraits, Trait
+from placement.store.unit_of_work import Transaction, reads, writes
+
+__all__ = [
+    "ProviderTraits",
+    "Trait",
+    "clear_provider_traits",
+    "delete_trait",
+    "ensure_trait",
+    "provider_traits",
+    "replace_provider_traits",
+    "trait",
+    "traits",
+]
+
+
+@reads
+def traits(
+    tx: Transaction, *, names: Collection[str] | None = None, prefix: str = "", associated: bool | None = None
+) -> list[Trait]:
+    """Return the traits with one of the names, with a prefix, and that some provider has or that none has."""
+    return store.traits_matching(tx, names=names, prefix=prefix, associated=associated)
+
+
+@reads
+def trait(tx: Transaction, name: str) -> Trait:
+    """Return one trait."""
+    return _existing(tx, name)
+
+
+@writes
+def ensure_trait(tx: Transaction, name: str) -> tuple[Trait, bool]:
+    """Make a custom trait unless it exists; return it, and whether it was made."""
+    if not is_valid_custom(name):
+        raise Invalid(
+            "The trait is invalid. A valid trait must be no longer than 255 characters, start with the prefix "
+            '"CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
+        )
+    found = store.trait_named(tx, name)
+    if found is not None:
+        return found, False
+    is_new = store.insert_trait(tx, name)
+    return _existing(tx, name), is_new
+
+
+@writes
+def delete_trait(tx: Transaction, name: str) -> None:
+    """Delete a custom trait that no provider has."""
+    found = _existing(tx, name)
+    if not is_custom(name):
+        raise Invalid(f"Cannot delete standard trait {name}.")
+    if store.is_in_use(tx, found.id):
+        raise Conflict(f"The trait {name} is in use by a resource provider.")
+    store.delete_trait(tx, found.id)
+
+
+def _existing(tx: Transaction, name: str) -> Trait:
+    found = store.trait_named(tx, name)
+    if found is None:
+        raise NotFound(f"No such trait(s): {name}.")
+    return found
+
+
+@reads
+def provider_traits(tx: Transaction, uuid: str) -> ProviderTraits:
+    """Return the traits of a provider."""
+    return _of_provider(tx, uuid)
+
+
+@writes
+def replace_provider_traits(tx: Transaction, uuid: str, names: Collection[str], *, generation: int) -> ProviderTraits:
+    """Give a provider of this generation exactly these traits; its generation moves on if that changes anything."""
+    provider = locked_provider(tx, uuid)
+    if provider.generation != generation:
+        raise ConcurrentUpdate(
+            "Resource provider's generation already changed. Please update the generation and try again."
+        )
+    wanted = store.traits_named(tx, names)
+    if unknown := sorted(set(names) - {found.name for found in wanted}):
+        raise Invalid(f"No such trait {', '.join(unknown)}")
+    if store.replace_provider_traits(tx, provider.id, [found.id for found in wanted]):
+        bump_generation(tx, provider.id, expected=generation)
+    return _of_provider(tx, uuid)
+
+
+@writes
+def clear_provider_traits(tx: Transaction, uuid: str) -> None:
+    """Take all traits from a provider."""
+    provider = locked_provider(tx, uuid)
+    if store.replace_provider_traits(tx, provider.id, ()):
+        bump_generation(tx, provider.id, expected=provider.generation)
+
+
+def _of_provider(tx: Transaction, uuid: str) -> ProviderTraits:
+    found = store.traits_of(tx, uuid)
+    if found is None:
+        raise ProviderNotFound(uuid)
+    return found

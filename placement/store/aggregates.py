@@ -1,0 +1,74 @@
+"""Aggregates: which providers belong together. An aggregate exists as soon as a provider is put into it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, delete, insert, select
+
+from placement.store.chunks import chunks
+from placement.store.dialects import insert_unless_exists
+from placement.store.tables import placement_aggregates, resource_provider_aggregates, resource_providers
+from placement.store.unit_of_work import Transaction
+
+AGGREGATE = placement_aggregates.c
+MEMBER = resource_provider_aggregates.c
+
+# One statement tells an unknown provider (no row) from one in no aggregate (one row with a null).
+_MEMBERSHIP = (
+    select(resource_providers.c.generation, AGGREGATE.uuid)
+    .select_from(
+        resource_providers.outerjoin(
+            resource_provider_aggregates, MEMBER.resource_provider_id == resource_providers.c.id
+        ).outerjoin(placement_aggregates, AGGREGATE.id == MEMBER.aggregate_id)
+    )
+    .where(resource_providers.c.uuid == bindparam("uuid"))
+    .order_by(MEMBER.aggregate_id)
+)
+_IDS = select(AGGREGATE.uuid, AGGREGATE.id).where(AGGREGATE.uuid.in_(bindparam("uuids", expanding=True)))
+_IDS_OF_PROVIDER = select(MEMBER.aggregate_id).where(MEMBER.resource_provider_id == bindparam("provider_id"))
+_INSERT = insert(resource_provider_aggregates)
+_DELETE = delete(resource_provider_aggregates).where(
+    MEMBER.resource_provider_id == bindparam("provider_id"), MEMBER.aggregate_id == bindparam("left_id")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The aggregates that a provider is in."""
+
+    generation: int
+    aggregates: list[str]
+
+
+def membership(tx: Transaction, uuid: str) -> Membership | None:
+    """Return the aggregates of the provider with a uuid, or None if there is no such provider."""
+    rows = tx.execute(_MEMBERSHIP, {"uuid": uuid}).all()
+    if not rows:
+        return None
+    return Membership(rows[0][0], [aggregate for _, aggregate in rows if aggregate is not None])
+
+
+def replace_aggregates(tx: Transaction, provider_id: int, uuids: Collection[str]) -> None:
+    """Put a provider, whose row is locked, into exactly these aggregates."""
+    wanted = _aggregate_ids(tx, sorted(set(uuids)))
+    present = set(tx.execute(_IDS_OF_PROVIDER, {"provider_id": provider_id}).scalars())
+    if left := present - wanted:
+        tx.execute(_DELETE, [{"provider_id": provider_id, "left_id": id_} for id_ in sorted(left)])
+    if joined := wanted - present:
+        tx.execute(_INSERT, [{"resource_provider_id": provider_id, "aggregate_id": id_} for id_ in sorted(joined)])
+
+
+def _aggregate_ids(tx: Transaction, uuids: list[str]) -> set[int]:
+    """Return the ids of aggregates, making those that are new."""
+    ids = _existing_ids(tx, uuids)
+    if new := [uuid for uuid in uuids if uuid not in ids]:
+        insert_unless_exists(tx, placement_aggregates, [{"uuid": uuid} for uuid in new], key="uuid")
+        ids.update(_existing_ids(tx, new))
+    return set(ids.values())
+
+
+def _existing_ids(tx: Transaction, uuids: list[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for some in chunks(uuids):
+        found.update(tx.execute(_IDS, {"uuids": some}).tuples().all())
+    return found

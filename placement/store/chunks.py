@@ -1,0 +1,14 @@
+"""Long lists of values in portions: a statement holds only so many parameters (SQLite 32,766, PostgreSQL 65,535)."""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+MOST_PARAMETERS = 10_000
+
+
+def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield the values in portions that fit one statement."""
+    for start in range(0, len(values), MOST_PARAMETERS):
+        yield values[start : start + MOST_PARAMETERS]

@@ -1,0 +1,142 @@
+"""Lists of resource providers: one statement, whatever is filtered by."""
+
+from collections.abc import Iterator, Mapping, Set
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, ColumnElement, Select, and_, case, func, literal, select
+
+from placement.domain.inventory import UNBOUNDED
+from placement.domain.provider import ProviderFilter
+from placement.store.providers import RP
+from placement.store.tables import (
+    inventories,
+    placement_aggregates,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+from placement.store.unit_of_work import Transaction
+from placement.store.usage_source import usage_rows
+
+ProviderRow = tuple[str, str, int, str | None, str]
+"""uuid, name, generation, uuid of the parent, uuid of the root."""
+
+_ROOT = resource_providers.alias("root")
+_PARENT = resource_providers.alias("parent")
+_ALL = (
+    select(RP.uuid, RP.name, RP.generation, _PARENT.c.uuid, _ROOT.c.uuid, func.coalesce(RP.updated_at, RP.created_at))
+    .select_from(
+        resource_providers.join(_ROOT, RP.root_provider_id == _ROOT.c.id).outerjoin(
+            _PARENT, RP.parent_provider_id == _PARENT.c.id
+        )
+    )
+    .order_by(RP.id)
+)
+
+
+class ProviderList(NamedTuple):
+    """Providers, and when the newest change of any of them was (naive UTC)."""
+
+    rows: list[ProviderRow]
+    modified: datetime | None
+
+
+def providers_matching(
+    tx: Transaction, wanted: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
+) -> ProviderList:
+    """Return the providers that pass a filter, given the ids of the names in it, in the order of their ids."""
+    conditions = [
+        *_of_identity(wanted),
+        *_of_traits(wanted, trait_ids),
+        *_of_aggregates(wanted),
+        *_of_resources(tx, wanted, class_ids),
+    ]
+    # The driver's own rows: with thousands of providers, making objects of them costs more than the query.
+    rows = tx.tuples(_ALL.where(*conditions))
+    newest = max((row[5] for row in rows if row[5] is not None), default=None)
+    return ProviderList([row[:5] for row in rows], _moment(newest))
+
+
+def _moment(value: datetime | str | None) -> datetime | None:
+    """Convert a date as the driver gives it: SQLite has text."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _of_identity(wanted: ProviderFilter) -> Iterator[ColumnElement[bool]]:
+    if wanted.name is not None:
+        yield RP.name == wanted.name
+    if wanted.uuid is not None:
+        yield RP.uuid == wanted.uuid
+    if wanted.in_tree is not None:
+        named = resource_providers.alias("named")
+        yield RP.root_provider_id == (
+            select(named.c.root_provider_id).where(named.c.uuid == wanted.in_tree).scalar_subquery()
+        )
+
+
+def _of_traits(wanted: ProviderFilter, trait_ids: Mapping[str, int]) -> Iterator[ColumnElement[bool]]:
+    owner, trait = resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id
+    if wanted.required:
+        id_sets = {frozenset(trait_ids[name] for name in names) for names in wanted.required}
+        yield RP.id.in_(_having_one_of_each(select(owner), owner, key=trait, sets=id_sets))
+    if wanted.forbidden:
+        ids = sorted(trait_ids[name] for name in wanted.forbidden)
+        yield RP.id.not_in(select(owner).where(trait.in_(ids)))
+
+
+def _of_aggregates(wanted: ProviderFilter) -> Iterator[ColumnElement[bool]]:
+    member, uuid = resource_provider_aggregates.c.resource_provider_id, placement_aggregates.c.uuid
+    members = select(member).join(
+        placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id
+    )
+    if wanted.member_of:
+        yield RP.id.in_(_having_one_of_each(members, member, key=uuid, sets=set(wanted.member_of)))
+    if wanted.forbidden_aggregates:
+        yield RP.id.not_in(members.where(uuid.in_(sorted(wanted.forbidden_aggregates))))
+
+
+def _having_one_of_each(
+    query: Select[int], provider: ColumnElement[int], *, key: ColumnElement[Any], sets: Set[frozenset[Any]]
+) -> Select[int]:
+    """Narrow a query for links of providers and keys to the providers that have a key of each set.
+
+    One group per provider and one count per set: a subquery per set would be a join per set, and with a hundred of
+    them PostgreSQL plans for minutes.
+    """
+    query = query.where(key.in_(sorted(frozenset[Any]().union(*sets))))
+    single = sorted(only for keys in sets if len(keys) == 1 for only in keys)
+    counts = [_count_of(key.in_(sorted(keys))) >= 1 for keys in sets if len(keys) > 1]
+    if single:
+        counts.append(_count_of(key.in_(single)) == len(single))
+    # With one set, being among the links is enough.
+    return query.group_by(provider).having(and_(*counts)) if len(sets) > 1 else query
+
+
+def _count_of(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.count(case((condition, 1)))
+
+
+def _of_resources(tx: Transaction, wanted: ProviderFilter, ids: Mapping[str, int]) -> Iterator[ColumnElement[bool]]:
+    """Tell which providers can give all the amounts by themselves: domain.inventory.Inventory.fits in SQL."""
+    if not wanted.resources:
+        return
+    have = inventories.c
+    used = usage_rows(tx).alias("used")
+    asked = case(
+        # No max_unit is larger than UNBOUNDED, so what lies above is all the same, and sums stay within BIGINT.
+        {ids[name]: literal(min(amount, UNBOUNDED + 1), BigInteger) for name, amount in wanted.resources.items()},
+        value=have.resource_class_id,
+    )
+    of_same = and_(
+        used.c.resource_provider_id == have.resource_provider_id, used.c.resource_class_id == have.resource_class_id
+    )
+    fitting = select(have.resource_provider_id).select_from(inventories.outerjoin(used, of_same))
+    fitting = fitting.where(
+        have.resource_class_id.in_(sorted(ids.values())),
+        have.min_unit <= asked,
+        have.max_unit >= asked,
+        asked % have.step_size == 0,
+        func.coalesce(used.c.used, 0) + asked <= (have.total - have.reserved) * have.allocation_ratio,
+    )
+    yield RP.id.in_(fitting.group_by(have.resource_provider_id).having(func.count() == len(ids)))

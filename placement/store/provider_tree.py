@@ -1,0 +1,55 @@
+"""Trees of resource providers: changing their shape without two requests making a loop or a wrong root together.
+
+Whoever puts a provider into a tree or moves one holds the locks of the roots of all trees concerned, and looks at
+the trees only then.
+"""
+
+from collections.abc import Collection
+
+from sqlalchemy import bindparam, select, update
+
+from placement.domain.provider import Provider
+from placement.store.providers import RP, lock_providers, providers_by_uuid
+from placement.store.tables import resource_providers
+from placement.store.unit_of_work import Transaction
+
+_PARENTS = select(RP.id, RP.parent_provider_id).where(RP.root_provider_id == bindparam("root_id"))
+_SET_ROOT = (
+    update(resource_providers)
+    .where(RP.id.in_(bindparam("ids", expanding=True)))
+    .values(root_provider_id=bindparam("new_root"))
+)
+_SET_PARENT = (
+    update(resource_providers)
+    .where(RP.id == bindparam("provider_id"))
+    .values(parent_provider_id=bindparam("new_parent"))
+)
+
+
+def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:
+    """Return those of the providers that exist, by uuid, after locking the roots of their trees.
+
+    While a lock is waited for, somebody may move a provider to another tree, which then has to be locked too.
+    """
+    found = providers_by_uuid(tx, uuids)
+    while True:
+        roots = {provider.root_id for provider in found.values()}
+        lock_providers(tx, roots)
+        found = providers_by_uuid(tx, uuids)
+        if roots >= {provider.root_id for provider in found.values()}:
+            return found
+
+
+def parents_in_tree(tx: Transaction, root_id: int) -> dict[int, int | None]:
+    """Return the id of the parent of each provider of a tree, None for its root."""
+    return dict(tx.execute(_PARENTS, {"root_id": root_id}).tuples().all())
+
+
+def move_providers(tx: Transaction, ids: Collection[int], *, to_root: int) -> None:
+    """Make providers belong to the tree of another root."""
+    tx.execute(_SET_ROOT, {"ids": sorted(ids), "new_root": to_root})
+
+
+def set_parent(tx: Transaction, provider_id: int, parent_id: int | None) -> None:
+    """Put a provider directly below another, or below none."""
+    tx.execute(_SET_PARENT, {"provider_id": provider_id, "new_parent": parent_id})

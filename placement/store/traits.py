@@ -1,0 +1,121 @@
+"""Traits: their names, and which providers have them. Standard traits come first, both kinds in the order of ids."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, bindparam, case, delete, exists, func, insert, select
+
+from placement.domain.names import CUSTOM_PREFIX
+from placement.store.chunks import chunks
+from placement.store.dialects import insert_unless_exists
+from placement.store.tables import resource_provider_traits, resource_providers, traits
+from placement.store.unit_of_work import Transaction
+
+TRAIT = traits.c
+HAS = resource_provider_traits.c
+
+_ORDER = (case((func.substr(TRAIT.name, 1, len(CUSTOM_PREFIX)) == CUSTOM_PREFIX, 1), else_=0), TRAIT.id)
+_MODIFIED = func.coalesce(TRAIT.updated_at, TRAIT.created_at)
+_ALL = select(TRAIT.id, TRAIT.name, _MODIFIED).order_by(*_ORDER)
+_BY_NAME = _ALL.where(TRAIT.name == bindparam("name"))
+_BY_NAMES = _ALL.where(TRAIT.name.in_(bindparam("names", expanding=True)))
+_IS_IN_USE = exists().where(HAS.trait_id == TRAIT.id)
+
+# One statement tells an unknown provider (no row) from one without traits (one row of nulls).
+_TRAITS_OF = (
+    select(resource_providers.c.generation, TRAIT.id, TRAIT.name, _MODIFIED)
+    .select_from(
+        resource_providers.outerjoin(
+            resource_provider_traits, HAS.resource_provider_id == resource_providers.c.id
+        ).outerjoin(traits, TRAIT.id == HAS.trait_id)
+    )
+    .where(resource_providers.c.uuid == bindparam("uuid"))
+    .order_by(*_ORDER)
+)
+_IDS_OF_PROVIDER = select(HAS.trait_id).where(HAS.resource_provider_id == bindparam("provider_id"))
+_GIVE = insert(resource_provider_traits)
+_TAKE = delete(resource_provider_traits).where(
+    HAS.resource_provider_id == bindparam("provider_id"), HAS.trait_id == bindparam("lost_id")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """A trait; ``modified`` is naive UTC, or None where nobody noted it."""
+
+    id: int
+    name: str
+    modified: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderTraits:
+    """The traits that a provider has."""
+
+    generation: int
+    traits: list[Trait]
+
+
+def _found(tx: Transaction, query: Select[Any], parameters: dict[str, Any] | None = None) -> list[Trait]:
+    return [Trait(*row) for row in tx.execute(query, parameters)]
+
+
+def traits_matching(
+    tx: Transaction, *, names: Collection[str] | None = None, prefix: str = "", associated: bool | None = None
+) -> list[Trait]:
+    """Return the traits with one of the names, with a prefix, and that some provider has or that none has."""
+    query = _ALL
+    if names is not None:
+        query = query.where(TRAIT.name.in_(sorted(set(names))))
+    if prefix:
+        # LIKE takes the underscores of names for wildcards, and on SQLite upper case for lower.
+        query = query.where(func.substr(TRAIT.name, 1, len(prefix)) == prefix)
+    if associated is not None:
+        query = query.where(_IS_IN_USE if associated else ~_IS_IN_USE)
+    return _found(tx, query)
+
+
+def trait_named(tx: Transaction, name: str) -> Trait | None:
+    """Return the trait of a name, if there is one."""
+    return next(iter(_found(tx, _BY_NAME, {"name": name})), None)
+
+
+def traits_named(tx: Transaction, names: Collection[str]) -> list[Trait]:
+    """Return those of the traits that exist."""
+    return [trait for some in chunks(sorted(set(names))) for trait in _found(tx, _BY_NAMES, {"names": some})]
+
+
+def insert_trait(tx: Transaction, name: str) -> bool:
+    """Insert a trait; return False where the name is taken."""
+    return insert_unless_exists(tx, traits, {"name": name}, key="name")
+
+
+def is_in_use(tx: Transaction, id_: int) -> bool:
+    """Tell whether any provider has a trait."""
+    return bool(tx.execute(select(exists().where(HAS.trait_id == id_))).scalar())
+
+
+def delete_trait(tx: Transaction, id_: int) -> None:
+    """Delete a trait that no provider has."""
+    tx.execute(delete(traits).where(TRAIT.id == id_))
+
+
+def traits_of(tx: Transaction, uuid: str) -> ProviderTraits | None:
+    """Return the traits of the provider with a uuid, or None if there is no such provider."""
+    rows = tx.execute(_TRAITS_OF, {"uuid": uuid}).all()
+    if not rows:
+        return None
+    return ProviderTraits(rows[0][0], [Trait(*row[1:]) for row in rows if row[1] is not None])
+
+
+def replace_provider_traits(tx: Transaction, provider_id: int, trait_ids: Collection[int]) -> bool:
+    """Give a provider, whose row is locked, exactly these traits; tell whether that changes anything."""
+    wanted = set(trait_ids)
+    present = set(tx.execute(_IDS_OF_PROVIDER, {"provider_id": provider_id}).scalars())
+    if lost := present - wanted:
+        tx.execute(_TAKE, [{"provider_id": provider_id, "lost_id": id_} for id_ in sorted(lost)])
+    if gained := wanted - present:
+        tx.execute(_GIVE, [{"resource_provider_id": provider_id, "trait_id": id_} for id_ in sorted(gained)])
+    return wanted != present
