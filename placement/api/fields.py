@@ -1,3 +1,4 @@
+# ruff: noqa: ARG002 - the signatures of fields are marshmallow's
 """JSON-exact marshmallow fields: ``1.0`` is an integer, ``true`` is not, ``"1.5"`` is not a number.
 
 marshmallow's own fields convert generously; the API does not. Each field reports Faults in the wording of JSON
@@ -161,7 +162,7 @@ class Array(_Exact):
             try:
                 loaded.append(self.items.deserialize(item))
             except ValidationError as error:
-                faults[index] = error.normalized_messages().get("_schema", error.messages)
+                faults[index] = error.normalized_messages().get("_schema", error.messages)  # type: ignore[no-untyped-call]
         if faults:
             raise ValidationError(faults)
         if self.unique and len({repr(item) for item in loaded}) < len(loaded):
@@ -193,7 +194,7 @@ class Mapping(_Exact):
             try:
                 loaded[key] = self.values.deserialize(item)
             except ValidationError as error:
-                faults[key] = error.normalized_messages().get("_schema", error.messages)
+                faults[key] = error.normalized_messages().get("_schema", error.messages)  # type: ignore[no-untyped-call]
         if faults:
             raise ValidationError(faults)
         return loaded

@@ -52,7 +52,7 @@ def load(schema: Schema, document: Any) -> Any:
     try:
         return schema.load(document)
     except ValidationError as error:
-        path, fault = min(_faults(error.normalized_messages()), key=lambda found: len(found[0]))
+        path, fault = min(_faults(error.normalized_messages()), key=lambda found: len(found[0]))  # type: ignore[no-untyped-call]
         raise Invalid(_message(fault, "".join(path))) from error
 
 

@@ -1,6 +1,6 @@
 """Microversions: which one a request asks for, and picking what belongs to it. They stop at this package's border."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 import microversion_parse
@@ -30,7 +30,7 @@ class UnacceptableVersion(PlacementError):
     """The server does not speak this microversion."""
 
 
-def requested_version(headers: Mapping[str, str]) -> Version:
+def requested_version(headers: Iterable[tuple[str, str]]) -> Version:
     """Return the microversion that the headers ask for; without one it is the oldest.
 
     Raises:
