@@ -11,6 +11,7 @@ from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_,
 
 from placement.domain.provider import Provider
 from placement.errors import ConcurrentUpdate, ProviderNotFound
+from placement.store.chunks import chunks
 from placement.store.tables import (
     allocations,
     inventories,
@@ -97,9 +98,7 @@ def required_provider(tx: Transaction, uuid: str) -> Provider:
 
 def providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:
     """Return those of the providers that exist, by uuid."""
-    if not uuids:
-        return {}
-    rows = tx.execute(_BY_UUIDS, {"uuids": sorted(uuids)})
+    rows = (row for some in chunks(sorted(uuids)) for row in tx.execute(_BY_UUIDS, {"uuids": some}))
     return {found.uuid: found for found in (Provider(*row) for row in rows)}
 
 
@@ -120,10 +119,10 @@ def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
 
     SQLite needs no row locks: a writing transaction is alone from its beginning.
     """
-    if not ids:
-        return {}
-    rows = tx.execute(_LOCK_BY_IDS, {"ids": sorted(ids)}).tuples()
-    return dict(rows.all())
+    locked: dict[int, int] = {}
+    for some in chunks(sorted(ids)):
+        locked.update(tx.execute(_LOCK_BY_IDS, {"ids": some}).tuples().all())
+    return locked
 
 
 def bump_generation(tx: Transaction, provider_id: int, *, expected: int | None) -> None:
