@@ -12,6 +12,7 @@ from sqlalchemy import FromClause, Select, and_, bindparam, delete, func, insert
 
 from placement.domain.capacity import Supply
 from placement.domain.inventory import Inventory
+from placement.store.chunks import chunks
 from placement.store.tables import (
     allocations,
     consumer_types,
@@ -145,18 +146,20 @@ def newest_allocation_of_provider(tx: Transaction, provider_id: int) -> datetime
 
 def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[Held]:
     """Return what consumers hold; it stays so if they are locked."""
-    return [Held(*row) for row in tx.tuples(_HELD, {"consumers": list(consumer_uuids)})]
+    return [Held(*row) for some in chunks(list(consumer_uuids)) for row in tx.tuples(_HELD, {"consumers": some})]
 
 
 def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[Spot, Supply]:
     """Return the inventories of providers with their usage. Lock the providers first."""
-    rows = tx.tuples(_SUPPLIES[tx.database.keeps_usage], {"providers": list(provider_ids)})
+    query = _SUPPLIES[tx.database.keeps_usage]
+    rows = [row for some in chunks(list(provider_ids)) for row in tx.tuples(query, {"providers": some})]
     return {(provider, class_): Supply(Inventory(*inventory), used or 0) for provider, class_, used, *inventory in rows}
 
 
 def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None:
     """Delete all that consumers hold."""
-    tx.execute(_DELETE, {"consumers": list(consumer_uuids)})
+    for some in chunks(list(consumer_uuids)):
+        tx.execute(_DELETE, {"consumers": some})
 
 
 def insert_allocations(tx: Transaction, rows: Sequence[Held]) -> None:
@@ -175,4 +178,5 @@ def _inserted(row: Held) -> dict[str, Any]:
 
 def advance_providers(tx: Transaction, ids: Collection[int], *, steps: int = 1) -> None:
     """Move the generations of providers on; they are locked, so nothing is compared."""
-    tx.execute(_ADVANCE_PROVIDERS, {"ids": list(ids), "steps": steps})
+    for some in chunks(list(ids)):
+        tx.execute(_ADVANCE_PROVIDERS, {"ids": some, "steps": steps})

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from placement.errors import ConcurrentUpdate
+from placement.store.chunks import chunks
 from placement.store.tables import consumers
 from placement.store.unit_of_work import Transaction
 
@@ -61,7 +62,7 @@ def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Consume
     Whoever changes the allocations of a consumer locks its row first; what it holds stays as it is until the end of
     the transaction.
     """
-    rows = tx.tuples(_LOCK, {"uuids": sorted(uuids)})
+    rows = [row for some in chunks(sorted(uuids)) for row in tx.tuples(_LOCK, {"uuids": some})]
     return {uuid: Consumer(id_, uuid, generation, Owner(*owner)) for id_, uuid, generation, *owner in rows}
 
 
@@ -107,4 +108,5 @@ def _advanced(consumer: Consumer, owner: Owner) -> dict[str, Any]:
 
 def delete_consumers(tx: Transaction, ids: Collection[int]) -> None:
     """Delete consumers."""
-    tx.execute(_DELETE, {"ids": list(ids)})
+    for some in chunks(list(ids)):
+        tx.execute(_DELETE, {"ids": some})

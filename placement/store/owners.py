@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from sqlalchemy import Column, Table, bindparam, literal_column, select, union_all
 
+from placement.store.chunks import chunks
 from placement.store.dialects import insert_unless_exists
 from placement.store.tables import consumer_types, projects, users
 from placement.store.unit_of_work import Transaction
@@ -49,8 +51,9 @@ def owner_ids(tx: Transaction, projects: Iterable[str], users: Iterable[str], ty
 
 def _found(tx: Transaction, wanted: list[list[str]]) -> list[Ids]:
     found: list[Ids] = [{} for _ in wanted]
-    for kind, name, id_ in tx.tuples(_BY_NAME, {f"names{kind}": names for kind, names in enumerate(wanted)}):
-        found[kind][name] = id_
+    for some in zip_longest(*map(chunks, wanted), fillvalue=[]):
+        for kind, name, id_ in tx.tuples(_BY_NAME, {f"names{kind}": names for kind, names in enumerate(some)}):
+            found[kind][name] = id_
     return found
 
 

@@ -1,0 +1,132 @@
+"""How much is taken, of a provider and by a project."""
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.api.conftest import Api
+from tests.claims import ask, claimed, entry, make_provider, new_uuid, old_entry, used
+
+NOBODY = "11111111-2222-3333-4444-555555555555"
+
+
+def untyped(api: Api, shares: dict[str, dict[str, int]], **changed: Any) -> str:
+    """Claim as a client that knows no consumer types."""
+    consumer = new_uuid()
+    ask(api, "PUT", f"/allocations/{consumer}", "1.12", old_entry(shares, **changed))
+    return consumer
+
+
+@pytest.fixture
+def provider(api: Api) -> str:
+    """A provider that two projects use: one instance and one of no type each, a migration besides."""
+    provider = make_provider(api, VCPU=100, MEMORY_MB=10000, DISK_GB=10)
+    claimed(api, {provider: {"VCPU": 1, "MEMORY_MB": 100}}, project_id="p1", user_id="u1")
+    claimed(api, {provider: {"VCPU": 2}}, project_id="p1", user_id="u2")
+    claimed(api, {provider: {"VCPU": 4}}, project_id="p1", user_id="u1", consumer_type="MIGRATION")
+    claimed(api, {provider: {"VCPU": 8}}, project_id="p2", user_id="u1")
+    untyped(api, {provider: {"VCPU": 16, "MEMORY_MB": 200}}, project_id="p1", user_id="u1")
+    return provider
+
+
+@pytest.mark.parametrize("keeps_usage", [True, False], ids=["kept", "summed"])
+def test_a_provider_shows_every_class_it_has(app: Flask, api: Api, provider: str, keeps_usage: bool) -> None:
+    """Usage is summed where the triggers that keep it are missing."""
+    app.extensions["placement"].database.keeps_usage = keeps_usage
+    claimed(api, {provider: {"DISK_GB": 10}})
+    assert api.put(f"/allocations/{NOBODY}", entry({provider: {"DISK_GB": 1}})).status_code == 409
+    found = ask(api, "GET", f"/resource_providers/{provider}/usages")
+    assert found == {"usages": {"VCPU": 31, "MEMORY_MB": 300, "DISK_GB": 10}, "resource_provider_generation": 7}
+
+
+def test_a_provider_that_nobody_uses_shows_zeros(api: Api) -> None:
+    assert used(api, make_provider(api, VCPU=1, DISK_GB=1)) == {"VCPU": 0, "DISK_GB": 0}
+    assert used(api, make_provider(api)) == {}
+
+
+def test_an_unknown_provider_is_not_found(api: Api) -> None:
+    answer = api.get(f"/resource_providers/{NOBODY}/usages")
+    assert answer.status_code == 404
+    assert f"No resource provider with uuid {NOBODY} found" in answer.text
+
+
+def test_a_project_is_summed_over_its_consumers(api: Api, provider: str) -> None:
+    expected: dict[str, dict[str, int]] = {
+        "project_id=p1": {"VCPU": 23, "MEMORY_MB": 300},
+        "project_id=p1&user_id=u1": {"VCPU": 21, "MEMORY_MB": 300},
+        "project_id=p1&user_id=u2": {"VCPU": 2},
+        "project_id=p2": {"VCPU": 8},
+        "project_id=p2&user_id=u2": {},
+        "project_id=nobody": {},
+    }
+    for version in ("1.9", "1.37"):
+        assert {query: ask(api, "GET", f"/usages?{query}", version)["usages"] for query in expected} == expected
+
+
+def test_consumers_are_counted_by_their_type(api: Api, provider: str) -> None:
+    """The reference answers 500 on PostgreSQL. A consumer of several classes or providers counts once."""
+    instances = {"VCPU": 3, "MEMORY_MB": 100, "consumer_count": 2}
+    migrations = {"VCPU": 4, "consumer_count": 1}
+    untyped = {"VCPU": 16, "MEMORY_MB": 200, "consumer_count": 1}
+    expected: dict[str, dict[str, dict[str, int]]] = {
+        "project_id=p1": {"INSTANCE": instances, "MIGRATION": migrations, "unknown": untyped},
+        "project_id=p1&user_id=u1": {
+            "INSTANCE": {"VCPU": 1, "MEMORY_MB": 100, "consumer_count": 1},
+            "MIGRATION": migrations,
+            "unknown": untyped,
+        },
+        "project_id=p1&consumer_type=INSTANCE": {"INSTANCE": instances},
+        "project_id=p1&consumer_type=unknown": {"unknown": untyped},
+        "project_id=p1&consumer_type=all": {"all": {"VCPU": 23, "MEMORY_MB": 300, "consumer_count": 4}},
+        "project_id=p1&user_id=u2&consumer_type=all": {"all": {"VCPU": 2, "consumer_count": 1}},
+        "project_id=p1&consumer_type=PONY": {},
+        "project_id=p1&consumer_type=ALL": {},
+        "project_id=p1&consumer_type=UNKNOWN": {},
+        "project_id=p2&consumer_type=unknown": {},
+        "project_id=nobody&consumer_type=all": {},
+        "project_id=nobody": {},
+    }
+    assert {query: ask(api, "GET", f"/usages?{query}", "1.38")["usages"] for query in expected} == expected
+
+
+def test_a_malformed_query_is_refused(api: Api) -> None:
+    for version, query, fragment in (
+        ("1.9", "", "'project_id' is a required property"),
+        ("1.9", "user_id=u", "'project_id' is a required property"),
+        ("1.9", "project_id=", "Failed validating 'minLength'"),
+        ("1.9", "project_id=" + "p" * 256, "Failed validating 'maxLength'"),
+        ("1.9", "project_id=p&user_id=", "Failed validating 'minLength'"),
+        ("1.9", "project_id=p&pony=1", "'pony' was unexpected"),
+        ("1.37", "project_id=p&consumer_type=all", "'consumer_type' was unexpected"),
+        ("1.38", "project_id=p&consumer_type=instance", "'instance' does not match"),
+        ("1.38", "project_id=p&consumer_type=", "Failed validating"),
+    ):
+        answer = api.get(f"/usages?{query}", version=version)
+        assert answer.status_code == 400, query
+        assert "Invalid query string parameters" in answer.text
+        assert fragment in answer.text
+
+
+def test_usages_of_projects_are_not_there_before_1_9(api: Api) -> None:
+    assert api.get("/usages?project_id=p", version="1.8").status_code == 404
+
+
+def test_who_may_see_the_usage_of_a_project(api: Api) -> None:
+    def status(**headers: str) -> int:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        return api.get("/usages?project_id=p1", headers=sent).status_code
+
+    assert status(x_auth_token="admin") == 200
+    assert status(x_auth_token="u1:p1", x_roles="reader") == 200
+    assert status(x_auth_token="u1:p2", x_roles="reader") == 403
+    assert status(x_auth_token="u1:p1") == 403
+
+
+def test_answers_are_dated_from_1_15_on(api: Api, provider: str) -> None:
+    for path in (f"/resource_providers/{provider}/usages", "/usages?project_id=p1"):
+        assert "last-modified" not in api.get(path, version="1.14").headers
+        answer = api.get(path, version="1.15")
+        assert answer.headers["cache-control"] == "no-cache"
+        assert answer.headers["last-modified"].endswith("GMT")
+        assert api.get(path, headers={"accept": "text/plain"}).status_code == 406

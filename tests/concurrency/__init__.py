@@ -1,0 +1,1 @@
+"""Several clients at once, on real databases."""

@@ -1,0 +1,206 @@
+"""Claims that race: what fits succeeds, what does not is refused, and nothing else happens."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from placement.store.database import Database
+from tests.api.conftest import Api
+from tests.claims import (
+    ask,
+    claimed,
+    consumer_generation,
+    entry,
+    generation,
+    held,
+    make_provider,
+    new_uuid,
+    old_entry,
+    used,
+)
+from tests.concurrency.together import check_books, together
+
+CLIENTS = 16
+ROUNDS = 6
+
+
+@pytest.fixture
+def served(app: Flask) -> Database:
+    """The database as the server has it, with its count of retries."""
+    served: Database = app.extensions["placement"].database
+    return served
+
+
+def claim(app: Flask, consumer: str, body: dict[str, Any]) -> Callable[[], TestResponse]:
+    return lambda: Api(app).put(f"/allocations/{consumer}", body)
+
+
+def statuses(answers: list[TestResponse]) -> Counter[int]:
+    return Counter(answer.status_code for answer in answers)
+
+
+def test_of_many_claims_exactly_those_succeed_that_fit(app: Flask, api: Api, served: Database) -> None:
+    provider = make_provider(api, VCPU=12, MEMORY_MB=4096)
+    before = generation(api, provider)
+    body = entry({provider: {"VCPU": 2, "MEMORY_MB": 256}})
+    answers = together([claim(app, new_uuid(), body) for _ in range(CLIENTS)])
+    assert statuses(answers) == {204: 6, 409: CLIENTS - 6}
+    for answer in answers:
+        if answer.status_code == 409:
+            (error,) = answer.get_json()["errors"]
+            assert error["code"] == "placement.undefined_code"
+            assert "The requested amount would exceed the capacity" in error["detail"]
+    assert used(api, provider) == {"VCPU": 12, "MEMORY_MB": 6 * 256}
+    assert generation(api, provider) == before + 6
+    check_books(served)
+
+
+def test_claims_on_one_provider_wait_instead_of_conflicting(app: Flask, api: Api, served: Database) -> None:
+    """The reference answers 409 when its retries are used up, or lets nova wait for seconds."""
+    provider = make_provider(api, VCPU=10 * CLIENTS)
+    for _ in range(ROUNDS):
+        body = entry({provider: {"VCPU": 1}})
+        answers = together([claim(app, new_uuid(), body) for _ in range(CLIENTS)])
+        assert statuses(answers) == {204: CLIENTS}
+    assert used(api, provider) == {"VCPU": ROUNDS * CLIENTS}
+
+
+def test_claims_that_name_providers_in_opposite_orders_do_not_block_each_other(
+    app: Flask, api: Api, database: Database
+) -> None:
+    providers = [make_provider(api, VCPU=1000) for _ in range(4)]
+    forwards = {provider: {"VCPU": 1} for provider in providers}
+    backwards = {provider: {"VCPU": 1} for provider in reversed(providers)}
+    served.retries.clear()
+    for _ in range(ROUNDS):
+        bodies = [entry(forwards if index % 2 else backwards) for index in range(CLIENTS)]
+        assert statuses(together([claim(app, new_uuid(), body) for body in bodies])) == {204: CLIENTS}
+    assert served.retries["deadlock"] == 0
+    assert [used(api, provider) for provider in providers] == [{"VCPU": ROUNDS * CLIENTS}] * 4
+
+
+def test_of_many_that_make_one_consumer_one_succeeds(app: Flask, api: Api, served: Database) -> None:
+    """Story 2009159 of the reference, which answered 500. nova takes the sentence for a lasting conflict."""
+    provider = make_provider(api, VCPU=1)
+    for _ in range(ROUNDS):
+        consumer = new_uuid()
+        answers = together([claim(app, consumer, entry({provider: {"VCPU": 1}})) for _ in range(8)])
+        assert statuses(answers) == {204: 1, 409: 7}
+        for answer in answers:
+            if answer.status_code == 409:
+                (error,) = answer.get_json()["errors"]
+                assert error["code"] == "placement.concurrent_update"
+                assert "consumer generation conflict - expected 1 but got None" in error["detail"]
+        assert used(api, provider) == {"VCPU": 1}
+        ask(api, "DELETE", f"/allocations/{consumer}", "1.0")
+    check_books(served)
+
+
+def test_of_many_that_change_one_consumer_from_one_generation_one_succeeds(
+    app: Flask, api: Api, database: Database
+) -> None:
+    provider = make_provider(api, VCPU=100)
+    consumer = claimed(api, {provider: {"VCPU": 1}})
+    bodies = [entry({provider: {"VCPU": index}}, 1) for index in range(2, 10)]
+    assert statuses(together([claim(app, consumer, body) for body in bodies])) == {204: 1, 409: 7}
+    assert consumer_generation(api, consumer) == 2
+    assert held(api, consumer) == {provider: used(api, provider)}
+
+
+def test_claims_of_a_project_seen_for_the_first_time_all_succeed(app: Flask, api: Api, served: Database) -> None:
+    providers = [make_provider(api, VCPU=100) for _ in range(4)]
+    served.retries.clear()
+    for attempt in range(ROUNDS):
+        owner = {"project_id": f"p{attempt}", "user_id": f"u{attempt}", "consumer_type": f"T{attempt}"}
+        orders = [providers[index % 4 :] + providers[: index % 4] for index in range(CLIENTS)]
+        bodies = [entry({provider: {"VCPU": 1} for provider in order}, **owner) for order in orders]
+        assert statuses(together([claim(app, new_uuid(), body) for body in bodies])) == {204: CLIENTS}
+        usage = ask(api, "GET", f"/usages?project_id=p{attempt}", "1.38")["usages"]
+        assert usage == {f"T{attempt}": {"VCPU": 4 * CLIENTS, "consumer_count": CLIENTS}}
+    assert served.retries["deadlock"] == 0
+
+
+def test_swaps_between_consumers_never_leave_a_gap_or_an_overlap(app: Flask, api: Api, served: Database) -> None:
+    """Each provider has room for one consumer, so only a swap in one transaction works."""
+    left, right = make_provider(api, VCPU=1), make_provider(api, VCPU=1)
+    one, other = sorted([new_uuid(), new_uuid()])
+
+    def swap(*, crossed: bool) -> Callable[[], TestResponse]:
+        places = {one: right if crossed else left, other: left if crossed else right}
+        order = [other, one] if crossed else [one, other]
+        body = {consumer: old_entry({places[consumer]: {"VCPU": 1}}) for consumer in order}
+        return lambda: Api(app).post("/allocations", body, version="1.13")
+
+    for _ in range(ROUNDS):
+        answers = together([swap(crossed=bool(index % 2)) for index in range(CLIENTS)])
+        assert statuses(answers) == {204: CLIENTS}
+        assert (used(api, left), used(api, right)) == ({"VCPU": 1}, {"VCPU": 1})
+    assert served.retries["deadlock"] == 0
+    check_books(served)
+
+
+def test_an_inventory_is_not_made_smaller_behind_the_back_of_a_claim(app: Flask, api: Api, served: Database) -> None:
+    for _ in range(ROUNDS):
+        provider = make_provider(api, VCPU=10)
+        claimed(api, {provider: {"VCPU": 9}})
+        seen = generation(api, provider)
+        smaller = {"resource_provider_generation": seen, "inventories": {"VCPU": {"total": 9}}}
+        path = f"/resource_providers/{provider}/inventories"
+        shrinks = [lambda: Api(app).put(path, smaller)] * 2  # noqa: B023 - called in this round
+        claims = [claim(app, new_uuid(), entry({provider: {"VCPU": 1}})) for _ in range(6)]
+        answers = together(shrinks + claims)
+        shrunk, taken = statuses(answers[:2])[200], statuses(answers[2:])[204]
+        assert set(statuses(answers)) <= {200, 204, 409}
+        assert (shrunk, taken) in {(1, 0), (0, 1)}
+    check_books(served)
+
+
+def test_a_provider_is_not_deleted_under_a_claim(app: Flask, api: Api, served: Database) -> None:
+    for _ in range(ROUNDS):
+        provider = make_provider(api, VCPU=1)
+        delete = lambda: Api(app).delete(f"/resource_providers/{provider}")  # noqa: B023, E731
+        deleted, answer = together([delete, claim(app, new_uuid(), entry({provider: {"VCPU": 1}}))])
+        assert (deleted.status_code, answer.status_code) in {(204, 400), (409, 204)}
+    check_books(served)
+
+
+def test_a_consumer_that_is_changed_and_deleted_at_once_ends_whole(app: Flask, api: Api, served: Database) -> None:
+    providers = [make_provider(api, VCPU=100) for _ in range(3)]
+    consumer = new_uuid()
+    bodies = [old_entry({provider: {"VCPU": 1}}) for provider in providers]
+    changes = [lambda body=body: Api(app).put(f"/allocations/{consumer}", body, version="1.12") for body in bodies]
+    deletions = [lambda: Api(app).delete(f"/allocations/{consumer}")] * 3
+    for _ in range(ROUNDS):
+        answers = together([*changes, *deletions, *changes, *deletions])
+        assert set(statuses(answers)) <= {204, 404}
+        assert statuses(answers)[204] >= 2 * len(changes)
+        assert sum(used(api, provider)["VCPU"] for provider in providers) in (0, 1)
+        check_books(served)
+
+
+def test_a_reshape_and_claims_do_not_overcommit(app: Flask, api: Api, served: Database) -> None:
+    """The inventory moves from one provider to another while claims come in for the first."""
+    for _ in range(ROUNDS):
+        old, new = make_provider(api, VCPU=8), make_provider(api, DISK_GB=1)
+        holder = claimed(api, {old: {"VCPU": 4}})
+        body = {
+            "inventories": {
+                old: {"resource_provider_generation": generation(api, old), "inventories": {}},
+                new: {"resource_provider_generation": generation(api, new), "inventories": {"VCPU": {"total": 8}}},
+            },
+            "allocations": {holder: entry({new: {"VCPU": 4}}, 1)},
+        }
+        reshape = lambda: Api(app).post("/reshaper", body)  # noqa: B023, E731
+        claims = [claim(app, new_uuid(), entry({old: {"VCPU": 1}})) for _ in range(6)]
+        reshaped, *others = together([reshape, *claims])
+        if reshaped.status_code == 204:
+            assert statuses(others) == {409: 6}
+            assert (used(api, old), used(api, new)) == ({}, {"VCPU": 4})
+        else:
+            assert reshaped.status_code == 409
+            assert statuses(others) == {204: 4, 409: 2}
+        check_books(served)

@@ -1,0 +1,51 @@
+"""Start requests at the same moment, and look at what they left in the database."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from sqlalchemy import func, select
+
+from placement.store.database import Database
+from placement.store.tables import allocations, consumers, inventories, provider_usages
+
+T = TypeVar("T")
+
+LONGEST_WAIT_S = 60
+
+
+def together(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Call each in a thread of its own, all at once, and return what they returned, in the same order."""
+    barrier = threading.Barrier(len(calls))
+    results: dict[int, T] = {}
+    failures: list[BaseException] = []
+
+    def run(index: int) -> None:
+        try:
+            barrier.wait(LONGEST_WAIT_S)
+            results[index] = calls[index]()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONGEST_WAIT_S)
+    assert not failures, failures
+    assert len(results) == len(calls), "a request is still waiting"
+    return [results[index] for index in range(len(calls))]
+
+
+def check_books(database: Database) -> None:
+    """Check what must hold whatever happened: kept usage is the sum, and consumers are those that hold something."""
+    place = (allocations.c.resource_provider_id, allocations.c.resource_class_id)
+    with database.engine.connect() as connection:
+        summed = set(connection.execute(select(*place, func.sum(allocations.c.used)).group_by(*place)))
+        kept = {row for row in connection.execute(select(provider_usages)) if row[2] != 0}
+        holders = set(connection.execute(select(allocations.c.consumer_id).distinct()).scalars())
+        known = set(connection.execute(select(consumers.c.uuid)).scalars())
+        stocked = set(connection.execute(select(inventories.c.resource_provider_id, inventories.c.resource_class_id)))
+    assert kept == summed
+    assert holders == known
+    assert {row[:2] for row in summed} <= stocked

@@ -1,0 +1,92 @@
+"""What the bodies that carry allocations may look like, version by version."""
+
+from typing import Any
+
+import pytest
+
+from placement.api.allocation_schemas import POST, PUT
+from placement.api.validation import load
+from placement.api.versions import Version
+from placement.errors import Invalid
+from tests.claims import OWNER, entry, listed_entry, old_entry
+
+NOBODY = "11111111-2222-3333-4444-555555555555"
+SHARES = {NOBODY: {"VCPU": 1}}
+PUT_FAULTS = [
+    ("1.0", {}, "'allocations' is a required property"),
+    ("1.0", [], "is not of type 'object'"),
+    ("1.0", {"allocations": []}, "should be non-empty"),
+    ("1.0", {"allocations": {}}, "{} is not of type 'array'"),
+    ("1.7", listed_entry(SHARES, **OWNER), "was unexpected"),
+    ("1.8", listed_entry(SHARES), "is a required property"),
+    ("1.8", listed_entry(SHARES, project_id="p"), "'user_id' is a required property"),
+    ("1.8", listed_entry(SHARES, project_id="", user_id="u"), "Failed validating 'minLength'"),
+    ("1.8", listed_entry(SHARES, project_id="p" * 256, user_id="u"), "Failed validating 'maxLength'"),
+    ("1.8", listed_entry({"pony": {"VCPU": 1}}, **OWNER), "Failed validating 'format'"),
+    ("1.11", listed_entry({NOBODY: {}}, **OWNER), "does not have enough properties"),
+    ("1.12", listed_entry(SHARES, **OWNER), "is not of type 'object'"),
+    ("1.12", old_entry({}), "does not have enough properties"),
+    ("1.12", old_entry({"pony": {"VCPU": 1}}), "does not match any of the regexes"),
+    ("1.12", old_entry({NOBODY: {"vcpu": 1}}), "does not match any of the regexes"),
+    ("1.12", old_entry({NOBODY: {"VCPU": 0}}), "0 is less than the minimum of 1"),
+    ("1.12", old_entry({NOBODY: {"VCPU": 1.5}}), "1.5 is not of type 'integer'"),
+    ("1.12", old_entry({NOBODY: {"VCPU": True}}), "True is not of type 'integer'"),
+    ("1.12", old_entry({NOBODY: {"VCPU": "1"}}), "'1' is not of type 'integer'"),
+    ("1.12", old_entry({NOBODY: {"VCPU": 10**20}}), "Failed validating"),
+    ("1.12", old_entry(SHARES, consumer_generation=None), "'consumer_generation' was unexpected"),
+    ("1.28", old_entry(SHARES), "'consumer_generation' is a required property"),
+    ("1.28", old_entry(SHARES, consumer_generation="1"), "is not of type 'integer', 'null'"),
+    ("1.33", old_entry(SHARES, consumer_generation=1, mappings={"": [NOBODY]}), "'mappings' was unexpected"),
+    ("1.34", old_entry(SHARES, consumer_generation=1, mappings={}), "does not have enough properties"),
+    ("1.34", old_entry(SHARES, consumer_generation=1, mappings={"1": []}), "Failed validating 'minItems'"),
+    ("1.34", old_entry(SHARES, consumer_generation=1, mappings={"1": ["pony"]}), "Failed validating 'format'"),
+    ("1.37", entry(SHARES), "'consumer_type' was unexpected"),
+    ("1.38", old_entry(SHARES, consumer_generation=None), "'consumer_type' is a required property"),
+    ("1.38", entry(SHARES, consumer_type="instance"), "'instance' does not match '^[A-Z0-9_]+$'"),
+    ("1.38", entry(SHARES, consumer_type=""), "Failed validating"),
+    ("1.38", entry(SHARES, consumer_type="T" * 256), "Failed validating 'maxLength'"),
+    ("1.38", entry(SHARES, consumer_type=None), "None is not of type 'string'"),
+    ("1.38", entry(SHARES, bad_field=1), "'bad_field' was unexpected"),
+]
+POST_FAULTS = [
+    ("1.13", {}, "does not have enough properties"),
+    ("1.13", [], "is not of type 'object'"),
+    ("1.13", {"pony": old_entry({})}, "does not match any of the regexes"),
+    ("1.13", {NOBODY: {"allocations": {}, "project_id": "p"}}, "'user_id' is a required property"),
+    ("1.27", {NOBODY: old_entry({}, consumer_generation=1)}, "'consumer_generation' was unexpected"),
+    ("1.28", {NOBODY: old_entry({})}, "'consumer_generation' is a required property"),
+    ("1.37", {NOBODY: entry({})}, "'consumer_type' was unexpected"),
+    ("1.38", {NOBODY: old_entry({}, consumer_generation=1)}, "'consumer_type' is a required property"),
+]
+
+
+def version(text: str) -> Version:
+    major, minor = text.split(".")
+    return Version(int(major), int(minor))
+
+
+@pytest.mark.parametrize(("at", "body", "fragment"), PUT_FAULTS, ids=str)
+def test_a_malformed_claim_is_refused(at: str, body: Any, fragment: str) -> None:
+    with pytest.raises(Invalid, match="JSON does not validate") as refused:
+        load(PUT.at(version(at)), body)
+    assert fragment in refused.value.message
+
+
+@pytest.mark.parametrize(("at", "body", "fragment"), POST_FAULTS, ids=str)
+def test_a_malformed_set_of_claims_is_refused(at: str, body: Any, fragment: str) -> None:
+    with pytest.raises(Invalid, match="JSON does not validate") as refused:
+        load(POST.at(version(at)), body)
+    assert fragment in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("at", "body"),
+    [("1.0", listed_entry(SHARES)), ("1.11", listed_entry(SHARES, **OWNER)), ("1.12", old_entry(SHARES))],
+)
+def test_all_versions_load_to_one_shape(at: str, body: Any) -> None:
+    assert load(PUT.at(version(at)), body)["allocations"] == SHARES
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    body = load(PUT.at(version("1.12")), old_entry({NOBODY: {"VCPU": 2.0}}))
+    assert body["allocations"] == {NOBODY: {"VCPU": 2}}

@@ -1,0 +1,75 @@
+"""Whether claims fit: the rule, and the rule again in other words."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.domain.allocation import Place
+from placement.domain.capacity import DoesNotFit, Supply, check_fit
+from placement.domain.inventory import Inventory
+
+PLACES: list[Place] = [(provider, name) for provider in "AB" for name in ("VCPU", "DISK_GB")]
+
+inventories = st.builds(
+    Inventory,
+    total=st.integers(1, 20),
+    reserved=st.integers(0, 5),
+    min_unit=st.integers(1, 3),
+    max_unit=st.integers(3, 12),
+    step_size=st.integers(1, 3),
+    allocation_ratio=st.sampled_from([0.5, 1.0, 1.5, 3.0]),
+)
+supplies = st.dictionaries(st.sampled_from(PLACES), st.builds(Supply, inventories, used=st.integers(0, 30)))
+portions = st.lists(st.tuples(st.sampled_from(PLACES), st.integers(1, 12)), max_size=6)
+freed = st.dictionaries(st.sampled_from(PLACES), st.integers(0, 30))
+
+
+def fits(wanted: list[tuple[Place, int]], offered: dict[Place, Supply], given_back: dict[Place, int]) -> bool:
+    """Tell whether claims fit, judged by the sums at the end."""
+    sums: Counter[Place] = Counter()
+    for place, amount in wanted:
+        sums[place] += amount
+    for place, amount in wanted:
+        if place not in offered:
+            return False
+        inventory = offered[place].inventory
+        if amount not in range(inventory.min_unit, inventory.max_unit + 1) or amount % inventory.step_size:
+            return False
+    for place, amount in sums.items():
+        before = offered[place].used
+        after = before - given_back.get(place, 0) + amount
+        inventory = offered[place].inventory
+        room = (inventory.total - inventory.reserved) * inventory.allocation_ratio
+        if after > room and after > before:
+            return False
+    return True
+
+
+@given(portions, supplies, freed)
+def test_claims_are_refused_exactly_where_their_sums_do_not_fit(
+    wanted: list[tuple[Place, int]], offered: dict[Place, Supply], given_back: dict[Place, int]
+) -> None:
+    given_back = {place: min(amount, offered[place].used) for place, amount in given_back.items() if place in offered}
+    try:
+        check_fit(wanted, offered, given_back)
+    except DoesNotFit:
+        assert not fits(wanted, offered, given_back)
+    else:
+        assert fits(wanted, offered, given_back)
+
+
+@pytest.mark.parametrize(
+    ("supply", "amount", "sentence"),
+    [
+        (None, 1, "Inventory for 'VCPU' on resource provider 'A' invalid."),
+        (Supply(Inventory(8, max_unit=4), 0), 5, "The requested amount would violate inventory constraints."),
+        (Supply(Inventory(8), 4), 5, "The requested amount would exceed the capacity."),
+    ],
+)
+def test_the_refusal_names_provider_class_and_reason(supply: Supply | None, amount: int, sentence: str) -> None:
+    place = ("A", "VCPU")
+    with pytest.raises(DoesNotFit, match=r"Unable to allocate inventory: .*'VCPU' on resource provider 'A'") as refused:
+        check_fit([(place, amount)], {} if supply is None else {place: supply}, {})
+    assert refused.value.message.endswith(sentence)
