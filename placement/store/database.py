@@ -1,6 +1,8 @@
 """The database as one object: its engine, how it begins transactions, and what may be remembered about it."""
 
 import logging
+import os
+import weakref
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +38,7 @@ class Database:
 
     def __init__(self, engine: Engine, *, keeps_usage: bool = True) -> None:
         self.engine = engine
+        _leave_connections_to_the_parent(engine)
         self.keeps_usage = keeps_usage
         self.names = Names()
         self.retries: Counter[str] = Counter()
@@ -50,6 +53,18 @@ class Database:
     def dispose(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def _leave_connections_to_the_parent(engine: Engine) -> None:
+    """Let forks open their own: servers may fork after the application is made (gunicorn --preload, uWSGI)."""
+    living = weakref.ref(engine)
+
+    def forget() -> None:
+        engine = living()
+        if engine is not None:
+            engine.dispose(close=False)
+
+    os.register_at_fork(after_in_child=forget)
 
 
 def _writing(dialect: str) -> dict[str, Any]:
