@@ -14,7 +14,7 @@ import click
 
 from placement.app import create_app
 from placement.cli.demo_story import show_what_to_try, tell
-from placement.cli.http_server import Hooks, Processes, listen, serve, url_of
+from placement.cli.http_server import Processes, listen, serve, url_of
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import DatabaseSettings, Settings
 
@@ -34,9 +34,9 @@ def demo(*, port: int | None, once: bool) -> None:
     _exit_on(signal.SIGTERM, signal.SIGHUP)
     with tempfile.TemporaryDirectory(prefix="placement-demo-") as directory, _listener(port) as listener:
         application = create_app(_settings(Path(directory)))
+        application.extensions["placement"].database.dispose()
         story = Story(url_of(listener), once=once)
-        hooks = Hooks(when_ready=story.begin, before_fork=application.extensions["placement"].database.dispose)
-        serve(application, listener, Processes(workers=1, threads=4), hooks=hooks)
+        serve(application, listener, Processes(workers=1, threads=4), when_ready=story.begin)
     if story.failed:
         sys.exit(1)
 

@@ -65,18 +65,14 @@ class Processes:
     threads: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """What else is done: with gunicorn's arbiter when the server is up, and before a worker is forked."""
+def serve(
+    application: "WSGIApplication", listener: socket.socket, processes: Processes, *, when_ready: Callable[[Any], None]
+) -> None:
+    """Serve until a signal stops the server: at SIGTERM answers under way are finished, at Ctrl-C they are not.
 
-    when_ready: Callable[[Any], None]
-    before_fork: Callable[[], None]
-
-
-def serve(application: "WSGIApplication", listener: socket.socket, processes: Processes, *, hooks: Hooks) -> None:
-    """Serve until a signal stops the server: at SIGTERM answers under way are finished, at Ctrl-C they are not."""
-    calls = {"when_ready": hooks.when_ready, "pre_fork": lambda _arbiter, _worker: hooks.before_fork()}
-    _run(HttpServer(application, _options(listener, processes) | calls))
+    ``when_ready`` is called with gunicorn's arbiter when the server is up.
+    """
+    _run(HttpServer(application, _options(listener, processes) | {"when_ready": when_ready}))
 
 
 def _options(listener: socket.socket, processes: Processes) -> dict[str, Any]:

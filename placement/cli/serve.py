@@ -8,7 +8,7 @@ from platformdirs import user_data_path
 
 from placement.app import create_app
 from placement.cli import http_server
-from placement.cli.http_server import Hooks, Processes
+from placement.cli.http_server import Processes
 from placement.errors import ConfigurationError
 from placement.logs import configure_logging
 from placement.settings import DatabaseSettings, Settings, load
@@ -43,9 +43,9 @@ def serve(
         application = create_app(settings)
         database = application.extensions["placement"].database
         lines = _announcement(http_server.url_of(listener), settings, _shown(database.engine.url), processes=processes)
-        # Connections cannot be shared with a fork: each worker opens its own.
-        hooks = Hooks(when_ready=lambda _arbiter: click.echo(lines), before_fork=database.dispose)
-        http_server.serve(application, listener, processes, hooks=hooks)
+        # Each worker opens its own connections; this process needs none any more.
+        database.dispose()
+        http_server.serve(application, listener, processes, when_ready=lambda _arbiter: click.echo(lines))
 
 
 def _settings(config_files: tuple[str, ...], host: str, *, insecure_noauth: bool) -> Settings:
