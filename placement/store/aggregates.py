@@ -70,5 +70,5 @@ def _aggregate_ids(tx: Transaction, uuids: list[str]) -> set[int]:
 def _existing_ids(tx: Transaction, uuids: list[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for some in chunks(uuids):
-        found.update(tx.execute(_IDS, {"uuids": some}).tuples().all())
+        found.update(tx.execute(_IDS, {"uuids": some}).all())
     return found

@@ -30,7 +30,7 @@ class NameTable:
         wanted = set(names)
         found = {name: self._id_by_name[name] for name in wanted & self._id_by_name.keys()}
         for some in chunks(sorted(wanted - found.keys())):
-            found.update(self._keep(connection.execute(self._by_name, {"names": some}).tuples()))
+            found.update(self._keep(connection.execute(self._by_name, {"names": some})))
         return found
 
     def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -38,7 +38,7 @@ class NameTable:
         wanted = set(ids)
         found = {id_: self._name_by_id[id_] for id_ in wanted & self._name_by_id.keys()}
         for some in chunks(sorted(wanted - found.keys())):
-            rows = self._keep(connection.execute(self._by_id, {"ids": some}).tuples())
+            rows = self._keep(connection.execute(self._by_id, {"ids": some}))
             found.update((id_, name) for name, id_ in rows)
         return found
 

@@ -42,7 +42,7 @@ def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[s
 
 def parents_in_tree(tx: Transaction, root_id: int) -> dict[int, int | None]:
     """Return the id of the parent of each provider of a tree, None for its root."""
-    return dict(tx.execute(_PARENTS, {"root_id": root_id}).tuples().all())
+    return dict(tx.execute(_PARENTS, {"root_id": root_id}).all())
 
 
 def move_providers(tx: Transaction, ids: Collection[int], *, to_root: int) -> None:

@@ -121,7 +121,7 @@ def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
     """
     locked: dict[int, int] = {}
     for some in chunks(sorted(ids)):
-        locked.update(tx.execute(_LOCK_BY_IDS, {"ids": some}).tuples().all())
+        locked.update(tx.execute(_LOCK_BY_IDS, {"ids": some}).all())
     return locked
 
 

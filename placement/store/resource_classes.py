@@ -62,7 +62,7 @@ def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]
     """
     ids = tx.names.classes.ids(tx.connection, [name for name in names if not is_custom(name)])
     for custom in chunks(sorted(name for name in names if is_custom(name))):
-        ids.update(tx.execute(_LOCK, {"names": custom}).tuples().all())
+        ids.update(tx.execute(_LOCK, {"names": custom}).all())
     return ids
 
 
