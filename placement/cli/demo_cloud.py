@@ -1,7 +1,7 @@
 """The cloud that ``placement demo`` shows, and the request it asks: data only.
 
 Three hosts and a disk shelf: one host with two NUMA nodes, a GPU on each and local disk, one without a disk of its
-own, one plain. The shelf's disk is shared with every host of the same aggregate.
+own, one plain and alone. The shelf's disk is shared with every host of the same aggregate.
 """
 
 import uuid
@@ -55,7 +55,7 @@ def _fpga(name: str) -> DemoProvider:
 
 
 def _nic(name: str, *traits: str) -> DemoProvider:
-    return DemoProvider(name, {"SRIOV_NET_VF": 8}, ("HW_NIC_SRIOV", *traits))
+    return DemoProvider(name, {"SRIOV_NET_VF": 8}, traits)
 
 
 CLOUD = (
@@ -80,14 +80,14 @@ CLOUD = (
             _nic("compute2-nic0", "HW_NIC_ACCEL_SSL"),
         ),
     ),
-    DemoProvider("compute3", {"VCPU": 8, "MEMORY_MB": 32768, "DISK_GB": 1000}),
+    DemoProvider("compute3", {"VCPU": 8, "MEMORY_MB": 32768}),
     DemoProvider("storage1", {"DISK_GB": 10000}, ("MISC_SHARES_VIA_AGGREGATE",), aggregate="rack1"),
 )
 
 GROUPS = {
     "_COMPUTE": "a NUMA node with 4 VCPU and 8 GiB",
     "_GPU": "a GPU below that same node",
-    "_NET": "2 virtual functions of a NIC that accelerates SSL",
+    "_NET": "2 VFs of a NIC that accelerates SSL",
     "_DISK": "100 GB of disk, local or shared",
 }
 """What each request group, named by its suffix, asks for."""

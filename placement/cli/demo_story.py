@@ -40,7 +40,8 @@ def tell(url: str, say: Say) -> None:
     chosen = answer.candidates[0]
     _claim(call, chosen)
     _show_claim(call, chosen, answer.summaries, say=say)
-    say(f"The same question again: {len(_ask(call).candidates)} candidates, because a GPU is taken.\n")
+    again = _ask(call)
+    say(f"The same request again: {_count(again)}, because a GPU is taken.\n")
 
 
 def show_what_to_try(url: str, say: Say) -> None:
@@ -102,17 +103,17 @@ def _show_cloud(requests: int, say: Say) -> None:
         for ancestors, provider in walk(CLOUD)
     ]
     say(f"THE CLOUD: {len(rows)} resource providers, made with {requests} requests\n")
-    _say_table(("provider", "inventory", "traits, aggregate"), rows, say)
+    _say_table(("provider", "inventory", "traits (aggregate)"), rows, say)
 
 
 def _show_request(say: Say) -> None:
-    say("THE REQUEST: GET /allocation_candidates with one group for each thing that has to come from one place\n")
+    say("THE REQUEST: GET /allocation_candidates with four request groups\n")
     parameters = [(f"{name}={value}", _meaning(name)) for name, value in REQUEST]
     _say_table(("query", "which asks for"), parameters, say)
 
 
 def _show_candidates(answer: Answer, say: Say) -> None:
-    say(f"THE ANSWER: {len(answer.candidates)} candidates in {answer.milliseconds:.0f} ms\n")
+    say(f"THE ANSWER: {_count(answer)}\n")
     rows = [
         (number, *(", ".join(NAMES[chosen] for chosen in candidate["mappings"][suffix]) for suffix in GROUPS))
         for number, candidate in enumerate(answer.candidates, start=1)
@@ -121,7 +122,7 @@ def _show_candidates(answer: Answer, say: Say) -> None:
 
 
 def _show_claim(call: Client, candidate: Candidate, summaries: Mapping[str, Any], *, say: Say) -> None:
-    say(f"THE CLAIM: PUT /allocations/{CONSUMER} with candidate 1, and what is used afterwards\n")
+    say(f"THE CLAIM: PUT /allocations/{CONSUMER} with the first\n")
     rows = []
     for provider_uuid, wanted in candidate["allocations"].items():
         usages = call("GET", f"/resource_providers/{provider_uuid}/usages")["usages"]
@@ -137,8 +138,12 @@ def _say_table(header: Sequence[str], rows: Sequence[Sequence[object]], say: Say
     say("")
 
 
+def _count(answer: Answer) -> str:
+    return f"{len(answer.candidates)} candidates in {answer.milliseconds:.0f} ms"
+
+
 def _indented(name: str, depth: int) -> str:
-    return "   " * (depth - 1) + ("+- " if depth else "") + name
+    return "  " * (depth - 1) + ("+- " if depth else "") + name
 
 
 def _amounts(inventory: Mapping[str, int]) -> str:
@@ -146,7 +151,7 @@ def _amounts(inventory: Mapping[str, int]) -> str:
 
 
 def _remarks(provider: DemoProvider) -> str:
-    return ", ".join([*provider.traits, *([f"in {provider.aggregate}"] if provider.aggregate else [])])
+    return " ".join([", ".join(provider.traits), f"({provider.aggregate})" if provider.aggregate else ""]).strip()
 
 
 def _meaning(parameter: str) -> str:

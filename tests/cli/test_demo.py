@@ -19,7 +19,7 @@ def test_the_walk_ends_with_a_claim_that_is_counted(placement: Command):
     claimed = {(row[0], row[1]): row[2:] for row in lines if len(row) == 6 and row[4] == "of"}
     assert [claimed[key] for key in claimed if key[1] == "PGPU"] == [["1", "1", "of", "1"]]
     assert [claimed[key] for key in claimed if key[1] == "SRIOV_NET_VF"] == [["2", "2", "of", "8"]]
-    assert "The same question again: 3 candidates" in done.stdout
+    assert "The same request again: 3 candidates" in done.stdout
 
 
 def test_the_demo_needs_neither_a_terminal_nor_a_configuration_and_warns_of_nothing(placement: Command):
