@@ -5,27 +5,21 @@ provider"). So pieces are written once and joined, instead of building a diction
 as fast, and a test holds the result against plainly built dictionaries.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-
-import orjson
+from collections.abc import Callable, Iterable
 
 from placement.api.versions import Version
-from placement.services.allocation_candidates import Answer, Plan, Summary
+from placement.services.allocation_candidates import Answer, Plan, Stock, Summaries
 
 Amounts = dict[int, dict[str, int]]
 """What is taken from each provider, by class."""
 
 
-def quoted(text: str) -> str:
-    """Return a string as JSON."""
-    return orjson.dumps(text).decode()
-
-
 def candidates_json(answer: Answer, version: Version) -> bytes:
     """Return the whole answer in the form of a microversion."""
-    uuids = {id_: quoted(provider.uuid) for id_, provider in answer.providers.items()}
+    # Uuids and names of classes and traits are hexadecimal digits, A-Z and the like: nothing to escape.
+    uuids = {id_: f'"{member.uuid}"' for id_, member in answer.providers.members.items()}
     requests = _Requests(answer.plan, uuids, version)
-    texts = ",".join([requests.text(candidate.choice) for candidate in answer.candidates])
+    texts = ",".join([requests.text(choice) for _root, choice in answer.candidates])
     summaries = ",".join(_summaries(answer, uuids, version))
     return f'{{"allocation_requests":[{texts}],"provider_summaries":{{{summaries}}}}}'.encode()
 
@@ -88,10 +82,10 @@ class _Requests:
         return lambda provider: self._provider(provider, resources) if resources else ""
 
     def _server(self, suffix: str) -> Callable[[int], str]:
-        return lambda provider: f"{quoted(suffix)}:[{self._uuids[provider]}]"
+        return lambda provider: f'"{suffix}":[{self._uuids[provider]}]'
 
     def _provider(self, provider: int, amounts: Iterable[tuple[str, int]]) -> str:
-        resources = ",".join(f"{quoted(name)}:{amount}" for name, amount in amounts)
+        resources = ",".join([f'"{name}":{amount}' for name, amount in amounts])
         uuid = self._uuids[provider]
         if self._as_list:
             return f'{{"resource_provider":{{"uuid":{uuid}}},"resources":{{{resources}}}}}'
@@ -106,41 +100,59 @@ class _Requests:
         return ",".join(pieces)
 
 
-def _summaries(answer: Answer, uuids: dict[int, str], version: Version) -> Iterator[str]:
-    providers = answer.providers
+def _summaries(answer: Answer, uuids: dict[int, str], version: Version) -> list[str]:
+    """Return the summaries: from 1.29 of all providers of the trees taken from, before of those taken from alone."""
+    members = answer.providers.members
     if version >= (1, 29):
-        shown = [provider for provider in providers.values() if provider.root_id in answer.taken_from]
+        shown = [member for member in members.values() if member.root_id in answer.taken_from]
     else:
-        used = {provider for candidate in answer.candidates for provider in candidate.choice}
-        shown = [provider for id_, provider in providers.items() if id_ in used]
-    write = _summary_writer(answer.plan, uuids, version)
-    return map(write, shown)
+        used = {provider for _root, choice in answer.candidates for provider in choice}
+        shown = [member for id_, member in members.items() if id_ in used]
+    writer = _Summary(answer.plan, answer.providers, version)
+    if version < (1, 29):
+        return [f"{uuids[member.id]}:{{{writer.text(member.id)}}}" for member in shown]
+    return [
+        f'{uuids[id_]}:{{{writer.text(id_)},"parent_provider_uuid":{uuids.get(parent, "null")},'
+        f'"root_provider_uuid":{uuids[root]}}}'
+        for id_, _uuid, root, parent in shown
+    ]
 
 
-def _summary_writer(plan: Plan, uuids: dict[int, str], version: Version) -> Callable[[Summary], str]:
-    """Return what writes one summary; before 1.27 it has only the classes that the request asks for."""
-    asked = {name for slot in plan.slots for name, _amount in slot.resources}
-    with_all, with_traits, with_tree = version >= (1, 27), version >= (1, 17), version >= (1, 29)
+class _Summary:
+    """Writes what one provider has and is; before 1.27 only the classes that the request asks for."""
 
-    def write(provider: Summary) -> str:
-        resources = ",".join(
-            [
-                f'"{name}":{{"capacity":{capacity},"used":{used}}}'
-                for name, capacity, used in provider.resources
-                if with_all or name in asked
-            ]
-        )
-        text = f'{uuids[provider.id]}:{{"resources":{{{resources}}}'
-        if with_traits:
-            text += f',"traits":[{_names(provider.traits)}]'
-        if with_tree:
-            parent = "null" if provider.parent_id is None else uuids[provider.parent_id]
-            text += f',"parent_provider_uuid":{parent},"root_provider_uuid":{uuids[provider.root_id]}'
-        return text + "}"
+    def __init__(self, plan: Plan, providers: Summaries, version: Version) -> None:
+        self._providers = providers
+        self._with_all = version >= (1, 27)
+        self._with_traits = version >= (1, 17)
+        self._asked = {name for slot in plan.slots for name, _amount in slot.resources}
+        self._stock_texts: dict[Stock, str] = {}
+        self._trait_texts: dict[tuple[int, ...], str] = {}
 
-    return write
+    def text(self, provider: int) -> str:
+        """Return the resources, and from 1.17 the traits."""
+        stocks = self._providers.stocks.get(provider, ())
+        resources = f'"resources":{{{",".join(filter(None, map(self._stock, stocks)))}}}'
+        if not self._with_traits:
+            return resources
+        return resources + self._traits(tuple(self._providers.traits.get(provider, ())))
 
+    def _stock(self, stock: Stock) -> str:
+        # Hosts of a cloud are much alike, so most texts are needed again.
+        text = self._stock_texts.get(stock)
+        if text is None:
+            text = self._stock_texts[stock] = self._written(*stock)
+        return text
 
-def _names(names: list[str]) -> str:
-    """Return names as the items of a JSON list; nothing in [A-Z0-9_] needs escaping."""
-    return '"' + '","'.join(names) + '"' if names else ""
+    def _written(self, class_id: int, total: int, reserved: int, ratio: float, used: int) -> str:  # noqa: PLR0917 - a Stock
+        name = self._providers.class_names[class_id]
+        if not self._with_all and name not in self._asked:
+            return ""
+        return f'"{name}":{{"capacity":{int((total - reserved) * ratio)},"used":{int(used)}}}'
+
+    def _traits(self, ids: tuple[int, ...]) -> str:
+        text = self._trait_texts.get(ids)
+        if text is None:
+            names = ",".join([f'"{self._providers.trait_names[id_]}"' for id_ in ids])
+            text = self._trait_texts[ids] = f',"traits":[{names}]'
+        return text

@@ -33,7 +33,10 @@ class Isolation:
     """group_policy=isolate: every granular group has a provider of its own."""
 
     def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> None:
-        self._rows = {depth: options[depth] for depth, slot in enumerate(slots) if slot.is_granular}
+        granular = [(depth, options[depth]) for depth, slot in enumerate(slots) if slot.is_granular]
+        uses = Counter(provider for _depth, row in granular for provider in row)
+        # A group whose providers no other group wants is left alone.
+        self._rows = {depth: row for depth, row in granular if any(uses[provider] > 1 for provider in row)}
         self.depths = frozenset(self._rows)
         self._taken: set[int] = set()
         self._looks_ahead = {depth: self._may_dead_end(depth) for depth in self._rows}
@@ -220,9 +223,7 @@ class OneProviderPerTree:
         self._uses[self._tree.home.get(provider, self._tree.root)] -= 1
 
 
-def constraints_on(
-    plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]
-) -> list[Constraint]:
+def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> list[Constraint]:
     """Return the constraints of a plan that can refuse anything, for slots in the order of the search."""
     found: list[Constraint] = []
     if plan.request.isolate and sum(slot.is_granular for slot in slots) > 1:

@@ -37,8 +37,8 @@ class Slot:
 class Plan:
     """The search of one request.
 
-    ``contended`` are the resource classes that more than one slot asks for: only their amounts can add up on one
-    provider, everything else was checked when the provider was found. ``trait_sets`` are the any-of sets of which the
+    ``contended`` are the resource classes that more than one slot may take from one provider: only their amounts can
+    add up, everything else was checked when the provider was found. ``trait_sets`` are the any-of sets of which the
     providers of the unsuffixed group must meet each together.
     """
 
@@ -48,6 +48,13 @@ class Plan:
     contended: tuple[str, ...]
     trait_sets: tuple[frozenset[str], ...]
     forbidden_root_aggregates: frozenset[str]
+
+    @property
+    def is_unconstrained(self) -> bool:
+        """Whether any combination of fitting providers is a candidate."""
+        request = self.request
+        ties = self.contended or request.same_subtree or self.trait_sets or not request.combines_nested
+        return not ties and not (request.isolate and sum(slot.is_granular for slot in self.slots) > 1)
 
 
 def plan_for(request: CandidateRequest) -> Plan:
@@ -59,17 +66,24 @@ def plan_for(request: CandidateRequest) -> Plan:
             identity = _identity(group, resources)
             kinds.setdefault(identity, Kind(resources, group))
             slots.append(Slot(group.suffix, resources, list(kinds).index(identity)))
-    asked = Counter(name for slot in slots for name, _ in slot.resources)
     unsuffixed = next((group for group in request.groups if not group.is_granular), RequestGroup())
     return Plan(
         request=request,
         slots=tuple(slots),
         kinds=tuple(kinds.values()),
-        contended=tuple(sorted(name for name, count in asked.items() if count > 1)),
+        contended=_contended(slots, isolate=request.isolate),
         trait_sets=unsuffixed.required,
         # A root outside none of them excludes its whole tree for the unsuffixed group, hence for the request.
         forbidden_root_aggregates=unsuffixed.forbidden_aggregates,
     )
+
+
+def _contended(slots: list[Slot], *, isolate: bool) -> tuple[str, ...]:
+    """Return the classes of which one provider may have to serve several slots."""
+    asked = Counter(name for slot in slots for name, _amount in slot.resources)
+    # Isolated groups never meet on a provider; each may still meet the unsuffixed group there.
+    loose = {name for slot in slots if not slot.is_granular for name, _amount in slot.resources}
+    return tuple(sorted(name for name, count in asked.items() if count > 1 and (name in loose or not isolate)))
 
 
 def _portions(group: RequestGroup) -> list[tuple[tuple[str, int], ...]]:

@@ -4,9 +4,10 @@ Slots are placed one after the other, the most constrained first. A generator, s
 pays for ten. Exact: what the constraints refuse could not have become a candidate.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from operator import itemgetter
+from typing import NamedTuple
 
 from placement.candidates.constraints import Constraint, constraints_on
 from placement.candidates.plan import Plan, Slot
@@ -28,25 +29,21 @@ class Budget:
         self.was_hit = False
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """The slots in the order they are placed, and for each slot of the plan its place in that order."""
+class Order(NamedTuple):
+    """The slots in the order they are placed, and what puts a choice back into the order of the plan."""
 
     slots: tuple[Slot, ...]
-    places: tuple[int, ...]
-
-    @property
-    def is_natural(self) -> bool:
-        """Whether it is the plan's own order."""
-        return self.places == tuple(range(len(self.places)))
+    restore: Callable[[Choice], Choice] | None
 
 
 class Composer:
     """Composes candidates in the trees of one request."""
 
     def __init__(self, plan: Plan, budget: Budget) -> None:
-        self.plan = plan
-        self.budget = budget
+        self._plan = plan
+        self._budget = budget
+        self._kinds = [slot.kind for slot in plan.slots]
+        self._is_unconstrained = plan.is_unconstrained
         self._orders: dict[tuple[int, ...], Order] = {}
 
     def choices(self, tree: Tree) -> Iterator[Choice]:
@@ -54,21 +51,21 @@ class Composer:
 
         Stops early, and notes it in the budget, when the steps are used up.
         """
+        if self._is_unconstrained:
+            return _Search([tree.options[kind] for kind in self._kinds], (), self._budget).run()
         order = self._order(tree)
         options = [tree.options[slot.kind] for slot in order.slots]
-        constraints = constraints_on(self.plan, tree, order.slots, options)
-        if any(constraint.is_hopeless() for constraint in constraints):
+        constraints = constraints_on(self._plan, tree, order.slots, options)
+        if any([constraint.is_hopeless() for constraint in constraints]):
             return iter(())
-        found = _Search(options, constraints, self.budget).run()
-        if order.is_natural:
-            return found
-        return (tuple([chosen[place] for place in order.places]) for chosen in found)
+        found = _Search(options, constraints, self._budget).run()
+        return found if order.restore is None else map(order.restore, found)
 
     def _order(self, tree: Tree) -> Order:
         counts = tuple([len(options) for options in tree.options])
         order = self._orders.get(counts)
         if order is None:
-            order = self._orders[counts] = search_order(self.plan, counts)
+            order = self._orders[counts] = search_order(self._plan, counts)
         return order
 
 
@@ -86,8 +83,10 @@ def search_order(plan: Plan, counts: Sequence[int]) -> Order:
         following = (tied or waiting)[0]
         waiting.remove(following)
         order.append(following)
-    places = [order.index(index) for index in range(len(order))]
-    return Order(tuple(plan.slots[index] for index in order), tuple(places))
+    slots = tuple(plan.slots[index] for index in order)
+    if order == sorted(order):
+        return Order(slots, None)
+    return Order(slots, itemgetter(*(order.index(index) for index in range(len(order)))))
 
 
 def _is_tied(plan: Plan, slot: Slot, placed: Sequence[Slot]) -> bool:
@@ -103,38 +102,34 @@ class _Search:
         self._options = options
         self._budget = budget
         self._steps_left = budget.per_tree
-        self._by_depth = [tuple([c for c in constraints if depth in c.depths]) for depth in range(len(options))]
+        self._by_depth = [[c for c in constraints if depth in c.depths] for depth in range(len(options))]
         # Behind the last constrained slot everything combines with everything.
         self._free_from = max([depth + 1 for depth, found in enumerate(self._by_depth) if found], default=0)
-        self._chosen: list[int] = []
 
     def run(self) -> Iterator[Choice]:
-        return self._extend(0)
+        return self._extend(()) if self._free_from else self._free(())
 
-    def _extend(self, depth: int) -> Iterator[Choice]:
-        if depth == self._free_from:
-            yield from self._free(depth)
-            return
+    def _extend(self, chosen: Choice) -> Iterator[Choice]:
+        depth = len(chosen)
         constraints = self._by_depth[depth]
+        deeper = self._extend if depth + 1 < self._free_from else self._free
         for provider in self._options[depth]:
             if not self._step():
                 return
-            if self._take(depth, provider):
-                self._chosen.append(provider)
-                yield from self._extend(depth + 1)
-                self._chosen.pop()
+            if _take(constraints, depth, provider):
+                yield from deeper((*chosen, provider))
                 for constraint in constraints:
                     constraint.give_back(depth, provider)
 
-    def _free(self, depth: int) -> Iterator[Choice]:
-        head = tuple(self._chosen)
+    def _free(self, chosen: Choice) -> Iterator[Choice]:
+        depth = len(chosen)
         if depth == len(self._options):
-            yield head
+            yield chosen
             return
         for tail in product(*self._options[depth:]):
             if not self._step():
                 return
-            yield head + tail
+            yield chosen + tail
 
     def _step(self) -> bool:
         if self._steps_left <= 0 or self._budget.left <= 0:
@@ -144,12 +139,12 @@ class _Search:
         self._budget.left -= 1
         return True
 
-    def _take(self, depth: int, provider: int) -> bool:
-        """Ask all constraints of a depth; if one refuses, those asked before it forget again."""
-        asked = self._by_depth[depth]
-        for index, constraint in enumerate(asked):
-            if not constraint.take(depth, provider):
-                for accepted in asked[:index]:
-                    accepted.give_back(depth, provider)
-                return False
-        return True
+
+def _take(constraints: Sequence[Constraint], depth: int, provider: int) -> bool:
+    """Ask all constraints of a depth; if one refuses, those asked before it forget again."""
+    for index, constraint in enumerate(constraints):
+        if not constraint.take(depth, provider):
+            for accepted in constraints[:index]:
+                accepted.give_back(depth, provider)
+            return False
+    return True

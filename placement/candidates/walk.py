@@ -1,19 +1,16 @@
 """From trees to the list of candidates: in which order trees are visited, no duplicates, and where to stop."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from placement.candidates.plan import Plan
 from placement.candidates.search import Budget, Choice, Composer
 from placement.candidates.tree import Tree
 
+Candidate = tuple[int, Choice]
+"""A way to serve a request: the root of the tree it was found in, and the provider of each slot of the plan.
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A way to serve a request: the provider of each slot of the plan, found in the tree of this root."""
-
-    root: int
-    choice: Choice
+A plain tuple, because there may be tens of thousands of them.
+"""
 
 
 def candidates_in(
@@ -25,45 +22,37 @@ def candidates_in(
     tree's second. ``trees`` is read only as far as candidates are asked for.
     """
     composer = Composer(plan, budget)
-    compositions = (_candidates_of(composer, tree) for tree in trees)
-    visit = _round_robin if breadth_first else _one_by_one
-    return _unique(visit(compositions), set())
+    seen: set[Choice] = set()
+    compositions = (_candidates_of(composer, tree, seen) for tree in trees)
+    return _round_robin(compositions) if breadth_first else _one_by_one(compositions)
 
 
-def _candidates_of(composer: Composer, tree: Tree) -> Iterator[tuple[Candidate, bool]]:
-    """Yield a tree's candidates, each with whether another tree may find it too."""
-    sharing = tree.sharing
+def _candidates_of(composer: Composer, tree: Tree, seen: set[Choice]) -> Iterator[Candidate]:
+    """Yield a tree's candidates but those that another tree gave already."""
+    root, sharing = tree.root, tree.sharing
     for choice in composer.choices(tree):
         # Only providers that share can be reached from two trees; one other provider settles it.
-        yield Candidate(tree.root, choice), bool(sharing) and all(provider in sharing for provider in choice)
-
-
-def _unique(found: Iterable[tuple[Candidate, bool]], seen: set[Choice]) -> Iterator[Candidate]:
-    for candidate, is_shared in found:
-        if is_shared:
-            if candidate.choice in seen:
+        if sharing and all([provider in sharing for provider in choice]):
+            if choice in seen:
                 continue
-            seen.add(candidate.choice)
-        yield candidate
+            seen.add(choice)
+        yield root, choice
 
 
-Found = Iterator[tuple[Candidate, bool]]
-
-
-def _one_by_one(compositions: Iterable[Found]) -> Found:
+def _one_by_one(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:
     for composition in compositions:
         yield from composition
 
 
-def _round_robin(compositions: Iterable[Found]) -> Found:
-    waiting: list[Found] = []
+def _round_robin(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:
+    waiting: list[Iterator[Candidate]] = []
     for composition in compositions:
         first = next(composition, None)
         if first is not None:
             yield first
             waiting.append(composition)
     while waiting:
-        still: list[Found] = []
+        still: list[Iterator[Candidate]] = []
         for composition in waiting:
             following = next(composition, None)
             if following is not None:

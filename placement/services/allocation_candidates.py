@@ -12,10 +12,10 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.errors import Unavailable
 from placement.store.candidate_names import ids_for
 from placement.store.candidate_trees import TreeSource
-from placement.store.summaries import Summary, tree_summaries
+from placement.store.summaries import Stock, Summaries, tree_summaries
 from placement.store.unit_of_work import Transaction, reads
 
-__all__ = ["Answer", "Candidate", "Plan", "SearchOptions", "Summary", "allocation_candidates"]
+__all__ = ["Answer", "Candidate", "Plan", "SearchOptions", "Stock", "Summaries", "allocation_candidates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,13 @@ class Answer:
     """Candidates, in order, with the providers of all trees they touch.
 
     ``taken_from`` are the roots of the trees that resources are taken from: a granular group without resources may
-    be served by yet another one. ``complete`` is False when the search ran out of steps before it had seen everything it was asked for.
+    be served by yet another one. ``complete`` is False when the search ran out of steps before it had seen everything
+    it was asked for.
     """
 
     plan: Plan
     candidates: list[Candidate]
-    providers: dict[int, Summary]
+    providers: Summaries
     taken_from: frozenset[int]
     complete: bool = True
 
@@ -81,10 +82,11 @@ def _chosen(found: Iterator[Candidate], wanted: int | None, limit: int | None, *
 
 def _answer(tx: Transaction, plan: Plan, candidates: list[Candidate], home: Mapping[int, int]) -> Answer:
     """Read the trees that the candidates take from; what shares with a tree comes from a tree of its own."""
-    placed: set[tuple[int, int]] = set()
-    for candidate in candidates:
-        placed.update((candidate.root, provider) for provider in candidate.choice)
+    placed = {(root, provider) for root, choice in candidates for provider in choice}
     roots = {provider: home.get(provider, root) for root, provider in placed}
     consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
-    taken_from = {roots[candidate.choice[index]] for candidate in candidates for index in consuming}
+    if len(consuming) < len(plan.slots):
+        taken_from = {roots[choice[index]] for _root, choice in candidates for index in consuming}
+    else:
+        taken_from = set(roots.values())
     return Answer(plan, candidates, tree_summaries(tx, set(roots.values())), frozenset(taken_from))

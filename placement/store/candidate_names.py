@@ -58,9 +58,7 @@ def ids_for(tx: Transaction, plan: Plan) -> NamedIds:
     traits = tx.names.traits.ids(tx.connection, wanted | {os_traits.MISC_SHARES_VIA_AGGREGATE})
     if missing := sorted(wanted - traits.keys()):
         raise Invalid(f"No such trait(s): {', '.join(missing)}.")
-    highest, shares = tx.execute(
-        _CLOUD, {"sharing_trait": traits.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)}
-    ).one()
+    highest, shares = tx.execute(_CLOUD, {"sharing_trait": traits.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)}).one()
     return NamedIds(
         classes=classes,
         traits=traits,

@@ -209,9 +209,7 @@ def _membership(shape: Shape, kind: KindShape, provider: Any, prefix: str) -> Co
 
 def root_conditions(root: RootShape, root_id: Any, *, ranged: bool) -> list[Condition]:
     """Return what must hold for the root of a tree, given the column with its id."""
-    conditions = [
-        _has_any_trait(root_id, [bindparam(f"root_required_{i}")]) for i in range(root.required)
-    ]
+    conditions = [_has_any_trait(root_id, [bindparam(f"root_required_{i}")]) for i in range(root.required)]
     if root.forbidden:
         conditions.append(~_has_trait(root_id, "root_forbidden"))
     if root.forbidden_aggregates:

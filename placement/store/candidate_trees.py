@@ -107,28 +107,29 @@ class TreeSource:
         found: dict[int, Tree] = {}
         kinds = range(len(self._plan.kinds))
         room: dict[tuple[int, str], float] = dict(sharing.room)
-        for kind, root, provider, *rooms in self._tx.tuples(narrowing(shape), values):
-            tree = found.get(root)
+        rows = self._tx.tuples(narrowing(shape), values)
+        for row in rows:
+            tree = found.get(row[1])
             if tree is None:
-                tree = found[root] = Tree(root, [[] for _ in kinds], room, home=sharing.home)
-            tree.options[kind].append(provider)
-            self._note_room(room, provider, kind, rooms)
+                tree = found[row[1]] = Tree(row[1], [[] for _ in kinds], room, home=sharing.home)
+            tree.options[row[0]].append(row[2])
+        self._note_room(room, rows)
         if sharing.home:
             self._add_sharing(found, sharing, shape, values)
         complete = [found[root] for root in sorted(found) if all(found[root].options)]
         for tree in complete:
             for options in tree.options:
-                options.sort()
+                if len(options) > 1:
+                    options.sort()
         if complete:
             self._add_details(complete, sharing, shape, values)
         yield from complete
 
-    def _note_room(
-        self, room: dict[tuple[int, str], float], provider: int, kind: int, rooms: list[float]
-    ) -> None:
-        for place in self._shape.kinds[kind].contended:
-            if place is not None:
-                room[provider, self._plan.contended[place]] = rooms[place]
+    def _note_room(self, room: dict[tuple[int, str], float], rows: list[tuple[Any, ...]]) -> None:
+        """Remember how much the providers in these rows have of the classes that slots compete for."""
+        for place, name in enumerate(self._plan.contended):
+            asking = {index for index, kind in enumerate(self._shape.kinds) if place in kind.contended}
+            room.update({(row[2], name): row[3 + place] for row in rows if row[0] in asking})
 
     def _sharing(self) -> _Sharing:
         """Read the sharing providers that can serve anything of the plan, from all trees."""
@@ -136,12 +137,13 @@ class TreeSource:
         if not self._ids.shares:
             return sharing
         shape = replace(self._shape, sharing=True, ranged=False)
-        for kind, root, provider, *rooms in self._tx.tuples(narrowing(shape), self._values):
+        rows = self._tx.tuples(narrowing(shape), self._values)
+        for kind, root, provider, *_rooms in rows:
             if self._shape.kinds[kind].in_tree and not self._plan.kinds[kind].group.is_granular:
                 continue  # in_tree keeps the unsuffixed group inside the tree.
             sharing.options[kind].add(provider)
             sharing.home[provider] = root
-            self._note_room(sharing.room, provider, kind, rooms)
+        self._note_room(sharing.room, rows)
         if sharing.home and self._plan.trait_sets:
             pairs = self._tx.tuples(_TRAITS_OF, {"providers": sorted(sharing.home), "traits": self._trait_ids()})
             sharing.met = self._masks(pairs)

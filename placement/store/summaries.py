@@ -1,9 +1,10 @@
 """Provider summaries: what the providers of some trees have, use and are. Read last, for the answer's trees only."""
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Select, and_, bindparam, func, select
 
@@ -15,48 +16,68 @@ LISTED_ROOTS = 100
 """Up to so many trees are named one by one; more are read as one range of ids, leaving out what is not wanted."""
 
 
-@dataclass(slots=True)
-class Summary:
-    """A provider: ``resources`` has (class, capacity, used), ``traits`` are names in the order of their ids."""
+class Member(NamedTuple):
+    """A provider of a tree."""
 
     id: int
     uuid: str
     root_id: int
     parent_id: int | None
-    resources: list[tuple[str, int, int]] = field(default_factory=list)
-    traits: list[str] = field(default_factory=list)
 
 
-def tree_summaries(tx: Transaction, roots: Collection[int], *, with_traits: bool = True) -> dict[int, Summary]:
-    """Return all providers of the trees with these root ids, by provider id, trees and providers by ascending id."""
+class Stock(NamedTuple):
+    """What a provider has and uses of one resource class."""
+
+    class_id: int
+    total: int
+    reserved: int
+    allocation_ratio: float
+    used: int
+
+
+@dataclass(slots=True)
+class Summaries:
+    """The providers of some trees, in columns: an answer may have many thousands of them.
+
+    ``stocks`` and ``traits`` (ids, ascending) are by provider id; their values are plain tuples and lists in the
+    shape of Stock.
+    """
+
+    members: dict[int, Member] = field(default_factory=dict)
+    stocks: Mapping[int, list[Stock]] = field(default_factory=dict)
+    traits: Mapping[int, list[int]] = field(default_factory=dict)
+    class_names: Mapping[int, str] = field(default_factory=dict)
+    trait_names: Mapping[int, str] = field(default_factory=dict)
+
+
+def tree_summaries(tx: Transaction, roots: Collection[int]) -> Summaries:
+    """Return all providers of the trees with these root ids, trees and providers by ascending id."""
     if not roots:
-        return {}
+        return Summaries()
     listed = len(roots) <= LISTED_ROOTS
     values: dict[str, Any] = {"roots": sorted(roots)} if listed else {"first": min(roots), "last": max(roots)}
-    found = {
-        id_: Summary(id_, uuid, root, parent)
-        for id_, uuid, root, parent in tx.tuples(_providers(listed=listed), values)
-        if listed or root in roots
-    }
-    _add_resources(tx, found, _resources(listed=listed, keeps_usage=tx.database.keeps_usage), values)
-    if with_traits:
-        _add_traits(tx, found, _traits(listed=listed), values)
-    return found
+    rows = tx.tuples(_providers(listed=listed), values)
+    members = {row[0]: Member._make(row) for row in rows if listed or row[2] in roots}
+    stocks, class_ids = _grouped(tx.tuples(_stocks(listed=listed, keeps_usage=tx.database.keeps_usage), values))
+    traits: dict[int, list[int]] = defaultdict(list)
+    for provider, trait in tx.tuples(_traits(listed=listed), values):
+        traits[provider].append(trait)
+    trait_ids = {trait for of_provider in traits.values() for trait in of_provider}
+    return Summaries(
+        members,
+        stocks,
+        traits,
+        tx.names.classes.names(tx.connection, class_ids),
+        tx.names.traits.names(tx.connection, trait_ids),
+    )
 
 
-def _add_resources(tx: Transaction, found: dict[int, Summary], statement: Any, values: dict[str, Any]) -> None:
-    rows = [row for row in tx.tuples(statement, values) if row[0] in found]
-    names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
-    for id_, class_id, total, reserved, ratio, used in rows:
-        found[id_].resources.append((names[class_id], int((total - reserved) * ratio), int(used)))
-
-
-def _add_traits(tx: Transaction, found: dict[int, Summary], statement: Any, values: dict[str, Any]) -> None:
-    rows = tx.tuples(statement, values)
-    names = tx.names.traits.names(tx.connection, {trait for _, trait in rows})
-    for id_, trait in rows:
-        if id_ in found:
-            found[id_].traits.append(names[trait])
+def _grouped(rows: list[Any]) -> tuple[dict[int, list[Stock]], set[int]]:
+    """Return what comes behind the provider id in each row, by provider, and all classes in it."""
+    stocks: dict[int, list[Stock]] = defaultdict(list)
+    for row in rows:
+        stocks[row[0]].append(row[1:])
+    return stocks, {row[1] for row in rows}
 
 
 _RP = resource_providers.c
@@ -77,7 +98,7 @@ def _providers(*, listed: bool) -> Select[Any]:
 
 
 @lru_cache(maxsize=4)
-def _resources(*, listed: bool, keeps_usage: bool) -> Select[Any]:
+def _stocks(*, listed: bool, keeps_usage: bool) -> Select[Any]:
     usage = usage_source(keeps_usage=keeps_usage)
     columns = select(
         _INV.resource_provider_id,

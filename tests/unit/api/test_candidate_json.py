@@ -7,16 +7,15 @@ from hypothesis import strategies as st
 from placement.api.candidate_json import candidates_json
 from placement.api.versions import Version
 from placement.candidates.plan import plan_for
-from placement.candidates.walk import Candidate
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import Answer
-from placement.store.summaries import Summary
+from placement.store.summaries import Member, Summaries
 
-PROVIDERS = {
-    1: Summary(1, "u1", 1, None, [("VCPU", 8, 2), ("DISK_GB", 10, 0)], ["HW_NUMA_ROOT", "CUSTOM_A"]),
-    2: Summary(2, "u2", 1, 1, [("VCPU", 4, 0)], []),
-    3: Summary(3, "u3", 3, None, [], ["CUSTOM_A"]),
-}
+NAMES = {1: "VCPU", 2: "DISK_GB"}
+TRAITS = {7: "HW_NUMA_ROOT", 8: "CUSTOM_A"}
+MEMBERS = {1: Member(1, "u1", 1, None), 2: Member(2, "u2", 1, 1), 3: Member(3, "u3", 3, None)}
+STOCKS = {1: [(1, 5, 1, 2.0, 2), (2, 10, 0, 1.0, 0)], 2: [(1, 4, 0, 1.0, 0)]}
+SUMMARIES = Summaries(MEMBERS, STOCKS, {1: [7, 8], 3: [8]}, NAMES, TRAITS)
 
 resources = st.dictionaries(st.sampled_from(["VCPU", "DISK_GB", "MEMORY_MB"]), st.integers(1, 3), min_size=1)
 
@@ -29,13 +28,13 @@ def answers(draw) -> Answer:
     plan = plan_for(CandidateRequest(groups=tuple(groups)))
     choices = draw(st.lists(st.tuples(*[st.sampled_from([1, 2, 3]) for _ in plan.slots]), max_size=4))
     roots = frozenset(draw(st.sets(st.sampled_from([1, 3]))))
-    return Answer(plan, [Candidate(1, choice) for choice in choices], PROVIDERS, roots)
+    return Answer(plan, [(1, choice) for choice in choices], SUMMARIES, roots)
 
 
 def plain_request(answer: Answer, choice: tuple[int, ...], version: Version) -> dict:
     amounts, mappings = {}, {}
     for slot, provider in zip(answer.plan.slots, choice, strict=True):
-        uuid = PROVIDERS[provider].uuid
+        uuid = MEMBERS[provider].uuid
         for name, amount in slot.resources:
             taken = amounts.setdefault(uuid, {})
             taken[name] = taken.get(name, 0) + amount
@@ -49,24 +48,24 @@ def plain_request(answer: Answer, choice: tuple[int, ...], version: Version) -> 
 
 
 def plain_summaries(answer: Answer, version: Version) -> dict:
-    used = {provider for candidate in answer.candidates for provider in candidate.choice}
+    used = {provider for _root, choice in answer.candidates for provider in choice}
     asked = {name for slot in answer.plan.slots for name, _ in slot.resources}
     shown = {}
-    for provider in PROVIDERS.values():
+    for provider in MEMBERS.values():
         if provider.root_id in answer.taken_from if version >= (1, 29) else provider.id in used:
             document = {
                 "resources": {
-                    name: {"capacity": capacity, "used": taken}
-                    for name, capacity, taken in provider.resources
-                    if version >= (1, 27) or name in asked
+                    NAMES[id_]: {"capacity": int((total - reserved) * ratio), "used": taken}
+                    for id_, total, reserved, ratio, taken in STOCKS.get(provider.id, ())
+                    if version >= (1, 27) or NAMES[id_] in asked
                 }
             }
             if version >= (1, 17):
-                document["traits"] = provider.traits
+                document["traits"] = [TRAITS[id_] for id_ in SUMMARIES.traits.get(provider.id, ())]
             if version >= (1, 29):
                 parent = provider.parent_id
-                document["parent_provider_uuid"] = PROVIDERS[parent].uuid if parent else None
-                document["root_provider_uuid"] = PROVIDERS[provider.root_id].uuid
+                document["parent_provider_uuid"] = MEMBERS[parent].uuid if parent else None
+                document["root_provider_uuid"] = MEMBERS[provider.root_id].uuid
             shown[provider.uuid] = document
     return shown
 
@@ -75,6 +74,6 @@ def plain_summaries(answer: Answer, version: Version) -> dict:
 @given(answers(), st.sampled_from([10, 12, 16, 17, 26, 27, 28, 29, 33, 34, 39]).map(lambda minor: Version(1, minor)))
 def test_pieces_give_the_same_document_as_dictionaries(answer, version):
     assert orjson.loads(candidates_json(answer, version)) == {
-        "allocation_requests": [plain_request(answer, found.choice, version) for found in answer.candidates],
+        "allocation_requests": [plain_request(answer, choice, version) for _root, choice in answer.candidates],
         "provider_summaries": plain_summaries(answer, version),
     }

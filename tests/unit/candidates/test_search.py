@@ -27,9 +27,7 @@ def requests(draw) -> CandidateRequest:
         groups.append(RequestGroup(resources=draw(amounts), required=tuple(frozenset({name}) for name in wanted)))
     same_subtree = []
     if len(suffixes) > 1:
-        same_subtree = draw(
-            st.lists(st.sets(st.sampled_from(suffixes), min_size=1).map(frozenset), max_size=2)
-        )
+        same_subtree = draw(st.lists(st.sets(st.sampled_from(suffixes), min_size=1).map(frozenset), max_size=2))
     return CandidateRequest(
         groups=tuple(groups),
         isolate=draw(st.booleans()),

@@ -16,12 +16,12 @@ def trees():
 
 
 def test_depth_first_finishes_a_tree_before_the_next():
-    found = [candidate.choice for candidate in candidates_in(PLAN, trees(), Budget())]
+    found = [choice for _root, choice in candidates_in(PLAN, trees(), Budget())]
     assert found == [(10,), (11,), (20,), (21,)]
 
 
 def test_breadth_first_takes_one_of_each_tree_in_turn():
-    found = [candidate.choice for candidate in candidates_in(PLAN, trees(), Budget(), breadth_first=True)]
+    found = [choice for _root, choice in candidates_in(PLAN, trees(), Budget(), breadth_first=True)]
     assert found == [(10,), (20,), (11,), (21,)]
 
 
@@ -31,7 +31,7 @@ def test_trees_are_read_only_as_far_as_candidates_are_wanted():
         raise AssertionError("read too far")
 
     found = candidates_in(PLAN, endless(), Budget())
-    assert [next(found).choice, next(found).choice] == [(1,), (2,)]
+    assert [next(found), next(found)] == [(1, (1,)), (1, (2,))]
 
 
 def test_a_candidate_of_sharing_providers_alone_comes_once():
@@ -42,5 +42,5 @@ def test_a_candidate_of_sharing_providers_alone_comes_once():
         Tree(10, [[5, 10]], home={5: 5}, sharing=sharing),
         Tree(20, [[5]], home={5: 5}, sharing=sharing),
     ]
-    found = [candidate.choice for candidate in candidates_in(PLAN, shared, Budget())]
+    found = [choice for _root, choice in candidates_in(PLAN, shared, Budget())]
     assert found == [(5,), (10,)]
