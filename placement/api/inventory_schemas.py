@@ -1,0 +1,55 @@
+"""Schemas of the bodies that carry inventories, and the values they describe."""
+
+from typing import Any
+
+from placement.api.fields import LARGEST_COLUMN, Integer, Mapping, Number, Object, Text
+from placement.api.of_provider import generation
+from placement.api.validation import Schema
+from placement.domain.inventory import Inventory
+from placement.domain.names import NAME_PATTERN
+
+LARGEST_RATIO = 3.40282e38
+"""What a single-precision float holds."""
+
+
+def _amount(*, minimum: int, required: bool = False) -> Integer:
+    return Integer(minimum=minimum, maximum=LARGEST_COLUMN, required=required)
+
+
+class Amounts(Schema):
+    """An inventory among others; a generation in it is not looked at."""
+
+    total = _amount(minimum=1, required=True)
+    reserved = _amount(minimum=0)
+    min_unit = _amount(minimum=1)
+    max_unit = _amount(minimum=1)
+    step_size = _amount(minimum=1)
+    allocation_ratio = Number(maximum=LARGEST_RATIO, required=False)
+    resource_provider_generation = generation(required=False)
+
+
+class NewInventory(Amounts):
+    """An inventory of a class that the provider has none of; a generation in it is not looked at."""
+
+    resource_class = Text(pattern=NAME_PATTERN)
+
+
+class ChangedInventory(Amounts):
+    """An inventory of the class in the path."""
+
+    resource_provider_generation = generation()
+
+
+class AllInventories(Schema):
+    """All inventories of a provider."""
+
+    resource_provider_generation = generation()
+    inventories = Mapping(NAME_PATTERN, Object(Amounts))
+
+
+AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+
+
+def inventory_of(body: dict[str, Any]) -> Inventory:
+    """Return the inventory that a body describes; what it leaves out has its default."""
+    return Inventory(**{field: body[field] for field in AMOUNTS if field in body})
