@@ -8,6 +8,9 @@ from werkzeug.test import TestResponse
 Shares = dict[str, dict[str, Any]]
 """Amounts by class, by provider."""
 
+SERVICE = {"x-roles": "service"}
+"""Headers of a service user such as nova, who may reshape; administrators may not."""
+
 OWNER = {"project_id": "project", "user_id": "user"}
 
 

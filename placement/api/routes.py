@@ -6,6 +6,7 @@ from placement.api import (
     allocations,
     health,
     inventories,
+    reshaper,
     resource_classes,
     resource_providers,
     root,
@@ -25,4 +26,5 @@ ROUTES: tuple[Route, ...] = (
     *resource_classes.ROUTES,
     *allocations.ROUTES,
     *usages.ROUTES,
+    *reshaper.ROUTES,
 )

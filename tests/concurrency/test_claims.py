@@ -11,6 +11,7 @@ from werkzeug.test import TestResponse
 from placement.store.database import Database
 from tests.api.conftest import Api
 from tests.claims import (
+    SERVICE,
     ask,
     claimed,
     consumer_generation,
@@ -70,7 +71,7 @@ def test_claims_on_one_provider_wait_instead_of_conflicting(app: Flask, api: Api
 
 
 def test_claims_that_name_providers_in_opposite_orders_do_not_block_each_other(
-    app: Flask, api: Api, database: Database
+    app: Flask, api: Api, served: Database
 ) -> None:
     providers = [make_provider(api, VCPU=1000) for _ in range(4)]
     forwards = {provider: {"VCPU": 1} for provider in providers}
@@ -101,7 +102,7 @@ def test_of_many_that_make_one_consumer_one_succeeds(app: Flask, api: Api, serve
 
 
 def test_of_many_that_change_one_consumer_from_one_generation_one_succeeds(
-    app: Flask, api: Api, database: Database
+    app: Flask, api: Api, served: Database
 ) -> None:
     provider = make_provider(api, VCPU=100)
     consumer = claimed(api, {provider: {"VCPU": 1}})
@@ -194,7 +195,7 @@ def test_a_reshape_and_claims_do_not_overcommit(app: Flask, api: Api, served: Da
             },
             "allocations": {holder: entry({new: {"VCPU": 4}}, 1)},
         }
-        reshape = lambda: Api(app).post("/reshaper", body)  # noqa: B023, E731
+        reshape = lambda: Api(app).post("/reshaper", body, headers=SERVICE)  # noqa: B023, E731
         claims = [claim(app, new_uuid(), entry({old: {"VCPU": 1}})) for _ in range(6)]
         reshaped, *others = together([reshape, *claims])
         if reshaped.status_code == 204:

@@ -1,0 +1,64 @@
+"""POST /reshaper: move inventories between providers together with what is allocated of them."""
+
+from flask import Response
+
+from placement.api.allocation_schemas import UUID_KEY, WithGeneration, WithMappings, WithType, by_consumer
+from placement.api.call import Call
+from placement.api.claims import claims_of
+from placement.api.fields import Mapping, Object
+from placement.api.inventory_schemas import AllInventories, inventory_of
+from placement.api.routing import Route
+from placement.api.validation import Schema
+from placement.api.versions import Versioned
+from placement.services import reshaper as service
+from placement.services.reshaper import NewInventories
+
+
+class Reshape(Schema):
+    """The body from 1.30 to 1.33."""
+
+    inventories = Mapping(UUID_KEY, Object(AllInventories), smallest=1)
+    allocations = by_consumer(WithGeneration)
+
+
+class ReshapeWithMappings(Reshape):
+    """The body from 1.34 to 1.37."""
+
+    allocations = by_consumer(WithMappings)
+
+
+class ReshapeWithTypes(Reshape):
+    """The body from 1.38 on."""
+
+    allocations = by_consumer(WithType)
+
+
+SCHEMAS: Versioned[Schema] = Versioned(
+    {(1, 30): Reshape(), (1, 34): ReshapeWithMappings(), (1, 38): ReshapeWithTypes()}
+)
+
+
+def reshape(call: Call) -> Response:
+    """Replace inventories and allocations as the body says, all of them or none."""
+    body = call.body(SCHEMAS)
+    wanted = {
+        uuid: NewInventories(
+            entry["resource_provider_generation"],
+            {name: inventory_of(amounts) for name, amounts in entry["inventories"].items()},
+        )
+        for uuid, entry in body["inventories"].items()
+    }
+    service.reshape(call.database, wanted, claims_of(call, body["allocations"]))
+    return call.empty()
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/reshaper",
+        view=reshape,
+        rule="placement:reshaper:reshape",
+        since=(1, 30),
+        takes_json=True,
+    ),
+)

@@ -1,0 +1,273 @@
+"""Inventories and allocations that move together."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Api
+from tests.claims import (
+    SERVICE,
+    ask,
+    claimed,
+    consumer_generation,
+    entry,
+    generation,
+    held,
+    make_provider,
+    new_uuid,
+    old_entry,
+    set_inventories,
+    used,
+)
+
+NOBODY = "11111111-2222-3333-4444-555555555555"
+
+
+def inventories(seen: int, **of: int | dict[str, Any]) -> dict[str, Any]:
+    """Return what a provider is to have; an inventory is a total, or its fields."""
+    totals = {name: {"total": amount} if isinstance(amount, int) else amount for name, amount in of.items()}
+    return {"resource_provider_generation": seen, "inventories": totals}
+
+
+def reshape(api: Api, new: dict[str, Any], claims: dict[str, Any] | None = None, version: str = "1.39") -> Any:
+    body = {"inventories": new, "allocations": claims or {}}
+    return api.post("/reshaper", body, version=version, headers=SERVICE)
+
+
+def error_of(answer: Any) -> dict[str, Any]:
+    (error,) = answer.get_json()["errors"]
+    found: dict[str, Any] = error
+    return found
+
+
+def classes_of(api: Api, provider: str) -> dict[str, int]:
+    found = ask(api, "GET", f"/resource_providers/{provider}/inventories")["inventories"]
+    return {name: inventory["total"] for name, inventory in found.items()}
+
+
+@pytest.fixture
+def root(api: Api) -> str:
+    """A provider at generation 1."""
+    return make_provider(api, VCPU=8, DISK_GB=100)
+
+
+@pytest.fixture
+def child(api: Api) -> str:
+    """A provider at generation 0."""
+    return make_provider(api)
+
+
+def test_a_class_moves_to_another_provider_with_what_is_allocated_of_it(api: Api, root: str, child: str) -> None:
+    consumer = claimed(api, {root: {"VCPU": 4, "DISK_GB": 10}})
+    other = claimed(api, {root: {"VCPU": 2}})
+    answer = reshape(
+        api,
+        {root: inventories(3, DISK_GB=100), child: inventories(0, VCPU={"total": 8, "max_unit": 4})},
+        {
+            consumer: entry({root: {"DISK_GB": 10}, child: {"VCPU": 4}}, 1),
+            other: entry({child: {"VCPU": 2}}, 1),
+        },
+    )
+    assert (answer.status_code, answer.data) == (204, b"")
+    assert "content-type" not in answer.headers
+    assert (classes_of(api, root), classes_of(api, child)) == ({"DISK_GB": 100}, {"VCPU": 8})
+    assert (used(api, root), used(api, child)) == ({"DISK_GB": 10}, {"VCPU": 6})
+    assert held(api, consumer) == {root: {"DISK_GB": 10}, child: {"VCPU": 4}}
+    assert (consumer_generation(api, consumer), consumer_generation(api, other)) == (2, 2)
+    assert (generation(api, root), generation(api, child)) == (6, 3)
+
+
+@pytest.mark.parametrize(
+    ("kept", "allocates", "steps"),
+    [
+        pytest.param({"VCPU": 8}, True, 3, id="inventories and allocations"),
+        pytest.param({"VCPU": 8}, False, 2, id="inventories"),
+        pytest.param({}, False, 1, id="no inventories"),
+    ],
+)
+def test_generations_move_on_as_the_reference_s_steps_add_up(
+    api: Api, root: str, kept: dict[str, int], allocates: bool, steps: int
+) -> None:
+    claims = {new_uuid(): entry({root: {"VCPU": 1}})} if allocates else {}
+    assert reshape(api, {root: inventories(1, **kept)}, claims).status_code == 204
+    assert generation(api, root) == 1 + steps
+
+
+def test_the_provider_that_everything_leaves_moves_on_once_more_where_consumers_are_cleared(
+    api: Api, root: str, child: str
+) -> None:
+    consumer = claimed(api, {root: {"VCPU": 1}})
+    assert reshape(api, {root: inventories(2)}, {consumer: entry({}, 1)}).status_code == 204
+    assert generation(api, root) == 4
+    assert held(api, consumer) == {}
+
+
+def test_providers_of_allocations_only_keep_their_inventories(api: Api, root: str, child: str) -> None:
+    consumer = new_uuid()
+    answer = reshape(api, {child: inventories(0, VCPU=1)}, {consumer: entry({root: {"VCPU": 1}, child: {"VCPU": 1}})})
+    assert answer.status_code == 204
+    assert classes_of(api, root) == {"VCPU": 8, "DISK_GB": 100}
+    assert (generation(api, root), consumer_generation(api, consumer)) == (2, 1)
+
+
+def test_an_inventory_in_use_does_not_disappear(api: Api, root: str) -> None:
+    """The sentence and the code are what nova looks for."""
+    set_inventories(api, root, VCPU=8, DISK_GB=100, MEMORY_MB=10, PCPU=3)
+    claimed(api, {root: {"DISK_GB": 10, "VCPU": 1}})
+    answer = reshape(api, {root: inventories(3, MEMORY_MB=10)})
+    assert answer.status_code == 409
+    assert error_of(answer)["code"] == "placement.inventory.inuse"
+    sentence = f"update conflict: Inventory for 'VCPU, DISK_GB' on resource provider '{root}' in use."
+    assert sentence in error_of(answer)["detail"]
+
+
+def test_a_claim_of_an_inventory_that_goes_is_in_its_way(api: Api, root: str) -> None:
+    answer = reshape(api, {root: inventories(1, DISK_GB=1)}, {NOBODY: entry({root: {"VCPU": 1}})})
+    assert answer.status_code == 409
+    assert error_of(answer)["code"] == "placement.inventory.inuse"
+
+
+@pytest.mark.parametrize(
+    "vcpu",
+    [
+        3,
+        {"total": 8, "max_unit": 3},
+        {"total": 8, "min_unit": 5},
+        {"total": 8, "step_size": 3},
+        {"total": 8, "reserved": 5},
+    ],
+    ids=str,
+)
+def test_claims_are_judged_by_the_new_inventory(api: Api, root: str, vcpu: Any) -> None:
+    answer = reshape(api, {root: inventories(1, VCPU=vcpu)}, {NOBODY: entry({root: {"VCPU": 4}})})
+    assert answer.status_code == 409
+    assert "Unable to allocate inventory" in error_of(answer)["detail"]
+
+
+def test_an_inventory_may_become_smaller_than_what_others_hold(api: Api, root: str) -> None:
+    """As with PUT inventories; only what the reshape itself allocates has to fit."""
+    claimed(api, {root: {"VCPU": 6}})
+    assert reshape(api, {root: inventories(2, VCPU=4, DISK_GB=1)}).status_code == 204
+    answer = reshape(api, {root: inventories(4, VCPU=4, DISK_GB=1)}, {NOBODY: entry({root: {"VCPU": 1}})})
+    assert answer.status_code == 409
+
+
+def test_the_provider_generation_is_compared_before_anything_else(api: Api, root: str) -> None:
+    answer = reshape(api, {root: inventories(7, VCPU=1)}, {NOBODY: entry({root: {"VCPU": 1}}, 5)})
+    assert answer.status_code == 409
+    assert error_of(answer)["code"] == "placement.concurrent_update"
+    assert (
+        f"resource provider generation conflict for provider {root}: actual: 1, given: 7" in error_of(answer)["detail"]
+    )
+    assert "consumer" not in error_of(answer)["detail"]
+
+
+def test_the_consumer_generation_is_compared(api: Api, root: str) -> None:
+    answer = reshape(api, {root: inventories(1, VCPU=1)}, {NOBODY: entry({root: {"VCPU": 1}}, 99)})
+    assert answer.status_code == 409
+    assert error_of(answer)["code"] == "placement.concurrent_update"
+    assert "consumer generation conflict - expected null but got 99" in error_of(answer)["detail"]
+
+
+@pytest.mark.parametrize(
+    ("new", "claims", "code", "fragment"),
+    [
+        pytest.param(
+            {NOBODY: inventories(0, VCPU=1)},
+            {},
+            "placement.resource_provider.not_found",
+            f"No resource provider with uuid {NOBODY} found",
+            id="provider of an inventory",
+        ),
+        pytest.param(
+            {"<root>": inventories(1, VCPU=1)},
+            {NOBODY: entry({NOBODY: {"VCPU": 1}})},
+            "placement.undefined_code",
+            "that does not exist",
+            id="provider of an allocation",
+        ),
+        pytest.param(
+            {"<root>": inventories(1, CUSTOM_PONY=1)},
+            {},
+            "placement.undefined_code",
+            "No such resource class CUSTOM_PONY",
+            id="class of an inventory",
+        ),
+        pytest.param(
+            {"<root>": inventories(1, VCPU=1)},
+            {NOBODY: entry({"<root>": {"CUSTOM_PONY": 1}})},
+            "placement.undefined_code",
+            "No such resource class CUSTOM_PONY",
+            id="class of an allocation",
+        ),
+    ],
+)
+def test_what_does_not_exist_is_refused(
+    api: Api, root: str, new: dict[str, Any], claims: dict[str, Any], code: str, fragment: str
+) -> None:
+    answer = reshape(api, *(json.loads(json.dumps(part).replace("<root>", root)) for part in (new, claims)))
+    assert answer.status_code == 400
+    assert error_of(answer)["code"] == code
+    assert fragment in error_of(answer)["detail"]
+
+
+def test_a_refused_reshape_changes_nothing(api: Api, root: str, child: str) -> None:
+    consumer = claimed(api, {root: {"VCPU": 4}})
+    answer = reshape(
+        api,
+        {child: inventories(0, VCPU=8), root: inventories(2, DISK_GB=1)},
+        {consumer: entry({child: {"VCPU": 4}}, 1), NOBODY: entry({child: {"VCPU": 5}})},
+    )
+    assert answer.status_code == 409
+    assert (classes_of(api, root), classes_of(api, child)) == ({"VCPU": 8, "DISK_GB": 100}, {})
+    assert (generation(api, root), generation(api, child)) == (2, 0)
+    assert (held(api, consumer), consumer_generation(api, consumer)) == ({root: {"VCPU": 4}}, 1)
+    assert held(api, NOBODY) == {}
+
+
+def test_a_malformed_body_is_refused(api: Api) -> None:
+    mapped = old_entry({}, consumer_generation=1, mappings={"1": [NOBODY]})
+    cases: list[tuple[str, Any, str]] = [
+        ("1.30", {"inventories": {}, "allocations": {}}, "does not have enough properties (should be non-empty)"),
+        ("1.30", {"inventories": {NOBODY: inventories(0)}}, "'allocations' is a required property"),
+        ("1.30", {"inventories": {"pony": inventories(0)}, "allocations": {}}, "does not match any of the regexes"),
+        (
+            "1.30",
+            {"inventories": {NOBODY: inventories(0, VCPU={"total": 1, "bad_field": 1})}, "allocations": {}},
+            "'bad_field' was unexpected",
+        ),
+        ("1.30", {"inventories": {NOBODY: {"inventories": {}}}, "allocations": {}}, "is a required property"),
+        (
+            "1.37",
+            {"inventories": {NOBODY: inventories(0)}, "allocations": {NOBODY: entry({})}},
+            "'consumer_type' was unexpected",
+        ),
+        (
+            "1.38",
+            {"inventories": {NOBODY: inventories(0)}, "allocations": {NOBODY: old_entry({}, consumer_generation=1)}},
+            "'consumer_type' is a required property",
+        ),
+        (
+            "1.33",
+            {
+                "inventories": {NOBODY: inventories(0)},
+                "allocations": {NOBODY: mapped},
+            },
+            "'mappings' was unexpected",
+        ),
+    ]
+    for version, body, fragment in cases:
+        answer = api.post("/reshaper", body, version=version, headers=SERVICE)
+        assert answer.status_code == 400, body
+        assert "JSON does not validate" in error_of(answer)["detail"]
+        assert fragment in error_of(answer)["detail"]
+
+
+def test_the_reshaper_takes_posts_from_1_30_on(api: Api) -> None:
+    assert api.post("/reshaper", {}, version="1.29").status_code == 404
+    answer = api.get("/reshaper", version="1.29")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert api.request("POST", "/reshaper", data="{}", content_type="text/plain").status_code == 415
+    assert api.post("/reshaper", {}).status_code == 403
+    assert api.post("/reshaper", {}, headers=SERVICE).status_code == 400
