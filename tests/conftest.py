@@ -2,7 +2,8 @@
 
 ``database_url`` is a fresh database with the schema and the standard names and no other row, once on SQLite and once
 on PostgreSQL; ``database`` is the same, opened. ``sqlite_url`` and ``postgresql_url`` are one of the two;
-``empty_database_url`` has not even tables. Nothing is started for tests that ask for none of them.
+``empty_database_url`` has not even tables. ``mariadb_url`` is for tests marked mariadb. Nothing is started for tests
+that ask for none of them.
 """
 
 import itertools
@@ -12,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from placement.store.database import Database
-from tests.databases import PostgreSQLDatabases, SQLiteDatabases, open_database
+from tests import mariadb
+from tests.databases import PostgreSQLDatabases, SQLiteDatabases, migrate, open_database
+from tests.mariadb import MariaDB
 from tests.postgresql import PostgreSQL, running_postgresql
 
 KINDS = ["sqlite", "postgresql"]
@@ -90,3 +93,27 @@ def empty_database_url(request: pytest.FixtureRequest) -> str:
     """A database without tables, of each kind."""
     url: str = request.getfixturevalue(f"empty_{request.param}_url")
     return url
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariaDB]:
+    """A MariaDB server, one for each test process."""
+    if not mariadb.SERVER.exists():
+        pytest.skip(f"there is no {mariadb.SERVER} (Debian: mariadb-server)")
+    with mariadb.running_mariadb() as server:
+        yield server
+
+
+@pytest.fixture
+def empty_mariadb_url(mariadb_server: MariaDB, _numbers: Iterator[int]) -> Iterator[str]:
+    """A MariaDB database without tables."""
+    name = f"empty_{next(_numbers)}"
+    yield mariadb_server.database(name)
+    mariadb_server.drop(name)
+
+
+@pytest.fixture
+def mariadb_url(empty_mariadb_url: str) -> str:
+    """A migrated MariaDB database without data."""
+    migrate(empty_mariadb_url)
+    return empty_mariadb_url

@@ -1,0 +1,163 @@
+"""Verifying a database: does everything point to something that is there, are the trees whole, is usage exact.
+
+What can be repaired without guessing is repaired when asked.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Engine, bindparam, func, literal, select, union_all, update
+
+from placement.domain.roots import true_roots
+from placement.store.dangling import DANGLING, EXAMPLES, Dangling, Hits
+from placement.store.data_migrations import create_incomplete_consumers, incomplete_consumers
+from placement.store.maintenance import Progress, exclusively, looking, silent
+from placement.store.tables import allocations, provider_usages, resource_classes, resource_providers
+from placement.store.usage_triggers import TriggersRefused, install, triggers_in_place
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong: what, how often, some examples, and whether it has been put right."""
+
+    what: str
+    count: int
+    examples: tuple[str, ...] = ()
+    repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """External ids of the project and user that allocations without a consumer are given to."""
+
+    project_id: str
+    user_id: str
+
+
+class _Problem(NamedTuple):
+    """A kind of problem. ``repair`` puts it right and tells whether it could."""
+
+    what: str
+    find: Callable[[Connection], Hits]
+    repair: Callable[[Connection, Owner], bool]
+
+
+def check(engine: Engine, progress: Progress = silent) -> tuple[Finding, ...]:
+    """Return what is wrong in a database. Others may write meanwhile: one snapshot is looked at.
+
+    Raises:
+        Unavailable, MaintenanceFailed: as ``maintenance.looking``.
+    """
+    with looking(engine) as connection:
+        return tuple(finding for finding, _ in _findings(connection, progress))
+
+
+def repair(engine: Engine, owner: Owner, progress: Progress = silent) -> tuple[Finding, ...]:
+    """Return what was wrong, put right where possible. Usage is counted while nobody can write allocations.
+
+    Raises:
+        Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
+    """
+    with exclusively(engine) as connection:
+        return tuple(
+            Finding(finding.what, finding.count, finding.examples, repaired=problem.repair(connection, owner))
+            for finding, problem in _findings(connection, progress)
+        )
+
+
+def _findings(connection: Connection, progress: Progress) -> Iterator[tuple[Finding, _Problem]]:
+    for problem in PROBLEMS:
+        progress(f"Looking for {problem.what}")
+        total, examples = problem.find(connection)
+        if total:
+            yield Finding(problem.what, total, examples), problem
+
+
+def _of_dangling(dangling: Dangling) -> _Problem:
+    def put_right(connection: Connection, _owner: Owner) -> bool:
+        if dangling.useless:
+            dangling.delete(connection)
+        return dangling.useless
+
+    return _Problem(dangling.what, dangling.hits, put_right)
+
+
+def _without_consumer(connection: Connection) -> Hits:
+    return Hits(incomplete_consumers(connection))
+
+
+def _make_consumers(connection: Connection, owner: Owner) -> bool:
+    every = incomplete_consumers(connection)
+    create_incomplete_consumers(connection, every, project_id=owner.project_id, user_id=owner.user_id)
+    return True
+
+
+def _wrong_roots(connection: Connection) -> Mapping[int, int | None]:
+    """Return the providers that name the wrong root, with the right one, or None where there is none."""
+    columns = resource_providers.c
+    rows = connection.execute(select(columns.id, columns.parent_provider_id, columns.root_provider_id)).all()
+    named = {id_: root for id_, _, root in rows}
+    right = true_roots({id_: parent for id_, parent, _ in rows})
+    return {id_: root for id_, root in right.items() if root is None or named[id_] != root}
+
+
+def _in_wrong_trees(connection: Connection) -> Hits:
+    wrong = _wrong_roots(connection)
+    return Hits(len(wrong), tuple(f"provider {id_}" for id_ in sorted(wrong)[:EXAMPLES]))
+
+
+def _plant_again(connection: Connection, _owner: Owner) -> bool:
+    wrong = _wrong_roots(connection)
+    changes = [{"wrong": id_, "root": root} for id_, root in wrong.items() if root is not None]
+    if changes:
+        statement = update(resource_providers).where(resource_providers.c.id == bindparam("wrong"))
+        connection.execute(statement.values(root_provider_id=bindparam("root")), changes)
+    return len(changes) == len(wrong)
+
+
+_SPOT = (allocations.c.resource_provider_id, allocations.c.resource_class_id)
+_COUNTS = union_all(
+    select(*provider_usages.c, literal(0).label("summed")),
+    select(*_SPOT, literal(0).label("used"), allocations.c.used.label("summed")),
+).subquery()
+_KEPT, _SUMMED = func.sum(_COUNTS.c.used), func.sum(_COUNTS.c.summed)
+# One statement over both tables: they are compared at one moment on every kind of database.
+_INEXACT = (
+    select(_COUNTS.c.resource_provider_id, _COUNTS.c.resource_class_id, _KEPT, _SUMMED)
+    .group_by(_COUNTS.c.resource_provider_id, _COUNTS.c.resource_class_id)
+    .having(_KEPT != _SUMMED)
+    .order_by(_COUNTS.c.resource_provider_id, _COUNTS.c.resource_class_id)
+)
+
+
+def _inexact_usage(connection: Connection) -> Hits:
+    if not triggers_in_place(connection):
+        return Hits(1, ("the triggers that keep it are missing",))
+    rows = connection.execute(_INEXACT).all()
+    if not rows:
+        return Hits(0)
+    uuids = dict(connection.execute(select(resource_providers.c.id, resource_providers.c.uuid)).tuples().all())
+    names = dict(connection.execute(select(resource_classes.c.id, resource_classes.c.name)).tuples().all())
+    examples = (
+        f"{names.get(class_, class_)} of {uuids.get(provider, provider)}: kept {kept}, allocated {summed}"
+        for provider, class_, kept, summed in rows[:EXAMPLES]
+    )
+    return Hits(len(rows), tuple(examples))
+
+
+def _count_again(connection: Connection, _owner: Owner) -> bool:
+    try:
+        install(connection)
+    except TriggersRefused:
+        return False
+    return True
+
+
+PROBLEMS = (
+    *(_of_dangling(dangling) for dangling in DANGLING),
+    _Problem("consumers that hold allocations but are not known", _without_consumer, _make_consumers),
+    _Problem("providers that name the wrong root provider", _in_wrong_trees, _plant_again),
+    _Problem("usage that differs from the allocations", _inexact_usage, _count_again),
+)
+"""Usage is last: other repairs change it."""

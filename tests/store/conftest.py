@@ -1,0 +1,40 @@
+"""Databases of three kinds; MariaDB only where Debian's package is installed."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from placement.store.database import Database
+from tests.databases import open_database
+
+THREE_KINDS = ["sqlite", "postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)]
+
+
+@pytest.fixture(params=THREE_KINDS)
+def migrated_url(request: pytest.FixtureRequest) -> str:
+    """A migrated database without data, of each of the three kinds."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture(params=THREE_KINDS)
+def empty_url(request: pytest.FixtureRequest) -> str:
+    """A database without tables, of each of the three kinds."""
+    url: str = request.getfixturevalue(f"empty_{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def migrated(migrated_url: str) -> Iterator[Database]:
+    """A migrated database without data, of each of the three kinds, opened."""
+    opened = open_database(migrated_url)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def postgresql(postgresql_url: str) -> Iterator[Database]:
+    """A migrated PostgreSQL database, opened."""
+    opened = open_database(postgresql_url)
+    yield opened
+    opened.dispose()

@@ -1,0 +1,65 @@
+"""Rows written by plain SQL, as the reference or an operator writes them, and the usage that is kept of them."""
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import Connection, text
+
+VCPU, MEMORY_MB, DISK_GB = 0, 1, 2
+
+Spot = tuple[int, int]
+
+
+def add_providers(connection: Connection, count: int) -> list[int]:
+    """Add root providers and return their ids, from 1."""
+    ids = list(range(1, count + 1))
+    connection.execute(
+        text("INSERT INTO resource_providers (id, uuid, name, generation) VALUES (:id, :uuid, :uuid, 0)"),
+        [{"id": id_, "uuid": f"provider-{id_}"} for id_ in ids],
+    )
+    connection.execute(text("UPDATE resource_providers SET root_provider_id = id"))
+    return ids
+
+
+def delete_provider(connection: Connection, id_: int) -> None:
+    """Delete a root provider the way the reference does: MariaDB refuses to delete a row that points to itself."""
+    run(
+        connection,
+        f"UPDATE resource_providers SET root_provider_id = NULL WHERE id = {id_}",
+        f"DELETE FROM resource_providers WHERE id = {id_}",
+    )
+
+
+def allocate(connection: Connection, consumer: str, used: Mapping[Spot, int]) -> None:
+    """Insert allocations, one statement for each, as the reference does."""
+    for (provider, class_), amount in used.items():
+        connection.execute(
+            text(
+                "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used) "
+                "VALUES (:provider, :class_, :consumer, :used)"
+            ),
+            {"provider": provider, "class_": class_, "consumer": consumer, "used": amount},
+        )
+
+
+def run(connection: Connection, *statements: str) -> None:
+    """Run statements."""
+    for statement in statements:
+        connection.execute(text(statement))
+
+
+def kept(connection: Connection) -> dict[Spot, int]:
+    """Return the usage that is kept, without zeros."""
+    return _usage(connection.execute(text("SELECT resource_provider_id, resource_class_id, used FROM provider_usages")))
+
+
+def summed(connection: Connection) -> dict[Spot, int]:
+    """Return the usage that the allocations add up to, without zeros."""
+    rows = connection.execute(text("SELECT resource_provider_id, resource_class_id, used FROM allocations"))
+    total: dict[Spot, int] = {}
+    for provider, class_, used in rows:
+        total[provider, class_] = total.get((provider, class_), 0) + used
+    return {spot: used for spot, used in total.items() if used}
+
+
+def _usage(rows: Iterable[tuple[int, int, int]]) -> dict[Spot, int]:
+    return {(provider, class_): used for provider, class_, used in rows if used}

@@ -1,0 +1,284 @@
+"""A database is made, kept up to date and handed back; what must not be worked on is refused."""
+
+import threading
+from collections.abc import Iterator
+
+import os_resource_classes
+import os_traits
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect, text
+
+from placement.errors import Unavailable
+from placement.store import maintenance, reference_schema, schema
+from placement.store.database import Database
+from placement.store.maintenance import MaintenanceFailed, exclusively
+from placement.store.reference_schema import SchemaRefused
+from placement.store.standard_names import sync_standard_names
+from placement.store.tables import REFERENCE_TABLES, metadata
+from placement.store.usage_triggers import remove, triggers_in_place
+from tests.databases import open_database
+from tests.mariadb import MariaDB
+from tests.store.rows import VCPU, add_providers, allocate, kept, run
+
+
+@pytest.fixture
+def empty(empty_url: str) -> Iterator[Database]:
+    """A database without tables, opened."""
+    opened = open_database(empty_url)
+    yield opened
+    opened.dispose()
+
+
+def tables(database: Database) -> set[str]:
+    return set(inspect(database.engine).get_table_names())
+
+
+def test_an_empty_database_gets_exactly_the_tables_that_the_code_knows(empty: Database) -> None:
+    schema.upgrade(empty.engine)
+    with empty.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        differences = compare_metadata(context, metadata)
+    version_tables = {"alembic_version", "placement_server_version"}
+    assert [one for one in differences if one[0] != "remove_table" or one[1].name not in version_tables] == []
+
+
+def test_an_empty_database_is_stamped_for_the_reference_too(empty: Database) -> None:
+    before = schema.current(empty.engine)
+    assert (before.is_empty, before.is_up_to_date, before.keeps_usage) == (True, False, False)
+    assert schema.upgrade(empty.engine) == ()
+    after = schema.current(empty.engine)
+    assert (after.reference_revision, after.revision) == ("a082b8bb98d0", "0001")
+    assert (after.is_empty, after.is_up_to_date, after.keeps_usage) == (False, True, True)
+
+
+def test_upgrading_again_changes_nothing(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        allocate(connection, "c1", {(1, VCPU): 5})
+    steps: list[str] = []
+    assert schema.upgrade(migrated.engine, steps.append) == ()
+    assert steps == []
+    with migrated.writer.begin() as connection:
+        assert kept(connection) == {(1, VCPU): 5}
+
+
+def test_servers_that_start_together_upgrade_once(empty: Database) -> None:
+    start = threading.Barrier(4)
+    steps: list[str] = []
+    errors: list[Exception] = []
+
+    def replica() -> None:
+        start.wait()
+        try:
+            schema.upgrade(empty.engine, steps.append)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=replica) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(steps) == len(set(steps)) > 0
+    assert schema.current(empty.engine).keeps_usage
+
+
+def test_missing_triggers_are_made_again_with_a_fresh_count(migrated: Database) -> None:
+    """SQLite loses them when a tool rebuilds the table."""
+    with exclusively(migrated.engine) as connection:
+        remove(connection)
+        allocate(connection, "c1", {(1, VCPU): 5})
+    assert not schema.current(migrated.engine).keeps_usage
+    schema.upgrade(migrated.engine)
+    with migrated.writer.begin() as connection:
+        assert triggers_in_place(connection)
+        assert kept(connection) == {(1, VCPU): 5}
+
+
+def test_release_leaves_what_the_reference_knows_and_its_data(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 1)
+        allocate(connection, "c1", {(1, VCPU): 5})
+    assert schema.release(migrated.engine) is True
+    assert tables(migrated) == {table.name for table in REFERENCE_TABLES} | {"alembic_version"}
+    with migrated.writer.begin() as connection:
+        run(connection, "UPDATE allocations SET used = 6", "DELETE FROM allocations")
+        assert reference_schema.revision(connection) == "a082b8bb98d0"
+        assert not triggers_in_place(connection)
+    assert schema.release(migrated.engine) is False
+
+
+def test_a_released_database_can_be_adopted_again(migrated: Database) -> None:
+    schema.release(migrated.engine)
+    with migrated.writer.begin() as connection:
+        allocate(connection, "c1", {(1, VCPU): 5})
+    schema.upgrade(migrated.engine)
+    with migrated.writer.begin() as connection:
+        assert kept(connection) == {(1, VCPU): 5}
+
+
+def test_a_database_of_a_newer_reference_is_refused_unchanged(migrated: Database) -> None:
+    schema.release(migrated.engine)
+    with migrated.writer.begin() as connection:
+        run(connection, "UPDATE alembic_version SET version_num = 'f00dfeed0000'")
+    with pytest.raises(SchemaRefused, match="f00dfeed0000"):
+        schema.upgrade(migrated.engine)
+    assert "provider_usages" not in tables(migrated)
+
+
+@pytest.mark.parametrize("work", [schema.upgrade, schema.release])
+def test_a_database_of_a_newer_release_of_this_server_is_refused(migrated: Database, work) -> None:
+    with migrated.writer.begin() as connection:
+        run(connection, "UPDATE placement_server_version SET version_num = '9999'")
+    with pytest.raises(SchemaRefused, match="newer release"):
+        work(migrated.engine)
+    assert "provider_usages" in tables(migrated)
+
+
+def test_tables_of_unknown_age_are_refused_with_the_command_to_run(migrated: Database) -> None:
+    schema.release(migrated.engine)
+    with migrated.writer.begin() as connection:
+        run(connection, "DELETE FROM alembic_version")
+    with pytest.raises(SchemaRefused, match="placement-manage db stamp a082b8bb98d0"):
+        schema.upgrade(migrated.engine)
+    schema.stamp(migrated.engine, "head")
+    assert schema.upgrade(migrated.engine) == ()
+
+
+@pytest.mark.parametrize(("given", "written"), [("head", "a082b8bb98d0"), ("b4ed", "b4ed3a175331")])
+def test_stamping_writes_a_revision_of_the_reference(empty: Database, given: str, written: str) -> None:
+    schema.stamp(empty.engine, given)
+    assert schema.current(empty.engine).reference_revision == written
+
+
+@pytest.mark.parametrize("given", ["nonsense", "", "b"])
+def test_stamping_with_an_unknown_or_ambiguous_revision_is_refused(empty_sqlite_url: str, given: str) -> None:
+    database = open_database(empty_sqlite_url)
+    with pytest.raises(SchemaRefused, match="Can't locate revision"):
+        schema.stamp(database.engine, given)
+    database.dispose()
+
+
+def test_standard_classes_have_the_ids_that_the_reference_gives_them(migrated: Database) -> None:
+    with migrated.engine.connect() as connection:
+        rows = connection.execute(text("SELECT id, name FROM resource_classes ORDER BY id")).all()
+        traits = set(connection.execute(text("SELECT name FROM traits")).scalars())
+    assert [tuple(row) for row in rows] == list(enumerate(os_resource_classes.STANDARDS))
+    assert rows[0] == (0, "VCPU")
+    assert traits == set(os_traits.get_traits())
+
+
+def test_missing_standard_names_are_added_without_touching_others(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        run(
+            connection,
+            "DELETE FROM traits WHERE name = 'HW_CPU_X86_AVX'",
+            "DELETE FROM resource_classes WHERE name IN ('VCPU', 'DISK_GB')",
+            "INSERT INTO resource_classes (id, name) VALUES (10000, 'CUSTOM_GOLD')",
+        )
+    with migrated.writer.begin() as connection:
+        sync_standard_names(connection)
+        sync_standard_names(connection)
+        found = connection.execute(text("SELECT id FROM resource_classes WHERE name IN ('VCPU', 'CUSTOM_GOLD')"))
+        assert sorted(found.scalars()) == [0, 10000]
+        assert connection.execute(text("SELECT COUNT(*) FROM traits")).scalar_one() == len(os_traits.get_traits())
+
+
+def test_standard_names_may_be_added_by_eight_at_once(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        run(connection, "DELETE FROM traits", "DELETE FROM resource_classes")
+    start = threading.Barrier(8)
+    errors: list[Exception] = []
+
+    def server() -> None:
+        start.wait()
+        try:
+            with migrated.writer.begin() as connection:
+                sync_standard_names(connection)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=server) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    with migrated.engine.connect() as connection:
+        assert connection.execute(text("SELECT COUNT(*) FROM traits")).scalar_one() == len(os_traits.get_traits())
+
+
+def test_a_database_that_cannot_be_reached_is_told_in_one_sentence_without_the_password(tmp_path) -> None:
+    database = open_database(f"postgresql://u:s3cr3t@/db?host={tmp_path}")
+    with pytest.raises(Unavailable, match="cannot be reached") as caught:
+        schema.upgrade(database.engine)
+    assert "\n" not in caught.value.message
+    assert "s3cr3t" not in caught.value.message
+
+
+def test_a_table_that_stays_locked_ends_the_upgrade_with_a_sentence(
+    postgresql: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema.release(postgresql.engine)
+    monkeypatch.setattr(maintenance, "LOCK_TIMEOUT_S", 0.1)
+    with postgresql.writer.begin() as connection:
+        allocate(connection, "c1", {(1, VCPU): 1})
+        with pytest.raises(Unavailable, match="nothing was changed; try again"):
+            schema.upgrade(postgresql.engine)
+    assert "provider_usages" not in tables(postgresql)
+    schema.upgrade(postgresql.engine)
+    with postgresql.writer.begin() as connection:
+        assert kept(connection) == {(1, VCPU): 1}
+
+
+def test_a_user_who_may_not_make_tables_is_told_so(postgresql: Database) -> None:
+    schema.release(postgresql.engine)
+    with postgresql.writer.begin() as connection:
+        run(connection, "CREATE ROLE guest LOGIN", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO guest")
+    guest = open_database(postgresql.engine.url.set(username="guest").render_as_string(hide_password=False))
+    with pytest.raises(MaintenanceFailed, match="permission denied"):
+        schema.upgrade(guest.engine)
+    guest.dispose()
+    with postgresql.writer.begin() as connection:
+        run(connection, "DROP OWNED BY guest", "DROP ROLE guest")
+
+
+@pytest.mark.mariadb
+def test_where_mariadb_refuses_triggers_the_upgrade_names_the_grant_and_later_makes_them(
+    mariadb_server: MariaDB, empty_mariadb_url: str
+) -> None:
+    root = open_database(empty_mariadb_url)
+    name = root.engine.url.database
+    grants = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER, REFERENCES"
+    mariadb_server.execute("CREATE USER weak@localhost", f"GRANT {grants} ON {name}.* TO weak@localhost")
+    weak = open_database(empty_mariadb_url.replace("root@", "weak@"))
+    (note,) = schema.upgrade(weak.engine)
+    assert "GRANT TRIGGER" in note
+    assert not schema.current(weak.engine).keeps_usage
+    mariadb_server.execute(f"GRANT TRIGGER ON {name}.* TO weak@localhost")
+    weak.dispose()
+    assert schema.upgrade(weak.engine) == ()
+    assert schema.current(weak.engine).keeps_usage
+    weak.dispose()
+    root.dispose()
+    mariadb_server.execute("DROP USER weak@localhost")
+
+
+@pytest.mark.mariadb
+def test_an_upgrade_of_mariadb_that_was_interrupted_is_finished_by_the_next(mariadb_url: str) -> None:
+    database = open_database(mariadb_url)
+    with database.writer.begin() as connection:
+        # As after a crash between making the first triggers and counting.
+        run(
+            connection,
+            "DROP TRIGGER provider_usages_provider_deleted",
+            "DELETE FROM placement_server_version",
+            "INSERT INTO provider_usages VALUES (7, 7, 7)",
+        )
+    schema.upgrade(database.engine)
+    assert schema.current(database.engine).keeps_usage
+    with database.writer.begin() as connection:
+        assert kept(connection) == {}
+    database.dispose()

@@ -1,0 +1,201 @@
+"""The triggers keep usage exact, whoever writes allocations and however."""
+
+import random
+import threading
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import text
+
+from placement.store.database import Database
+from placement.store.maintenance import exclusively
+from placement.store.usage_triggers import install, remove, triggers_in_place
+from tests.databases import open_database
+from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, delete_provider, kept, run, summed
+
+
+def _insert(choice: random.Random) -> str:
+    rows = [
+        f"({choice.randint(1, 4)}, {choice.randint(0, 2)}, 'c{choice.randint(1, 5)}', {choice.randint(1, 9)})"
+        for _ in range(choice.randint(1, 4))
+    ]
+    columns = "resource_provider_id, resource_class_id, consumer_id, used"
+    return f"INSERT INTO allocations ({columns}) VALUES {', '.join(rows)}"
+
+
+def _update(choice: random.Random) -> str:
+    column = choice.choice(["resource_provider_id", "resource_class_id", "updated_at", "used"])
+    value = {"used": "used + 3", "updated_at": "NULL"}.get(column, f"{choice.randint(1, 2)}")
+    change = f"{column} = {value}"
+    if column != "used" and choice.random() < 0.5:
+        change += f", used = {choice.randint(1, 9)}"
+    return f"UPDATE allocations SET {change} WHERE consumer_id = 'c{choice.randint(1, 5)}'"
+
+
+def _delete(choice: random.Random) -> str:
+    return f"DELETE FROM allocations WHERE consumer_id = 'c{choice.randint(1, 5)}'"
+
+
+STATEMENTS: list[Callable[[random.Random], str]] = [_insert, _insert, _update, _delete]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_mix_of_statements_leaves_the_usage_exact(migrated: Database, seed: int) -> None:
+    choice = random.Random(seed)
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 4)
+        for _ in range(60):
+            statement = choice.choice(STATEMENTS)(choice)
+            connection.execute(text(statement))
+            assert kept(connection) == summed(connection), statement
+
+
+def test_a_rolled_back_write_leaves_no_trace(migrated: Database) -> None:
+    with migrated.writer.connect() as connection:
+        allocate(connection, "c1", {(1, VCPU): 5})
+        connection.rollback()
+        assert kept(connection) == {}
+
+
+def test_sums_larger_than_an_integer_column_are_kept(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        allocate(connection, "c1", {(1, VCPU): 2**31 - 1})
+        allocate(connection, "c2", {(1, VCPU): 2**31 - 1})
+        assert kept(connection) == {(1, VCPU): 2**32 - 2}
+
+
+def test_deleting_a_provider_clears_its_rows_so_that_a_reused_id_starts_from_nothing(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 2)
+        allocate(connection, "c1", {(1, VCPU): 5, (2, VCPU): 7})
+        run(connection, "DELETE FROM allocations WHERE resource_provider_id = 2")
+        delete_provider(connection, 2)
+        rows = connection.execute(text("SELECT resource_provider_id FROM provider_usages")).scalars().all()
+        assert rows == [1]
+
+
+def test_allocations_that_outlive_their_provider_stay_counted_until_they_go(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 1)
+        allocate(connection, "c1", {(1, VCPU): 5})
+        delete_provider(connection, 1)
+        assert kept(connection) == {(1, VCPU): 5}
+        run(connection, "DELETE FROM allocations")
+        assert kept(connection) == {}
+
+
+def test_what_is_there_is_counted_when_the_triggers_are_made(migrated: Database) -> None:
+    with exclusively(migrated.engine) as connection:
+        remove(connection)
+        allocate(connection, "c1", {(1, VCPU): 5, (2, DISK_GB): 1})
+        run(connection, "INSERT INTO provider_usages VALUES (9, 9, 9)")
+        install(connection)
+        allocate(connection, "c2", {(1, VCPU): 1, (1, MEMORY_MB): 2})
+        assert kept(connection) == {(1, VCPU): 6, (1, MEMORY_MB): 2, (2, DISK_GB): 1}
+
+
+def test_a_missing_trigger_is_noticed(migrated: Database) -> None:
+    with exclusively(migrated.engine) as connection:
+        assert triggers_in_place(connection)
+        on_table = " ON allocations" if migrated.dialect == "postgresql" else ""
+        run(connection, f"DROP TRIGGER provider_usages_updated{on_table}")
+        assert not triggers_in_place(connection)
+        install(connection)
+        assert triggers_in_place(connection)
+
+
+def test_triggers_made_while_others_write_lose_nothing(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        remove(connection)
+        add_providers(connection, 3)
+    start = threading.Barrier(3)
+    done = threading.Event()
+
+    def write(seed: int) -> None:
+        choice = random.Random(seed)
+        start.wait()
+        for number in range(200):
+            with migrated.writer.begin() as connection:
+                allocate(connection, f"c{seed}-{number}", {(choice.randint(1, 3), VCPU): choice.randint(1, 9)})
+            if done.is_set() and number > 20:
+                return
+
+    writers = [threading.Thread(target=write, args=(seed,)) for seed in (1, 2)]
+    for writer in writers:
+        writer.start()
+    start.wait()
+    with exclusively(migrated.engine) as connection:
+        install(connection)
+    done.set()
+    for writer in writers:
+        writer.join()
+    with migrated.writer.begin() as connection:
+        assert triggers_in_place(connection)
+        assert summed(connection)
+        assert kept(connection) == summed(connection)
+
+
+def test_replacing_a_row_by_its_id_changes_the_usage_of_the_new_row_only_by_its_own_amount(sqlite_url: str) -> None:
+    """SQLite applies the conflict policy of the outer statement inside triggers; it must not wipe what is kept."""
+    database = open_database(sqlite_url)
+    with database.writer.begin() as connection:
+        allocate(connection, "c1", {(1, VCPU): 5})
+        run(
+            connection,
+            "INSERT OR REPLACE INTO allocations (resource_provider_id, resource_class_id, consumer_id, used) "
+            "VALUES (1, 0, 'c2', 4)",
+        )
+        assert kept(connection) == summed(connection) == {(1, VCPU): 9}
+    database.dispose()
+
+
+class TestPostgreSQL:
+    """What only PostgreSQL can do."""
+
+    def test_truncating_allocations_empties_the_usage(self, postgresql: Database) -> None:
+        with postgresql.writer.begin() as connection:
+            allocate(connection, "c1", {(1, VCPU): 5})
+            run(connection, "TRUNCATE allocations")
+            assert kept(connection) == {}
+
+    def test_copied_rows_are_counted(self, postgresql: Database) -> None:
+        with postgresql.writer.begin() as connection:
+            driver = connection.connection.driver_connection
+            assert driver is not None
+            target = "allocations (resource_provider_id, resource_class_id, consumer_id, used)"
+            with driver.cursor().copy(f"COPY {target} FROM STDIN") as copy:
+                for number in range(100):
+                    copy.write_row((number % 3 + 1, 0, f"c{number}", 2))
+            assert kept(connection) == {(1, VCPU): 68, (2, VCPU): 66, (3, VCPU): 66}
+
+    @pytest.mark.parametrize(
+        "sabotage",
+        [
+            "ALTER TABLE allocations DISABLE TRIGGER provider_usages_inserted",
+            "ALTER TABLE allocations DISABLE TRIGGER ALL",
+            "DROP FUNCTION placement_keep_usage CASCADE",
+            "CREATE OR REPLACE FUNCTION placement_keep_usage() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'",
+        ],
+    )
+    def test_sabotage_is_noticed(self, postgresql: Database, sabotage: str) -> None:
+        with postgresql.writer.begin() as connection:
+            run(connection, sabotage)
+            assert not triggers_in_place(connection)
+
+    def test_a_user_who_may_write_nothing_but_allocations_is_counted_too(self, postgresql: Database) -> None:
+        """With the reference's own user, or an operator's search path, the triggers must not break their writes."""
+        with postgresql.writer.connect() as connection:
+            run(
+                connection,
+                "CREATE ROLE somebody",
+                "GRANT SELECT, INSERT, DELETE ON allocations TO somebody",
+                "GRANT USAGE ON SEQUENCE allocations_id_seq TO somebody",
+                "SET LOCAL ROLE somebody",
+                "SET LOCAL search_path = pg_catalog",
+                "INSERT INTO public.allocations (resource_provider_id, resource_class_id, consumer_id, used) "
+                "VALUES (1, 0, 'c', 5)",
+                "RESET ROLE",
+                "RESET search_path",
+            )
+            assert kept(connection) == {(1, VCPU): 5}
+            connection.rollback()

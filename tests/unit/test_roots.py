@@ -1,0 +1,39 @@
+"""Roots worked out from parents."""
+
+import random
+
+import pytest
+
+from placement.domain.roots import true_roots
+
+
+def walked(parents: dict[int, int | None], start: int) -> int | None:
+    """Walk up step by step; more steps than there are providers is a circle."""
+    here = start
+    for _ in range(len(parents)):
+        above = parents[here]
+        if above is None:
+            return here
+        if above not in parents:
+            return None
+        here = above
+    return None
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_roots_are_what_walking_up_from_each_provider_finds(seed: int) -> None:
+    choice = random.Random(seed)
+    ids = range(1, choice.randint(1, 12))
+    # Parents may be missing (99) or form circles, as in a damaged database.
+    parents = {id_: choice.choice([None, *ids, 99]) for id_ in ids}
+    assert true_roots(parents) == {id_: walked(parents, id_) for id_ in ids}
+
+
+def test_a_provider_that_is_its_own_parent_has_no_root() -> None:
+    assert true_roots({1: 1, 2: None, 3: 2}) == {1: None, 2: 2, 3: 2}
+
+
+def test_a_very_deep_tree_is_no_problem() -> None:
+    parents: dict[int, int | None] = {id_: id_ - 1 for id_ in range(1, 20_000)}
+    parents[0] = None
+    assert set(true_roots(parents).values()) == {0}
