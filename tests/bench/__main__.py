@@ -1,0 +1,139 @@
+"""Measure this server and the reference on the same work, and print how many times cheaper ours is.
+
+tox -e bench                                   everything, and write tests/bench/RESULTS.md (about an hour)
+tox -e bench -- --only nested-1000 --pairs 5   what has this in its name, printed
+tox -e bench -- --quick                        a small selection in a few minutes, printed
+"""
+
+import argparse
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from tests import reference
+from tests.bench import cases, statements
+from tests.bench.cases import Case, ClaimCase, OwnCase, Place
+from tests.bench.cluster import SETTINGS, Cluster, running_cluster
+from tests.bench.report import Results, markdown
+from tests.bench.run import Options, Run
+from tests.bench.sides import WORKER_CLASS, WORKERS, Starter
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+QUICK = r"100(,|:|$)|wide-8|pcie"
+
+T = TypeVar("T", Case, ClaimCase, OwnCase)
+
+
+def main() -> int:
+    """Measure what the command line asks for; return 1 if an answer was wrong."""
+    chosen = _options()
+    options = Options(chosen.pairs, chosen.patience, chosen.claim_seconds)
+    results, begun = Results(chosen.patience), _circumstances()
+    with running_cluster(chosen.data, _say) as cluster:
+        try:
+            _measure(cluster, options, chosen.only, results)
+        except KeyboardInterrupt:
+            _say("interrupted; this is what there is")
+    text = _page(results, [*begun, f"Load average at the end: {_load()}."])
+    if chosen.only or not results.rows:
+        print(text)
+    else:
+        RESULTS.write_text(text, encoding="utf-8")
+    return 1 if any(row.check.startswith(("WRONG", "DIFFERENT")) for row in results.rows) else 0
+
+
+def _measure(cluster: Cluster, options: Options, only: str, results: Results) -> None:
+    run = Run(Starter(cluster), options, _say)
+    compared = [*cases.candidate_cases(), *cases.cliff_cases(), *cases.small_cases()]
+    for row in run.compare(_wanted(compared, only)):
+        results.rows.append(row)
+    for claim_row in run.compare_claims(_wanted(cases.claim_cases(), only)):
+        results.claims.append(claim_row)
+    for own_row in run.compare_own(_wanted(cases.own_cases(), only)):
+        results.own.append(own_row)
+    places = [place for place in statements.PLACES if _fits(f"statements {place}", only)]
+    for statement_row in statements.measure_statements(cluster, places):
+        results.statements.append(statement_row)
+
+
+def _wanted(found: Iterable[T], only: str) -> list[T]:
+    return [case for case in found if _fits(_full_name(case), only)]
+
+
+def _full_name(case: Case | ClaimCase | OwnCase) -> str:
+    place: Place | str = "own" if isinstance(case, OwnCase) else case.place
+    return f"{place}: {case.name}"
+
+
+def _fits(name: str, only: str) -> bool:
+    return re.search(only, name) is not None
+
+
+def _page(results: Results, facts: Iterable[str]) -> str:
+    return "# Results\n\n" + EXPLANATION + "\n".join(f"* {fact}" for fact in facts) + "\n\n" + markdown(results)
+
+
+EXPLANATION = f"""Written by `tox -e bench` (tests/bench). Both servers have the same PostgreSQL and the same gunicorn
+({WORKERS} {WORKER_CLASS} workers: one request at a time in a process, so that no other request is counted), copies of
+the same cloud, the same requests in turn at microversion 1.39. CPU is that of all processes of the server and of its
+database connections for one request, the median over the pairs; "times" is reference / ours, pair by pair, with the
+quartiles. Latencies suffer from whatever else the machine does. MiB is the most that a worker process held; it does
+not shrink from row to row. The reference has the database as it made it; ours has adopted a copy. "Answers" tells
+whether both gave the same set of candidates and summaries (with a limit: as many, and all of them among the
+reference's without a limit).
+
+"""
+
+
+def _circumstances() -> list[str]:
+    return [
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {_commit()}, openstack-placement {reference.VERSION}",
+        f"{_processor()}, {os.cpu_count()} cores, {platform.platform()}, Python {platform.python_version()}",
+        f"PostgreSQL: {', '.join(f'{name} = {value}' for name, value in SETTINGS.items())}",
+        f"Load average at the start: {_load()}.",
+    ]
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, cwd=RESULTS.parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _load() -> str:
+    return ", ".join(f"{load:.1f}" for load in os.getloadavg())
+
+
+def _say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def _options() -> argparse.Namespace:
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__, formatter_class=form)
+    parser.add_argument("--only", default="", help="a regular expression on 'cloud, fill: work'")
+    parser.add_argument("--pairs", type=int, default=11, help="samples of each side (default: %(default)s)")
+    parser.add_argument("--patience", type=float, default=60, help="seconds to wait for the reference")
+    parser.add_argument("--claim-seconds", type=float, default=5, help="length of a stretch of claims")
+    parser.add_argument("--quick", action="store_true", help="small clouds, three pairs, little patience")
+    parser.add_argument("--data", type=Path, help="keep the clouds in this directory for the next time")
+    options = parser.parse_args()
+    if options.quick:
+        options.only, options.pairs, options.patience, options.claim_seconds = options.only or QUICK, 3, 5, 1
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

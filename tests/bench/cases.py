@@ -1,0 +1,170 @@
+"""The table of what is measured, and the bars that have to be met."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from tests.bench import queries
+from tests.bench.work import (
+    ClaimAndFree,
+    Register,
+    Work,
+    candidates,
+    claim_on_flat,
+    claim_on_nested,
+    of_provider,
+)
+
+FULL = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What a measured number has to reach (``at_least``) or to stay under; ``aim`` is what we would like."""
+
+    value: float
+    aim: float | None = None
+    at_least: bool = True
+
+    def missed_by(self, measured: float) -> float:
+        """Return how many times too small or too large a number is; 1 or less where the bar is met."""
+        return self.value / measured if self.at_least else measured / self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A cloud and how full it is."""
+
+    cloud: str
+    fill: float = FULL
+
+    def __str__(self) -> str:
+        return f"{self.cloud}, {self.fill:.0%} full" if self.fill else f"{self.cloud}, empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The same work on the reference and on ours.
+
+    ``times`` bounds the ratio of CPU times, ``cpu_ms`` our own CPU time. ``hopeless`` says that the reference is known
+    not to finish: it is tried once.
+    """
+
+    name: str
+    place: Place
+    work: Callable[[], Work]
+    times: Bar | None = None
+    cpu_ms: Bar | None = None
+    expected: int | None = None
+    hopeless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCase:
+    """Work of ours against other work of ours: ``times`` bounds how much more the second costs."""
+
+    name: str
+    first: tuple[Place, Callable[[], Work]]
+    second: tuple[Place, Callable[[], Work]]
+    times: Bar
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCase:
+    """Clients that claim as fast as they can: ``times`` bounds the ratio of claims per second."""
+
+    name: str
+    place: Place
+    query: str
+    clients: int
+    times: Bar | None = None
+
+
+def asked(query: str, limit: int | None = None) -> Callable[[], Work]:
+    """Return what makes a request for candidates."""
+    return partial(candidates, query, limit=limit)
+
+
+def _limits(place: Place, name: str, query: str, bars: dict[int | None, Bar | None]) -> Iterator[Case]:
+    for limit, bar in bars.items():
+        text = f"limit={limit}" if limit else "no limit"
+        yield Case(f"{name}, {text}", place, asked(query, limit), times=bar)
+
+
+FEW = Bar(60, 100)
+MANY = Bar(7, 20)
+NO_BAR: dict[int | None, Bar | None] = {10: None, None: None}
+
+
+def candidate_cases() -> Iterator[Case]:
+    """Yield requests for candidates in clouds of many hosts."""
+    bars: dict[int | None, Bar | None]
+    for hosts in (100, 1000, 10000):
+        bars = {10: Bar(100, 200)} if hosts == 10000 else {10: None, None: None}
+        if hosts == 1000:
+            bars = {10: None, 1000: MANY, None: MANY}
+        yield from _limits(Place(f"flat-{hosts}"), "3 classes", queries.SIMPLE, bars)
+    for hosts in (100, 1000, 10000):
+        bars = {10: FEW, 1000: MANY, None: MANY} if hosts == 1000 else {10: None}
+        yield from _limits(Place(f"nested-{hosts}"), "gate query", queries.GATE, bars)
+        if hosts < 10000:
+            yield from _limits(Place(f"nested-{hosts}"), "3 classes unsuffixed", queries.SIMPLE, bars)
+    for hosts in (100, 1000):
+        large = hosts == 1000
+        bars = {10: FEW if large else None, None: None}
+        yield from _limits(Place(f"numa-gpu-{hosts}"), "NUMA + GPU, same_subtree", queries.NUMA_AND_GPU, bars)
+        bars = {10: FEW if large else None, None: Bar(8, 20) if large else None}
+        yield from _limits(Place(f"numa-gpu-{hosts}"), "2 GPUs + NIC, isolate", queries.TWO_GPUS_AND_NIC, bars)
+        yield from _limits(Place(f"shared-{hosts}"), "3 classes", queries.SIMPLE, NO_BAR)
+        yield from _limits(Place(f"shared-{hosts}"), "two groups, isolate", queries.APART, NO_BAR)
+    yield from _limits(Place("nested-1000", 0.0), "gate query", queries.GATE, NO_BAR)
+    yield from _limits(Place("flat-1000", 0.0), "3 classes", queries.SIMPLE, NO_BAR)
+
+
+def cliff_cases() -> Iterator[Case]:
+    """Yield requests that end the reference."""
+    fast, faster = Bar(200, at_least=False), Bar(100, at_least=False)
+    eight, sixteen, switches = Place("wide-8", 0.0), Place("wide-16", 0.0), Place("pcie-8", 0.0)
+    for place, groups in ((eight, 8), (sixteen, 8), (sixteen, 16)):
+        work = asked(queries.devices(groups), 1000)
+        yield Case(f"{groups} groups, isolate, limit=1000", place, work, cpu_ms=fast, expected=1000, hopeless=True)
+    yield Case("4 groups, isolate, limit=10", Place("wide-8", 0.0), asked(queries.devices(4), 10), hopeless=True)
+    impossible = asked(queries.devices(9), 1000)
+    yield Case("9 groups, isolate, limit=1000", eight, impossible, expected=0, hopeless=True)
+    pairs = asked(queries.gpu_nic_pairs(3))
+    yield Case("3 GPU + NIC pairs, no limit", switches, pairs, cpu_ms=faster, expected=336, hopeless=True)
+
+
+def small_cases() -> Iterator[Case]:
+    """Yield reads of one provider, then writes."""
+    place = Place("flat-1000")
+    for what in ("inventories", "usages", "allocations", "aggregates", "traits"):
+        yield Case(f"GET {what} of one", place, partial(of_provider, "host500", what), times=Bar(3, 5))
+    writes = Bar(4, 8)
+    for cloud, claim in (("flat-1000", claim_on_flat), ("nested-1000", claim_on_nested)):
+        work = partial(ClaimAndFree, claim("host500"))
+        yield Case("PUT + DELETE allocation", Place(cloud), work, times=writes)
+    yield Case("register a provider, inventories, traits", place, Register, times=writes)
+
+
+def claim_cases() -> Iterator[ClaimCase]:
+    """Yield clients that claim."""
+    for clients in (1, 4, 8):
+        yield ClaimCase("claim", Place("nested-1000"), queries.GATE, clients, times=Bar(20, 40))
+
+
+def own_cases() -> Iterator[OwnCase]:
+    """Yield what must not cost much more than something else."""
+    more, little = Bar(1.5, at_least=False), Bar(1.2, at_least=False)
+    for cloud, query in (("flat", queries.SIMPLE), ("nested", queries.GATE)):
+        few = asked(query, 10)
+        hosts = (Place(f"{cloud}-1000"), few), (Place(f"{cloud}-10000"), few)
+        yield OwnCase(f"{cloud}, limit=10: 1,000 to 10,000 hosts", *hosts, more)
+        fills = (Place(f"{cloud}-1000", 0.0), few), (Place(f"{cloud}-1000"), few)
+        yield OwnCase(f"{cloud}-1000, limit=10: empty to 60 % full", *fills, little)
+        every = asked(query)
+        fills = (Place(f"{cloud}-1000", 0.0), every), (Place(f"{cloud}-1000"), every)
+        yield OwnCase(f"{cloud}-1000, no limit: empty to 60 % full", *fills, little)
+    wide = Place("wide-8", 0.0)
+    groups = (wide, asked(queries.devices(8), 1000)), (wide, asked(queries.devices(9), 1000))
+    yield OwnCase("wide-8, isolate: 8 groups (possible) to 9 (impossible)", *groups, Bar(1, at_least=False))

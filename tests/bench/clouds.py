@@ -1,0 +1,114 @@
+"""The shapes of the clouds that are measured: names like ``nested-1000`` say the shape and the number of hosts.
+
+Everything is determined by the name, so that a cloud can be made again. rows.py turns shapes into rows.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+AGGREGATES = 8
+WIDE_HOSTS = 100
+
+CUSTOM_TRAITS = ("CUSTOM_GPU_A100", "CUSTOM_HW_PCIE_SWITCH")
+
+
+@dataclass(slots=True)
+class Node:
+    """A provider to be written, with everything below it."""
+
+    name: str
+    inventory: dict[str, int] = field(default_factory=dict)
+    traits: tuple[str, ...] = ()
+    aggregates: tuple[int, ...] = ()
+    children: "list[Node]" = field(default_factory=list)
+
+
+def flat(index: int) -> Node:
+    """Return a host without structure."""
+    fast = ("STORAGE_DISK_SSD",) if index % 2 else ()
+    return Node(
+        f"host{index}",
+        {"VCPU": 64, "MEMORY_MB": 262144, "DISK_GB": 2000},
+        ("HW_CPU_X86_AVX2", "COMPUTE_VOLUME_MULTI_ATTACH", *fast),
+        (index % AGGREGATES,),
+    )
+
+
+def nested(index: int) -> Node:
+    """Return a host with two NUMA nodes that have two NICs (PFs) each, with VFs: seven providers."""
+    host = Node(f"host{index}", {"DISK_GB": 2000}, ("COMPUTE_VOLUME_MULTI_ATTACH",), (index % AGGREGATES,))
+    for numa in range(2):
+        node = Node(f"host{index}-numa{numa}", {"VCPU": 32, "MEMORY_MB": 131072}, ("HW_NUMA_ROOT",))
+        for nic in range(2):
+            # One NIC offloads, and in one host of five none does: a request for it fits most hosts, each in one way.
+            offload = ("HW_NIC_OFFLOAD_GENEVE",) if index % 5 and not numa and not nic else ()
+            node.children.append(
+                Node(f"host{index}-numa{numa}-pf{nic}", {"SRIOV_NET_VF": 8}, ("HW_NIC_SRIOV", *offload))
+            )
+        host.children.append(node)
+    return host
+
+
+def numa_gpu(index: int) -> Node:
+    """Return a host with two NUMA nodes that have four GPUs and two NICs each: fifteen providers."""
+    host = Node(f"host{index}", {"DISK_GB": 2000}, (), (index % AGGREGATES,))
+    for numa in range(2):
+        name = f"host{index}-numa{numa}"
+        node = Node(name, {"VCPU": 32, "MEMORY_MB": 131072}, ("HW_NUMA_ROOT",))
+        node.children += [Node(f"{name}-gpu{gpu}", {"PGPU": 1}, ("CUSTOM_GPU_A100",)) for gpu in range(4)]
+        node.children += [Node(f"{name}-nic{nic}", {"SRIOV_NET_VF": 8}, ("HW_NIC_SRIOV",)) for nic in range(2)]
+        host.children.append(node)
+    return host
+
+
+def wide(devices: int) -> Callable[[int], Node]:
+    """Return what makes hosts with many devices of one unit."""
+
+    def host(index: int) -> Node:
+        below = [Node(f"host{index}-dev{device}", {"PGPU": 1}) for device in range(devices)]
+        return Node(f"host{index}", {"VCPU": 64, "MEMORY_MB": 262144}, children=below)
+
+    return host
+
+
+def pcie(switches: int) -> Callable[[int], Node]:
+    """Return what makes hosts with PCIe switches, each with one GPU and one NIC."""
+
+    def host(index: int) -> Node:
+        root = Node(f"host{index}", {"VCPU": 64, "MEMORY_MB": 262144})
+        for switch in range(switches):
+            name = f"host{index}-switch{switch}"
+            below = [Node(f"{name}-gpu", {"PGPU": 1}), Node(f"{name}-nic", {"SRIOV_NET_VF": 8})]
+            root.children.append(Node(name, {}, ("CUSTOM_HW_PCIE_SWITCH",), children=below))
+        return root
+
+    return host
+
+
+def shared(hosts: int) -> Iterator[Node]:
+    """Yield hosts without disks, and for each aggregate two storage pools that its hosts share."""
+    for number in range(AGGREGATES):
+        for pool in range(2):
+            storage = {"DISK_GB": 1_000_000}
+            yield Node(f"pool{number}-{pool}", storage, ("MISC_SHARES_VIA_AGGREGATE",), (number,))
+    for index in range(hosts):
+        yield Node(f"host{index}", {"VCPU": 64, "MEMORY_MB": 262144}, (), (index % AGGREGATES,))
+
+
+def cloud(name: str) -> Iterator[Node]:
+    """Yield the roots of a cloud by its name: flat-N, nested-N, numa-gpu-N, wide-DEVICES, pcie-SWITCHES or shared-N."""
+    shape, _, number = name.rpartition("-")
+    size = int(number)
+    if shape == "shared":
+        yield from shared(size)
+        return
+    shapes: dict[str, tuple[Callable[[int], Node], int]] = {
+        "flat": (flat, size),
+        "nested": (nested, size),
+        "numa-gpu": (numa_gpu, size),
+        "wide": (wide(size), WIDE_HOSTS),
+        "pcie": (pcie(size), 1),
+    }
+    make, hosts = shapes[shape]
+    for index in range(hosts):
+        yield make(index)

@@ -1,0 +1,123 @@
+"""The rows of a cloud in the reference's tables, written in bulk."""
+
+import itertools
+import random
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+
+from tests.bench.clouds import AGGREGATES, CUSTOM_TRAITS, Node, cloud
+
+CONSUMERS_PER_HOST = 12
+NAMESPACE = uuid.UUID("6f1c0d2e-0000-4000-8000-000000000000")
+
+COLUMNS = {
+    "resource_providers": ("id", "uuid", "name", "generation", "parent_provider_id", "root_provider_id"),
+    "inventories": (
+        "resource_provider_id",
+        "resource_class_id",
+        "total",
+        "reserved",
+        "min_unit",
+        "max_unit",
+        "step_size",
+        "allocation_ratio",
+    ),
+    "resource_provider_traits": ("resource_provider_id", "trait_id"),
+    "resource_provider_aggregates": ("resource_provider_id", "aggregate_id"),
+    "consumers": ("uuid", "project_id", "user_id", "generation"),
+    "allocations": ("resource_provider_id", "resource_class_id", "consumer_id", "used"),
+}
+
+Row = tuple[Any, ...]
+Connection = psycopg.Connection[Any]
+
+
+def provider_uuid(name: str) -> str:
+    """Return the uuid of the provider with this name, the same in every cloud."""
+    return str(uuid.uuid5(NAMESPACE, name))
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of a cloud by table. ``fill`` is the share of everything that is in use."""
+
+    classes: Mapping[str, int]
+    traits: Mapping[str, int]
+    fill: float
+    tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
+    _ids: Iterable[int] = field(default_factory=lambda: itertools.count(1))
+    _chance: random.Random = field(default_factory=lambda: random.Random(1))
+
+    def add_tree(self, root: Node) -> None:
+        """Add a tree; ids ascend tree by tree, as they do in a cloud that grew."""
+        nodes = self._add(root, None, None)
+        if self.fill:
+            self._fill(nodes)
+
+    def _add(self, node: Node, parent: int | None, root: int | None) -> list[tuple[int, Node]]:
+        id_ = next(iter(self._ids))
+        root = root or id_
+        self.tables["resource_providers"].append((id_, provider_uuid(node.name), node.name, 1, parent, root))
+        for name, total in node.inventory.items():
+            self.tables["inventories"].append((id_, self.classes[name], total, 0, 1, total, 1, 1.0))
+        self.tables["resource_provider_traits"] += [(id_, self.traits[trait]) for trait in node.traits]
+        self.tables["resource_provider_aggregates"] += [(id_, number + 1) for number in node.aggregates]
+        below = [pair for child in node.children for pair in self._add(child, id_, root)]
+        return [(id_, node), *below]
+
+    def _fill(self, nodes: list[tuple[int, Node]]) -> None:
+        """Share what a tree has out to its consumers; of the devices with one unit every other one is taken."""
+        consumers = [str(uuid.UUID(int=self._chance.getrandbits(128))) for _ in range(CONSUMERS_PER_HOST)]
+        holders = Counter(name for _, node in nodes for name in node.inventory)
+        seen: Counter[str] = Counter()
+        holding: set[str] = set()
+        for id_, node in nodes:
+            for name, total in node.inventory.items():
+                portions = CONSUMERS_PER_HOST // holders[name] or 1
+                first = seen[name] * portions
+                seen[name] += 1
+                amount = seen[name] % 2 if total == 1 else int(total * self.fill)
+                for portion, used in enumerate(_shared_out(amount, portions)):
+                    consumer = consumers[(first + portion) % CONSUMERS_PER_HOST]
+                    holding.add(consumer)
+                    self.tables["allocations"].append((id_, self.classes[name], consumer, used))
+        self.tables["consumers"] += [(consumer, 1, 1, 1) for consumer in consumers if consumer in holding]
+
+
+def _shared_out(amount: int, portions: int) -> list[int]:
+    """Return an amount in so many nearly equal portions, those of nothing left out."""
+    each, more = divmod(amount, portions)
+    return [size for index in range(portions) if (size := each + (index < more))]
+
+
+def write_cloud(connection: Connection, name: str, *, fill: float) -> None:
+    """Write all rows of a cloud into a database that has the tables and the standard names."""
+    with connection.transaction():
+        _write_names(connection)
+        rows = Rows(_ids_by_name(connection, "resource_classes"), _ids_by_name(connection, "traits"), fill)
+        for root in cloud(name):
+            rows.add_tree(root)
+        for table, columns in COLUMNS.items():
+            with connection.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
+                for row in rows.tables[table]:
+                    copy.write_row(row)
+        next_id = len(rows.tables["resource_providers"]) + 1
+        connection.execute(f"ALTER SEQUENCE resource_providers_id_seq RESTART WITH {next_id}")
+
+
+def _write_names(connection: Connection) -> None:
+    with connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO traits (name) VALUES (%s)", [(name,) for name in CUSTOM_TRAITS])
+        aggregates = [(provider_uuid(f"aggregate{number}"),) for number in range(AGGREGATES)]
+        cursor.executemany("INSERT INTO placement_aggregates (uuid) VALUES (%s)", aggregates)
+        cursor.execute("INSERT INTO projects (external_id) VALUES ('bench')")
+        cursor.execute("INSERT INTO users (external_id) VALUES ('bench')")
+
+
+def _ids_by_name(connection: Connection, table: str) -> dict[str, int]:
+    return dict(connection.execute(f"SELECT name, id FROM {table}").fetchall())

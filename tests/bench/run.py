@@ -1,0 +1,175 @@
+"""Running the cases, cloud by cloud, on servers that are started once for each cloud."""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tests.bench import claims, sampling
+from tests.bench.cases import Case, ClaimCase, OwnCase, Place
+from tests.bench.claims import ClaimSeries
+from tests.bench.cluster import Say
+from tests.bench.same import difference
+from tests.bench.sampling import Series, Subject
+from tests.bench.sides import SIDES, Answer, Caller, Side, Starter, TookTooLong
+from tests.bench.work import Get, candidate_count
+
+T = TypeVar("T", Case, ClaimCase)
+
+LONGEST_S = 300
+"""How long ours may take; a search that has a budget must never need it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How thoroughly to measure. ``patience_s`` is how long the reference may take for one answer."""
+
+    pairs: int
+    patience_s: float
+    claim_seconds: float
+
+
+@dataclass(slots=True)
+class Row:
+    """What was measured for a case. ``check`` says whether the answers were the same."""
+
+    case: Case
+    reference: Series
+    ours: Series
+    floor: Series
+    size: int = 0
+    candidates: int | None = None
+    check: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRow:
+    """What was measured for two works of ours."""
+
+    case: OwnCase
+    first: Series
+    second: Series
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """What was measured for claiming clients."""
+
+    case: ClaimCase
+    reference: ClaimSeries
+    ours: ClaimSeries
+
+
+class Run:
+    """Measures cases with the same options."""
+
+    def __init__(self, starter: Starter, options: Options, say: Say) -> None:
+        self._starter = starter
+        self._options = options
+        self._say = say
+
+    def compare(self, cases: Iterable[Case]) -> Iterator[Row]:
+        """Measure the reference, ours and the floor in turn."""
+        with self._starter.floor() as floor:
+            for place, group in _by_place(cases):
+                with self._both(place) as sides:
+                    for case in group:
+                        self._say(f"{place}: {case.name}")
+                        yield self._row(case, *sides, floor)
+
+    def compare_own(self, cases: Iterable[OwnCase]) -> Iterator[OwnRow]:
+        """Measure pairs of our own works in turn."""
+        for case in cases:
+            self._say(case.name)
+            with contextlib.ExitStack() as stack:
+                places = dict.fromkeys([case.first[0], case.second[0]])
+                sides = {place: stack.enter_context(self._side("ours", place)) for place in places}
+                subjects = [
+                    Subject(sides[place], work(), timeout_s=LONGEST_S) for place, work in (case.first, case.second)
+                ]
+                sampling.measure(subjects, pairs=self._options.pairs)
+                yield OwnRow(case, subjects[0].series, subjects[1].series)
+
+    def compare_claims(self, cases: Iterable[ClaimCase]) -> Iterator[ClaimRow]:
+        """Let clients claim on both."""
+        chosen = self._options
+        for place, group in _by_place(cases):
+            with self._both(place) as sides:
+                for case in group:
+                    self._say(f"{place}: {case.name}, {case.clients} clients")
+                    found = claims.measure_claims(
+                        sides, case.query, clients=case.clients, pairs=chosen.pairs, seconds=chosen.claim_seconds
+                    )
+                    yield ClaimRow(case, *found)
+
+    def _row(self, case: Case, theirs: Side, ours: Side, floor: Side) -> Row:
+        answer = self._first_answer(case, ours)
+        size = len(answer.body) if answer else 0
+        reference = Subject(theirs, case.work(), timeout_s=self._options.patience_s)
+        mine = Subject(ours, case.work(), timeout_s=LONGEST_S)
+        least = Subject(floor, _Stored(size, case.work().requests), timeout_s=LONGEST_S)
+        if case.hopeless:
+            sampling.measure_once(reference)
+            sampling.measure([mine, least], pairs=self._options.pairs)
+        else:
+            sampling.measure([reference, mine, least], pairs=self._options.pairs)
+        row = Row(case, reference.series, mine.series, least.series, size)
+        if answer:
+            row.candidates = candidate_count(answer.document())
+            row.check = self._check(case, answer, theirs, failed=reference.series.took_too_long)
+        return row
+
+    def _first_answer(self, case: Case, ours: Side) -> Answer | None:
+        """Return our answer where the work is to read something."""
+        work = case.work()
+        return work.do(ours.caller(timeout_s=LONGEST_S))[0] if isinstance(work, Get) else None
+
+    def _check(self, case: Case, answer: Answer, theirs: Side, *, failed: bool) -> str:
+        """Return in words whether the reference answers alike."""
+        found = candidate_count(answer.document())
+        if case.expected is not None and found != case.expected:
+            return f"WRONG: {found} candidates, not {case.expected}"
+        if failed:
+            return "no answer to compare"
+        work, caller = case.work(), theirs.caller(timeout_s=self._options.patience_s)
+        assert isinstance(work, Get)
+        path, _, limit = work.path.partition("&limit=")
+        try:
+            whole = caller("GET", path) if limit else None
+            found_difference = difference(answer, caller("GET", work.path), whole)
+        except TookTooLong:
+            theirs.stop()
+            return "not compared: too long without a limit"
+        return f"DIFFERENT: {found_difference}" if found_difference else "same"
+
+    @contextlib.contextmanager
+    def _both(self, place: Place) -> Iterator[tuple[Side, Side]]:
+        with contextlib.ExitStack() as stack:
+            first, second = (stack.enter_context(self._side(name, place)) for name in SIDES)
+            yield first, second
+
+    def _side(self, name: str, place: Place) -> contextlib.AbstractContextManager[Side]:
+        return self._starter.side(name, place.cloud, fill=place.fill)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """As many requests as some work needs, to an application that does nothing."""
+
+    size: int
+    requests: int
+
+    def do(self, caller: Caller) -> list[Answer]:
+        """Ask for stored bytes."""
+        return [caller("GET", f"/{self.size}") for _ in range(self.requests)]
+
+    def undo(self, caller: Caller) -> None:
+        """Leave all as it is: nothing was changed."""
+
+
+def _by_place(cases: Iterable[T]) -> Iterator[tuple[Place, Sequence[T]]]:
+    """Yield cases by cloud, in the order in which clouds appear first."""
+    found: dict[Place, list[T]] = {}
+    for case in cases:
+        found.setdefault(case.place, []).append(case)
+    yield from found.items()

@@ -1,0 +1,163 @@
+"""Measuring: the same work on several sides in turn, as often as is asked for."""
+
+import contextlib
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from tests.bench.meters import spent_ms
+from tests.bench.sides import WORKERS, Caller, Side, TookTooLong
+from tests.bench.work import Work
+
+SAMPLE_MS = 120
+"""Work is repeated until a sample takes about as long: what is far shorter drowns in noise."""
+
+MOST_REPEATS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What doing the work once cost, on average over some repeats."""
+
+    server_ms: float
+    database_ms: float
+    latencies_ms: tuple[float, ...]
+
+    @property
+    def cpu_ms(self) -> float:
+        """CPU time of the server and of its database."""
+        return self.server_ms + self.database_ms
+
+
+@dataclass(slots=True)
+class Series:
+    """The samples of one side; none where it did not answer in time."""
+
+    samples: list[Sample] = field(default_factory=list)
+    peak_memory_mib: float = 0.0
+    took_too_long: bool = False
+
+    def median(self, attribute: str) -> float:
+        """Return the median of an attribute over the samples."""
+        return float(statistics.median(getattr(sample, attribute) for sample in self.samples))
+
+    @property
+    def latency_ms(self) -> float:
+        """The median over all requests."""
+        return statistics.median(value for sample in self.samples for value in sample.latencies_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A median and the quartiles around it."""
+
+    low: float
+    median: float
+    high: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return median and quartiles of some values."""
+    if len(values) < 2:
+        return Spread(values[0], values[0], values[0])
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Spread(low, median, high)
+
+
+def ratios(above: Series, below: Series) -> Spread:
+    """Return how many times as much the first series cost, pair by pair."""
+    pairs = zip(above.samples, below.samples, strict=True)
+    return spread([first.cpu_ms / second.cpu_ms for first, second in pairs])
+
+
+class Subject:
+    """Some work on one side, ready to be measured."""
+
+    def __init__(self, side: Side, work: Work, *, timeout_s: float) -> None:
+        self._side = side
+        self._work = work
+        self._timeout_s = timeout_s
+        self._repeats = 1
+        self.series = Series()
+
+    def warm_up(self) -> None:
+        """Do the work in every worker process, and find out how often it makes a sample."""
+        self._side.running.forget_peak_memory()
+        with self._patience():
+            self._once()
+            self._in_each_worker()
+            first = self._measured(1)
+            self._repeats = max(1, min(MOST_REPEATS, round(SAMPLE_MS / max(first.cpu_ms, 0.1))))
+
+    def try_once(self) -> None:
+        """Take the only sample, with nothing before it."""
+        self._side.running.forget_peak_memory()
+        with self._patience():
+            self.series.samples.append(self._measured(1))
+
+    @contextlib.contextmanager
+    def _patience(self) -> Iterator[None]:
+        """Stop a side that does not answer in time, because it would go on working for nobody."""
+        try:
+            yield
+        except TookTooLong:
+            self.series.took_too_long = True
+            self.series.peak_memory_mib = self._side.running.peak_memory_mib()
+            self._side.stop()
+
+    def take(self) -> None:
+        """Add a sample."""
+        if not self.series.took_too_long:
+            self.series.samples.append(self._measured(self._repeats))
+
+    def finish(self) -> None:
+        """Note what the whole series took."""
+        if not self.series.took_too_long:
+            self.series.peak_memory_mib = self._side.running.peak_memory_mib()
+
+    def _in_each_worker(self) -> None:
+        """Ask as many times at once as there are workers: a busy one does not take a second request."""
+        with ThreadPoolExecutor(WORKERS) as executor:
+            waiting = [executor.submit(self._once) for _ in range(WORKERS)]
+        for future in waiting:
+            future.result()
+
+    def _once(self) -> None:
+        caller = self._caller()
+        self._work.do(caller)
+        self._work.undo(caller)
+
+    def _measured(self, repeats: int) -> Sample:
+        running, caller = self._side.running, self._caller()
+        server, database = running.server.read(), running.database.read()
+        latencies = []
+        for _ in range(repeats):
+            begun = time.perf_counter()
+            self._work.do(caller)
+            latencies.append((time.perf_counter() - begun) * 1000)
+        spent = spent_ms(server, running.server.read()), spent_ms(database, running.database.read())
+        self._work.undo(caller)
+        caller.close()
+        return Sample(spent[0] / repeats, spent[1] / repeats, tuple(latencies))
+
+    def _caller(self) -> Caller:
+        return self._side.caller(timeout_s=self._timeout_s)
+
+
+def measure(subjects: Sequence[Subject], *, pairs: int) -> None:
+    """Take samples of all subjects in turn."""
+    for subject in subjects:
+        subject.warm_up()
+    for _ in range(pairs):
+        for subject in subjects:
+            subject.take()
+    for subject in subjects:
+        subject.finish()
+
+
+def measure_once(subject: Subject) -> None:
+    """Take one sample of a side that will need very long."""
+    subject.try_once()
+    subject.finish()
