@@ -112,7 +112,7 @@ def _summaries(answer: Answer, uuids: dict[int, str], version: Version) -> list[
     if version < (1, 29):
         return [f"{uuids[member.id]}:{{{writer.text(member.id)}}}" for member in shown]
     return [
-        f'{uuids[id_]}:{{{writer.text(id_)},"parent_provider_uuid":{uuids.get(parent, "null")},'
+        f'{uuids[id_]}:{{{writer.text(id_)},"parent_provider_uuid":{uuids[parent] if parent else "null"},'
         f'"root_provider_uuid":{uuids[root]}}}'
         for id_, _uuid, root, parent in shown
     ]

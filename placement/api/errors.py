@@ -47,7 +47,7 @@ class UnsupportedMediaType(PlacementError):
 
 
 class NotAcceptable(PlacementError):
-    """Only application/json is provided"""  # noqa: D400, D415 - the exact message
+    """Only application/json is provided"""  # noqa: D415 - the exact message
 
 
 STATUS: dict[type[PlacementError], HTTPStatus] = {

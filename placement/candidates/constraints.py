@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from placement.candidates.matching import always_matches, can_match
-from placement.candidates.plan import Plan, Slot
-from placement.candidates.tree import Tree
+from placement.domain.search_plan import Plan, Slot
+from placement.domain.tree import Tree
 
 
 class Constraint(Protocol):

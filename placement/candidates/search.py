@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from placement.candidates.constraints import Constraint, constraints_on
-from placement.candidates.plan import Plan, Slot
-from placement.candidates.tree import Tree
+from placement.domain.search_plan import Plan, Slot
+from placement.domain.tree import Tree
 
 Choice = tuple[int, ...]
 """The provider of each slot of the plan, in the plan's order."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from placement.candidates.plan import Plan
 from placement.candidates.search import Budget, Choice, Composer
-from placement.candidates.tree import Tree
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
 
 Candidate = tuple[int, Choice]
 """A way to serve a request: the root of the tree it was found in, and the provider of each slot of the plan.

@@ -4,14 +4,13 @@ import dataclasses
 from typing import Any
 
 import click
-from platformdirs import user_data_path
 
 from placement.app import create_app
 from placement.cli import http_server
 from placement.cli.http_server import Processes
 from placement.errors import ConfigurationError
 from placement.logs import configure_logging
-from placement.settings import DatabaseSettings, Settings, load
+from placement.settings import DatabaseSettings, Settings, load, with_own_database
 
 AUTHENTICATION = {
     "noauth2": "noauth2: nobody is checked; send X-Auth-Token: admin",
@@ -57,15 +56,7 @@ def _settings(config_files: tuple[str, ...], host: str, *, insecure_noauth: bool
                 "127.0.0.1, configure http_basic or keystone, or say --insecure-noauth."
             )
         settings = dataclasses.replace(settings, auth_is_implicit=False)
-    if settings.database.connection:
-        return settings
-    return dataclasses.replace(settings, database=_own_database())
-
-
-def _own_database() -> DatabaseSettings:
-    """Return a database in the user's data directory; ``load`` leaves it open only where nothing is configured."""
-    directory = user_data_path("placement", ensure_exists=True)
-    return DatabaseSettings(connection=f"sqlite:///{directory / 'placement.sqlite'}", sync_on_startup=True)
+    return with_own_database(settings)
 
 
 def _shown(url: Any) -> str:

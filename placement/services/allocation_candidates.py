@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from placement.candidates.plan import Plan, plan_for
 from placement.candidates.search import Budget
 from placement.candidates.walk import Candidate, candidates_in
 from placement.domain.candidate_request import CandidateRequest
+from placement.domain.search_plan import Plan, plan_for
 from placement.errors import Unavailable
 from placement.store.candidate_names import ids_for
 from placement.store.candidate_trees import TreeSource

@@ -2,6 +2,7 @@
 
 from placement.errors import ConfigurationError
 from placement.settings.loading import load
+from placement.settings.own_database import with_own_database
 from placement.settings.values import (
     MISSING_CONSUMER_ID,
     DatabaseSettings,
@@ -18,4 +19,5 @@ __all__ = [
     "PlacementSettings",
     "Settings",
     "load",
+    "with_own_database",
 ]

@@ -7,8 +7,8 @@ from typing import Any
 import os_traits
 from sqlalchemy import bindparam, exists, func, select
 
-from placement.candidates.plan import Plan
 from placement.domain.candidate_request import CandidateRequest
+from placement.domain.search_plan import Plan
 from placement.errors import Invalid
 from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers
 from placement.store.unit_of_work import Transaction

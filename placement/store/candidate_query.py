@@ -24,7 +24,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from placement.candidates.plan import Kind, Plan
+from placement.domain.search_plan import Kind, Plan
 from placement.store.candidate_names import NamedIds
 from placement.store.tables import (
     inventories,
@@ -125,7 +125,7 @@ def _kind_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
         [ids.aggregates[uuid] for uuid in sorted(group.forbidden_aggregates) if uuid in ids.aggregates],
     )
     if group.in_tree is not None:
-        yield "root", ids.roots[group.in_tree]
+        yield "root", ids.roots.get(group.in_tree)
 
 
 @lru_cache(maxsize=KEPT_STATEMENTS)
@@ -166,7 +166,7 @@ def _kind_select(shape: Shape, index: int) -> Select[Any]:
     )
 
 
-def _capacity(inventory: Any) -> ColumnElement[Any]:
+def _capacity(inventory: Any) -> Any:
     return (inventory.c.total - inventory.c.reserved) * inventory.c.allocation_ratio
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Select, bindparam, select
 
-from placement.candidates.plan import Plan
-from placement.candidates.tree import Tree
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
 from placement.store.candidate_names import NamedIds
 from placement.store.candidate_query import (
     KEPT_STATEMENTS,

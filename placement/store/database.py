@@ -18,6 +18,9 @@ WRITES = "placement_writes"
 
 SQLITE_BUSY_TIMEOUT_S = 15.0
 
+ATTEMPTS = 12
+"""How often a unit of work is tried, unless the operator wants otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
@@ -32,12 +35,13 @@ class PoolOptions:
 class Database:
     """A database that holds the tables of ``store/tables.py``.
 
-    ``keeps_usage`` says whether the triggers that keep ``provider_usages`` exact are in place; where they are not,
-    usage is summed from the allocations.
+    ``attempts`` is how often one unit of work is tried at most. ``keeps_usage`` says whether the triggers that keep
+    ``provider_usages`` exact are in place; where they are not, usage is summed from the allocations.
     """
 
-    def __init__(self, engine: Engine, *, keeps_usage: bool = True) -> None:
+    def __init__(self, engine: Engine, *, keeps_usage: bool = True, attempts: int = ATTEMPTS) -> None:
         self.engine = engine
+        self.attempts = attempts
         _leave_connections_to_the_parent(engine)
         self.keeps_usage = keeps_usage
         self.names = Names()

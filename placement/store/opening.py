@@ -1,30 +1,39 @@
 """Opening a database for serving: connect, bring it up to date where asked, and see what it offers."""
 
 import logging
+import time
+from typing import Any
 
-from placement.errors import ConfigurationError
+from sqlalchemy import Engine, event
+
+from placement.errors import ConfigurationError, Unavailable
 from placement.settings import DatabaseSettings
 from placement.store import schema
-from placement.store.database import Database, PoolOptions, engine_for
-from placement.store.maintenance import exclusively
+from placement.store.database import ATTEMPTS, Database, PoolOptions, engine_for
+from placement.store.maintenance import exclusively, looking
 from placement.store.standard_names import sync_standard_names
 from placement.store.url import normalised
 
 LOG = logging.getLogger(__name__)
 
+STATEMENTS_ARE_LOGGED = 50
+ROWS_ARE_LOGGED = 100
+"""Levels of ``connection_debug``."""
 
-def open_database(settings: DatabaseSettings) -> Database:
+
+def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) -> Database:
     """Return the database that the settings name, ready to serve.
+
+    Args:
+        settings: ``[placement_database]``.
+        retries: how often a unit of work is tried again when the database asks for it.
 
     Raises:
         ConfigurationError: the URL cannot be used, or there are no tables.
         Unavailable: the database cannot be reached.
     """
-    engine = engine_for(
-        normalised(settings.connection, settings.connection_parameters),
-        _pool(settings),
-        sqlite_synchronous=settings.sqlite_synchronous,
-    )
+    engine = _engine(settings)
+    _await(engine, settings)
     if settings.sync_on_startup:
         schema.upgrade(engine)
     state = schema.current(engine)
@@ -40,7 +49,44 @@ def open_database(settings: DatabaseSettings) -> Database:
             "The triggers that keep usage are missing; usage is summed at each request. Run 'placement db upgrade' "
             "(on MariaDB the user needs the TRIGGER privilege)."
         )
-    return Database(engine, keeps_usage=state.keeps_usage)
+    # One try to begin with, and one more for a race between two requests that make the same thing.
+    return Database(engine, keeps_usage=state.keeps_usage, attempts=retries + 2)
+
+
+def _engine(settings: DatabaseSettings) -> Engine:
+    engine = engine_for(
+        normalised(settings.connection, settings.connection_parameters),
+        _pool(settings),
+        sqlite_synchronous=settings.sqlite_synchronous,
+    )
+    if settings.connection_debug >= STATEMENTS_ARE_LOGGED:
+        rows_too = settings.connection_debug >= ROWS_ARE_LOGGED
+        logging.getLogger("sqlalchemy.engine").setLevel(logging.DEBUG if rows_too else logging.INFO)
+    if engine.dialect.name in {"mysql", "mariadb"} and settings.mysql_sql_mode:
+        _set_sql_mode(engine, settings.mysql_sql_mode)
+    return engine
+
+
+def _set_sql_mode(engine: Engine, mode: str) -> None:
+    @event.listens_for(engine, "connect")
+    def set_mode(connection: Any, _record: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION sql_mode = %s", (mode,))
+
+
+def _await(engine: Engine, settings: DatabaseSettings) -> None:
+    """Wait until the database can be reached, as long as the operator allows: it may be starting as well."""
+    left = settings.max_retries
+    while True:
+        try:
+            with looking(engine):
+                return
+        except Unavailable:
+            if left == 0:
+                raise
+            LOG.warning("The database cannot be reached; trying again in %s seconds.", settings.retry_interval)
+            left -= 1
+            time.sleep(settings.retry_interval)
 
 
 def _pool(settings: DatabaseSettings) -> PoolOptions:
@@ -50,4 +96,4 @@ def _pool(settings: DatabaseSettings) -> PoolOptions:
         "timeout_s": settings.pool_timeout,
         "recycle_s": settings.connection_recycle_time,
     }
-    return PoolOptions(**{name: value for name, value in chosen.items() if value is not None})  # type: ignore[arg-type]
+    return PoolOptions(**{name: value for name, value in chosen.items() if value is not None})

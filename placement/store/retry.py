@@ -16,7 +16,6 @@ from placement.errors import Unavailable
 
 T = TypeVar("T")
 
-ATTEMPTS = 12
 FIRST_PAUSE_S = 0.004
 LONGEST_PAUSE_S = 0.4
 
@@ -51,14 +50,14 @@ def transient_reason(error: DBAPIError) -> str | None:
     return None
 
 
-def pauses(attempts: int = ATTEMPTS) -> Iterator[float]:
+def pauses(attempts: int) -> Iterator[float]:
     """Yield how long to wait before each further try: growing, capped, and jittered so that rivals part."""
     for attempt in range(attempts - 1):
         ceiling = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt)
         yield random.uniform(ceiling / 4, ceiling)  # noqa: S311 - spreads load, keeps no secret
 
 
-def retried(attempt: Callable[[], T], *, noted: Callable[[str], None], attempts: int = ATTEMPTS) -> T:
+def retried(attempt: Callable[[], T], *, noted: Callable[[str], None], attempts: int) -> T:
     """Call ``attempt`` until it succeeds, fails for good, or has been tried often enough (then: Unavailable)."""
     waits = pauses(attempts)
     while True:

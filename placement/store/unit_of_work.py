@@ -63,7 +63,7 @@ def reads(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenat
             with database.reader.connect() as connection, connection.begin():
                 return work(Transaction(connection, database), *args, **kwargs)
 
-        return retried(attempt, noted=lambda reason: database.retries.update((reason,)))
+        return _retried(database, attempt)
 
     return run
 
@@ -78,9 +78,13 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
                 database.writer, lambda connection: work(Transaction(connection, database), *args, **kwargs)
             )
 
-        return retried(attempt, noted=lambda reason: database.retries.update((reason,)))
+        return _retried(database, attempt)
 
     return run
+
+
+def _retried(database: Database, attempt: Callable[[], T]) -> T:
+    return retried(attempt, noted=lambda reason: database.retries.update((reason,)), attempts=database.attempts)
 
 
 def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:

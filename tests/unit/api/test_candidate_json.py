@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from placement.api.candidate_json import candidates_json
 from placement.api.versions import Version
-from placement.candidates.plan import plan_for
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import Answer
 from placement.store.summaries import Member, Summaries
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.candidates.matching import can_match
-from placement.candidates.plan import Plan, plan_for
 from placement.candidates.search import Budget, Composer
-from placement.candidates.tree import Tree
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import Plan, plan_for
+from placement.domain.tree import Tree
 
 CLASSES = ("VCPU", "PGPU")
 TRAITS = ("A", "B")

@@ -1,10 +1,10 @@
 """From trees to the list of candidates."""
 
-from placement.candidates.plan import plan_for
 from placement.candidates.search import Budget
-from placement.candidates.tree import Tree
 from placement.candidates.walk import candidates_in
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import plan_for
+from placement.domain.tree import Tree
 
 PLAN = plan_for(CandidateRequest(groups=(RequestGroup(resources={"DISK_GB": 1}),)))
 
