@@ -1,0 +1,80 @@
+"""How the database commands find their configuration, before or after a subcommand, and from it the database."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+from placement.errors import PlacementError
+from placement.settings import Settings, load
+from placement.store.database import Database, engine_for
+from placement.store.url import normalised
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FLAGS_WITHOUT_EFFECT = (("--debug", "-d"), ("--nodebug",), ("--use-syslog",), ("--nouse-syslog",))
+"""Logging options of the reference's commands, which deployment tools may pass; these commands log nothing."""
+VALUES_WITHOUT_EFFECT = (
+    ("--log-config-append", "--log-config"),
+    ("--log-date-format",),
+    ("--log-dir", "--logdir"),
+    ("--log-file", "--logfile"),
+    ("--syslog-log-facility",),
+)
+
+
+class PlainErrors(click.Group):
+    """A group that tells an error of ours in one sentence."""
+
+    def invoke(self, context: click.Context) -> object:
+        """Run a subcommand."""
+        try:
+            return super().invoke(context)
+        except PlacementError as error:
+            raise click.ClickException(error.message) from error
+
+
+def configured(command: F) -> F:
+    """Give a command or group the options; ``settings_of`` knows what they say."""
+    for names in FLAGS_WITHOUT_EFFECT:
+        command = click.option(*names, "_ignored", is_flag=True, hidden=True, expose_value=False)(command)
+    for names in VALUES_WITHOUT_EFFECT:
+        command = click.option(*names, "_ignored", hidden=True, expose_value=False)(command)
+    command = _remembered("--config-dir", "A directory of *.conf files, read after the files.")(command)
+    return _remembered("--config-file", "placement.conf instead of the usual places; may be repeated.")(command)
+
+
+def _remembered(name: str, text: str) -> Callable[[F], F]:
+    def remember(context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> None:
+        # What stands before the subcommand comes first: its group is parsed before it.
+        context.meta[name] = (*context.meta.get(name, ()), *values)
+
+    return click.option(name, multiple=True, metavar="PATH", help=text, expose_value=False, callback=remember)
+
+
+def settings_of(context: click.Context) -> Settings:
+    """Return the settings that the options of the command and its groups lead to.
+
+    Raises:
+        ConfigurationError: as ``settings.load``.
+    """
+    return load(context.meta["--config-file"], config_dirs=context.meta["--config-dir"])
+
+
+@contextmanager
+def connected(settings: Settings) -> Iterator[Database]:
+    """Give the database that the settings name, as it is; it is connected to on first use."""
+    url = normalised(settings.database.connection, settings.database.connection_parameters)
+    database = Database(engine_for(url, sqlite_synchronous=settings.database.sqlite_synchronous))
+    try:
+        yield database
+    finally:
+        database.dispose()
+
+
+def progress(step: str) -> None:
+    """Tell a person what takes long; a log or a pipe hears nothing of it."""
+    if sys.stderr.isatty():
+        click.echo(f"{step} ...", err=True)

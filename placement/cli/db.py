@@ -1,0 +1,107 @@
+"""``placement db``: make, adopt, verify and hand back the database."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+from placement.cli.configuration import PlainErrors, configured, connected, progress, settings_of
+from placement.cli.output import table
+from placement.settings import Settings, with_own_database
+from placement.store import schema, schema_check
+from placement.store.database import Database
+from placement.store.schema_check import Finding, Owner
+
+
+@click.group(cls=PlainErrors)
+@configured
+def db() -> None:
+    """Look after the database."""
+
+
+@db.command()
+@configured
+@click.pass_context
+def upgrade(context: click.Context) -> None:
+    """Make, adopt or migrate the database.
+
+    An empty database gets all tables. One of openstack-placement is adopted in place: tables of this server are added
+    beside those that are there, and both servers may write until "placement db release".
+    """
+    with _database(context) as (database, _):
+        notes = schema.upgrade(database.engine, progress)
+        state = schema.current(database.engine)
+    for note in notes:
+        click.echo(f"Warning: {note}", err=True)
+    click.echo(f"The database is at revision {state.revision}.")
+
+
+@db.command()
+@configured
+@click.pass_context
+def current(context: click.Context) -> None:
+    """Show what the database holds."""
+    with _database(context) as (database, _):
+        state = schema.current(database.engine)
+        where = database.engine.url.difference_update_query(["password", "sslpassword"])
+    newest = "" if state.is_up_to_date else f" (newest: {state.newest_revision})"
+    rows = [
+        ("database", f"{where} ({state.kind})"),
+        ("revision", f"{state.revision or 'none'}{newest}"),
+        ("openstack-placement's", state.reference_revision or "none"),
+        ("usage", "kept by triggers" if state.keeps_usage else "summed at each request: the triggers are missing"),
+    ]
+    for name, value in rows:
+        click.echo(f"{name:21}  {value}")
+
+
+@db.command()
+@click.option("--repair", is_flag=True, help="Put right what can be put right without guessing.")
+@configured
+@click.pass_context
+def check(context: click.Context, *, repair: bool) -> None:
+    """Verify usage, trees and links; the exit status is 1 if something is wrong and not repaired."""
+    with _database(context) as (database, settings):
+        if repair:
+            findings = schema_check.repair(database.engine, _owner(settings), progress)
+        else:
+            findings = schema_check.check(database.engine, progress)
+    for line in _told(findings):
+        click.echo(line)
+    if not all(finding.repaired for finding in findings):
+        click.echo("What is left needs a decision." if repair else 'Run "placement db check --repair" to repair it.')
+        context.exit(1)
+
+
+@db.command()
+@configured
+@click.pass_context
+def release(context: click.Context) -> None:
+    """Remove the tables and triggers of this server: openstack-placement has its database back, data and all."""
+    with _database(context) as (database, _):
+        found = schema.release(database.engine, progress)
+    click.echo("The database is openstack-placement's alone." if found else "There was nothing to remove.")
+
+
+@contextmanager
+def _database(context: click.Context) -> Iterator[tuple[Database, Settings]]:
+    """Give the database that ``placement serve`` would use with the same options."""
+    settings = with_own_database(settings_of(context))
+    with connected(settings) as database:
+        yield database, settings
+
+
+def _owner(settings: Settings) -> Owner:
+    chosen = settings.placement
+    return Owner(chosen.incomplete_consumer_project_id, chosen.incomplete_consumer_user_id)
+
+
+def _told(findings: Sequence[Finding]) -> Iterator[str]:
+    if not findings:
+        yield "Nothing is wrong."
+        return
+    rows = [(finding.count, finding.what, "repaired" if finding.repaired else "") for finding in findings]
+    yield from table(("found", "what", ""), rows)
+    for finding in findings:
+        for example in finding.examples:
+            yield f"  {finding.what}: {example}"

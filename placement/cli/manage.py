@@ -1,0 +1,148 @@
+"""``placement-manage``, as deployment tools call it: the reference's subcommands, outputs and exit statuses."""
+
+from collections.abc import Callable
+from importlib.metadata import version as installed_version
+
+import click
+
+from placement.cli.boxes import box
+from placement.cli.configuration import PlainErrors, configured, connected, progress, settings_of
+from placement.errors import ConfigurationError, PlacementError
+from placement.settings import Settings
+from placement.store import schema
+from placement.store.data_migrations import create_incomplete_consumers, set_root_provider_ids
+from placement.store.database import Database
+from placement.store.maintenance import exclusively
+
+BATCH = 50
+
+NO_COMMAND = 1
+SOME_LEFT = 1
+FAILED = 2
+NO_NUMBER = 127
+"""Exit statuses, those of the reference."""
+
+
+@click.group(cls=PlainErrors, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@configured
+@click.version_option(installed_version("placement-server"), message="%(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Look after the database of Placement."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        context.exit(NO_COMMAND)
+
+
+@main.group(invoke_without_command=True)
+@configured
+@click.pass_context
+def db(context: click.Context) -> None:
+    """Work on the database."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@db.command()
+@configured
+@click.pass_context
+def sync(context: click.Context) -> None:
+    """Bring the database up to date."""
+    with connected(_settings(context)) as database:
+        for note in schema.upgrade(database.engine, progress):
+            click.echo(f"Warning: {note}", err=True)
+
+
+@db.command()
+@configured
+@click.pass_context
+def version(context: click.Context) -> None:
+    """Show the version of the database."""
+    with connected(_settings(context)) as database:
+        click.echo(str(schema.current(database.engine).reference_revision))
+
+
+@db.command()
+@click.argument("version")
+@configured
+@click.pass_context
+def stamp(context: click.Context, version: str) -> None:
+    """Write a version into the database without changing anything else."""
+    with connected(_settings(context)) as database:
+        schema.stamp(database.engine, version)
+
+
+@db.command("online_data_migrations")
+@click.option("--max-count", metavar="<number>", help="Complete so many at most.")
+@configured
+@click.pass_context
+def online_data_migrations(context: click.Context, max_count: str | None) -> None:
+    """Complete rows that old releases left incomplete."""
+    if max_count is not None and not (max_count.isdecimal() and int(max_count)):
+        click.echo("Must supply a positive value for max_count")
+        context.exit(NO_NUMBER)
+    settings = _settings(context)
+    with connected(settings) as database:
+        context.exit(_migrate(database, settings, None if max_count is None else int(max_count)))
+
+
+def _settings(context: click.Context) -> Settings:
+    settings = settings_of(context)
+    if not settings.database.connection:
+        raise ConfigurationError("[placement_database] connection is not set; no configuration was found.")
+    return settings
+
+
+Migration = Callable[[int], int]
+
+
+def _migrations(database: Database, settings: Settings) -> dict[str, Migration]:
+    """Return what completes at most so many rows and tells how many."""
+    project_id = settings.placement.incomplete_consumer_project_id
+    user_id = settings.placement.incomplete_consumer_user_id
+
+    def roots(limit: int) -> int:
+        with exclusively(database.engine) as connection:
+            return set_root_provider_ids(connection, limit)
+
+    def consumers(limit: int) -> int:
+        with exclusively(database.engine) as connection:
+            return create_incomplete_consumers(connection, limit, project_id=project_id, user_id=user_id)
+
+    return {"set_root_provider_ids": roots, "create_incomplete_consumers": consumers}
+
+
+def _migrate(database: Database, settings: Settings, most: int | None) -> int:
+    """Complete rows in batches, or one batch of ``most``; return the exit status."""
+    if most is None:
+        click.echo(f"Running batches of {BATCH} until complete")
+    migrations = _migrations(database, settings)
+    done: dict[str, int] = {}
+    while True:
+        batch, failed = _batch(migrations, most or BATCH)
+        for name, number in batch.items():
+            done[name] = done.get(name, 0) + number
+        if most is not None or not any(batch.values()):
+            break
+    click.echo(box(("Migration", "Total Found", "Completed"), [(name, n, n) for name, n in done.items()]))
+    some = any(batch.values())
+    if failed and not some:
+        click.echo("Some migrations failed unexpectedly.")
+        return FAILED
+    return SOME_LEFT if some else 0
+
+
+def _batch(migrations: dict[str, Migration], limit: int) -> tuple[dict[str, int], bool]:
+    done: dict[str, int] = {}
+    failed = False
+    for name, migrate in migrations.items():
+        try:
+            done[name] = migrate(limit - sum(done.values()))
+        except PlacementError as error:
+            click.echo(f"Error attempting to run {name}: {error.message}")
+            done[name], failed = 0, True
+        if done[name]:
+            click.echo(f"{done[name]} rows matched query {name}, {done[name]} migrated")
+        if sum(done.values()) >= limit:
+            break
+    return done, failed

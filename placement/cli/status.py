@@ -1,0 +1,120 @@
+"""``placement-status upgrade check``: is everything ready for this release. Output and status are the reference's."""
+
+import json
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import click
+
+from placement.auth.policy_file import policy_file
+from placement.cli.boxes import stack
+from placement.cli.configuration import configured, connected, settings_of
+from placement.errors import PlacementError
+from placement.settings import Settings
+from placement.store.data_migrations import incomplete_consumers, providers_without_root
+from placement.store.database import Database
+from placement.store.maintenance import looking
+
+TITLE = "Upgrade Check Results"
+WIDTH = 60
+BROKEN = 255
+"""The exit status when the checks could not be made, so that it is none of theirs."""
+
+NO_ROOT = 'Some resource providers name no root provider. Run "placement-manage db online_data_migrations".'
+NO_CONSUMER = (
+    'Allocations are held by {} consumers that have no record. Run "placement-manage db online_data_migrations".'
+)
+JSON_POLICY = (
+    "The policy file {} is written in JSON, which is deprecated. Convert it to YAML with "
+    "oslopolicy-convert-json-to-yaml."
+)
+
+
+class Outcome(IntEnum):
+    """How a check ended; the worst is the exit status."""
+
+    SUCCESS = 0
+    WARNING = 1
+    FAILURE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check and its outcome."""
+
+    name: str
+    outcome: Outcome
+    details: str | None = None
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@configured
+def main() -> None:
+    """Tell about the state of Placement."""
+
+
+@main.group()
+@configured
+def upgrade() -> None:
+    """Upgrades to this release."""
+
+
+@upgrade.command()
+@click.option("--json", "as_json", is_flag=True, help="Output the results in JSON format.")
+@configured
+@click.pass_context
+def check(context: click.Context, *, as_json: bool) -> None:
+    """Check whether the database and the policy file are ready."""
+    try:
+        settings = settings_of(context)
+        with connected(settings) as database:
+            checks = [*_database_checks(database), _policy_check(settings)]
+    except PlacementError as error:
+        click.echo(f"Error: {error.message}", err=True)
+        context.exit(BROKEN)
+    click.echo(_as_json(checks) if as_json else stack(TITLE, [_cell(one) for one in checks]))
+    context.exit(max(one.outcome for one in checks))
+
+
+def _database_checks(database: Database) -> list[Check]:
+    with looking(database.engine) as connection:
+        rootless, consumers = providers_without_root(connection), incomplete_consumers(connection)
+    return [
+        Check("Missing Root Provider IDs", Outcome.FAILURE, NO_ROOT)
+        if rootless
+        else Check("Missing Root Provider IDs", Outcome.SUCCESS),
+        Check("Incomplete Consumers", Outcome.WARNING, NO_CONSUMER.format(consumers))
+        if consumers
+        else Check("Incomplete Consumers", Outcome.SUCCESS),
+    ]
+
+
+def _policy_check(settings: Settings) -> Check:
+    name = "Policy File JSON to YAML Migration"
+    path = policy_file(settings)
+    if path is not None and _is_json(Path(path)):
+        return Check(name, Outcome.FAILURE, JSON_POLICY.format(path))
+    return Check(name, Outcome.SUCCESS)
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def _cell(check: Check) -> str:
+    details = None
+    if check.details is not None:
+        details = "\n".join(textwrap.wrap(check.details, WIDTH, subsequent_indent="  "))
+    return f"Check: {check.name}\nResult: {check.outcome.name.capitalize()}\nDetails: {details}"
+
+
+def _as_json(checks: Sequence[Check]) -> str:
+    rows = [{"check": one.name, "result": one.outcome, "details": one.details} for one in checks]
+    return json.dumps({"name": TITLE, "checks": rows})
