@@ -13,13 +13,17 @@ PREFIX = "Invalid query string parameters: "
 
 @dataclass(frozen=True, slots=True)
 class ValueRule:
-    """What the value of one parameter must look like; None stands for no demand."""
+    """What the value of one parameter must look like; None stands for no demand.
+
+    Where only the last of repeated values counts, the others may be anything.
+    """
 
     pattern: str | None = None
     shortest: int | None = None
     longest: int | None = None
     choices: tuple[str, ...] | None = None
     uuid: bool = False
+    only_last_counts: bool = False
 
     def fault(self, value: str) -> str | None:
         """Return what is wrong with a value, in the wording of JSON Schema validators, or None."""
@@ -114,7 +118,7 @@ class Query:
             rule = rules.get(key) or _pattern_rule(key, patterns or {})
             if rule is None:
                 raise Invalid(PREFIX + _unknown_key(key, patterns))
-            for value in values:
+            for value in values[-1:] if rule.only_last_counts else values:
                 if fault := rule.fault(value):
                     raise Invalid(f"{PREFIX}{fault} in schema['properties'][{key!r}]")
 

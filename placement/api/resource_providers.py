@@ -9,7 +9,7 @@ from placement.api.call import Call
 from placement.api.fields import Text, Uuid, canonical_uuid
 from placement.api.filters import parse_member_of, parse_required, parse_resources
 from placement.api.of_provider import ONE, body_for, path_of
-from placement.api.query import ANY, UUID, ValueRule
+from placement.api.query import ANY, ValueRule
 from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.api.versions import Versioned
@@ -58,14 +58,15 @@ LINKS: Versioned[tuple[str, ...]] = Versioned(
     }
 )
 
-_OLDEST = {"name": ANY, "uuid": UUID}
+LAST_UUID = ValueRule(uuid=True, only_last_counts=True)
+_OLDEST = {"name": ANY, "uuid": LAST_UUID}
 FILTERS: Versioned[dict[str, ValueRule]] = Versioned(
     {
         (1, 0): _OLDEST,
         (1, 3): _OLDEST | {"member_of": ANY},
         (1, 4): _OLDEST | {"member_of": ANY, "resources": ANY},
-        (1, 14): _OLDEST | {"member_of": ANY, "resources": ANY, "in_tree": UUID},
-        (1, 18): _OLDEST | {"member_of": ANY, "resources": ANY, "in_tree": UUID, "required": ANY},
+        (1, 14): _OLDEST | {"member_of": ANY, "resources": ANY, "in_tree": LAST_UUID},
+        (1, 18): _OLDEST | {"member_of": ANY, "resources": ANY, "in_tree": LAST_UUID, "required": ANY},
     }
 )
 
