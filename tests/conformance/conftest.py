@@ -10,7 +10,6 @@ import pytest
 from tests import reference, servers
 from tests.conformance import profiles, suite
 from tests.empty_database import empty_database
-from tests.postgresql import PostgreSQL, running_postgresql
 
 DATABASES = ("sqlite", "postgresql")
 
@@ -30,15 +29,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     option = metafunc.config.getoption
     files = suite.all_files() if option("--all-files") else suite.public_files()
-    metafunc.parametrize("database", [option("--database")] if option("--database") else DATABASES)
+    metafunc.parametrize("database_kind", [option("--database")] if option("--database") else DATABASES)
     metafunc.parametrize("file", files)
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgreSQL]:
-    """Run one PostgreSQL for all files."""
-    with running_postgresql() as server:
-        yield server
 
 
 @pytest.fixture(scope="session")
@@ -63,8 +55,8 @@ def empty_server(request: pytest.FixtureRequest) -> Iterator[EmptyServer]:
 def _new_database(request: pytest.FixtureRequest, database: str, profile: str, directory: Path) -> str:
     if database == "sqlite":
         return f"sqlite:///{directory / 'placement.sqlite'}"
-    server: PostgreSQL = request.getfixturevalue("postgresql")
-    return server.database(f"conformance_{profile.replace('-', '_')}")
+    url: str = request.getfixturevalue("postgres_server").database(f"conformance_{profile.replace('-', '_')}")
+    return url
 
 
 def _start(stack: contextlib.ExitStack, which: str, profile: str, directory: Path, database_url: str) -> str:

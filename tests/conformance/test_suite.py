@@ -10,8 +10,8 @@ from tests.conformance import suite
 from tests.conformance.conftest import EmptyServer
 
 
-def test_the_file_passes(file: str, database: str, empty_server: EmptyServer) -> None:
-    failed = suite.failures(file, empty_server(database, suite.profile_of(file)))
+def test_the_file_passes(file: str, database_kind: str, empty_server: EmptyServer) -> None:
+    failed = suite.failures(file, empty_server(database_kind, suite.profile_of(file)))
     excluded = {test for where, test in suite.named_tests("excluded.txt") if where == file}
     expected = {test for where, test in suite.named_tests("expected_failures.txt") if where == file}
     problems = [f"{test}\n    {failed[test]}" for test in failed if test not in excluded | expected]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.differential.answers import Answer, candidate_differences, error_form
+from tests.differential.answers import Answer, candidate_differences, differences, error_form
 from tests.differential.requests import Request
 from tests.differential.sides import ReferenceSide
 
@@ -74,11 +74,45 @@ def amounts_leak(case: Case) -> bool:
     return case.is_self_check or not candidate_differences(request, _without_leak(case), case.given.document)
 
 
+def undated_empty_inventories(case: Case) -> bool:
+    """The reference leaves last-modified away where there is no inventory; elsewhere an empty answer is dated now."""
+    document = case.expected.document
+    if not (isinstance(document, dict) and document.get("inventories") == {} and case.expected.status == 200):
+        return False
+    dated = dataclasses.replace(case.expected, headers={**case.expected.headers, "last-modified": "now"})
+    return not differences(case.request, dated, case.given)
+
+
+def error_nobody_asked_for(case: Case) -> bool:
+    """Who accepts neither JSON nor HTML nor plain text gets errors as JSON here, as plain text from the reference."""
+    accepted = case.request.all_headers().get("accept", "*/*")
+    if case.expected.status < 400 or case.expected.status != case.given.status:
+        return False
+    return not any(name in accepted for name in ("json", "text/", "*/*")) and not error_form(case.request, case.given)
+
+
+def huge_integer(case: Case) -> bool:
+    """An integer that no column can hold is malformed, 400; the reference finds other reasons to refuse it."""
+    both_refuse = case.given.status == 400 and case.expected.status >= 400
+    return both_refuse and any(abs(number) >= 2**63 for number in _integers(case.request.body))
+
+
+def _integers(value: Any) -> Iterable[int]:
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _integers(item)
+
+
 KNOWN: tuple[Callable[[Case], bool], ...] = (
     reference_fails,
     unauthenticated_document,
     unknown_name_in_a_later_group,
     amounts_leak,
+    undated_empty_inventories,
+    error_nobody_asked_for,
+    huge_integer,
 )
 
 
