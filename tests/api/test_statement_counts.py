@@ -1,0 +1,150 @@
+"""How many SQL statements each endpoint sends: the same for two hosts and for ten.
+
+Candidates are the exception that proves the rule: trees are read in chunks that grow, so a search that has to walk
+far takes a statement more each time the cloud grows by a factor.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import event
+
+from placement.store.candidate_trees import GROWTH, IDS_PER_WANTED
+from tests.clouds import SHARES, allocate, build, provider
+
+FEW, MANY = 2, 10
+CONSUMER = "11111111-0000-4000-8000-000000000000"
+
+
+@contextmanager
+def statements(app) -> Iterator[list[str]]:
+    """Collect the statements that are sent inside the block, without BEGIN and COMMIT."""
+    sent: list[str] = []
+
+    def note(_connection, _cursor, statement, *_rest):
+        sent.append(statement)
+
+    engine = app.extensions["placement"].database.engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def hosts(first: int, last: int) -> list:
+    """Hosts with two NUMA nodes, each with a NIC, all in one aggregate with a storage pool."""
+    return [
+        provider(
+            f"host{i}",
+            *(
+                provider(
+                    f"host{i}-numa{n}",
+                    provider(f"host{i}-nic{n}", SRIOV_NET_VF=8, traits=["HW_NIC_SRIOV"]),
+                    VCPU=8,
+                    MEMORY_MB=1024,
+                    traits=["HW_NUMA_ROOT"],
+                )
+                for n in (0, 1)
+            ),
+            DISK_GB=100,
+            aggregates=["A"],
+        )
+        for i in range(first, last)
+    ]
+
+
+@pytest.fixture
+def cloud(api) -> Callable[[int, int], None]:
+    def call(method, path, version, body=None):
+        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
+        return response.status_code, response.get_json(silent=True)
+
+    aggregates = {"A": str(uuid.uuid4())}
+    pool = build(call, provider("pool", DISK_GB=1000, traits=[SHARES], aggregates=["A"]), aggregates=aggregates)
+    pool_uuid = pool.providers["pool"]
+    allocate(call, pool_uuid, {"DISK_GB": 1}, consumer=CONSUMER)
+
+    def grow(first: int, last: int) -> str:
+        built = build(call, *hosts(first, last), aggregates=aggregates)
+        for name, found in built.providers.items():
+            if "numa" in name:
+                allocate(call, found, {"VCPU": 1})
+        return pool_uuid
+
+    return grow
+
+
+READS = [
+    "/resource_providers",
+    "/resource_providers?in_tree={pool}",
+    "/resource_providers?resources=VCPU:1&required=HW_NUMA_ROOT",
+    "/resource_providers/{pool}",
+    "/resource_providers/{pool}/inventories",
+    "/resource_providers/{pool}/inventories/DISK_GB",
+    "/resource_providers/{pool}/usages",
+    "/resource_providers/{pool}/aggregates",
+    "/resource_providers/{pool}/traits",
+    "/resource_providers/{pool}/allocations",
+    "/resource_classes",
+    "/traits?associated=true",
+    "/allocations/" + CONSUMER,
+    "/usages?project_id=project",
+    "/allocation_candidates?resources=VCPU:1,DISK_GB:10",
+    "/allocation_candidates?resources=VCPU:1,DISK_GB:10&required=HW_NUMA_ROOT",
+    "/allocation_candidates?resources_C=VCPU:1,MEMORY_MB:64&resources_N=SRIOV_NET_VF:1&required_N=HW_NIC_SRIOV"
+    "&group_policy=isolate&same_subtree=_C,_N",
+]
+
+
+def counts(app, api, pool: str) -> dict[str, int]:
+    found = {}
+    for path in READS:
+        with statements(app) as sent:
+            assert api.get(path.format(pool=pool)).status_code == 200
+        found[path] = len(sent)
+    return found
+
+
+def test_a_read_takes_as_many_statements_in_a_large_cloud(app, api, cloud):
+    pool = cloud(0, FEW)
+    counts(app, api, pool)  # Names of standard classes and traits are looked up once.
+    small = counts(app, api, pool)
+    cloud(FEW, MANY)
+    assert counts(app, api, pool) == small
+    assert max(small.values()) <= 16
+
+
+def test_a_claim_takes_as_many_statements_for_many_providers(app, api, cloud):
+    cloud(0, MANY)
+    candidates = api.get("/allocation_candidates?resources=VCPU:1&limit=60").get_json()["provider_summaries"]
+    numas = [found for found, summary in candidates.items() if "VCPU" in summary["resources"]]
+    sizes = []
+    for size in (1, 2, 20):  # The first claim makes the names of its consumer's owners.
+        body = {
+            "allocations": {found: {"resources": {"VCPU": 1, "MEMORY_MB": 8}} for found in numas[:size]},
+            "project_id": "project",
+            "user_id": "user",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        with statements(app) as sent:
+            assert api.put(f"/allocations/{uuid.uuid4()}", body).status_code == 204
+        sizes.append(len(sent))
+    assert sizes[1] == sizes[2]
+
+
+def test_a_search_that_finds_nothing_early_takes_a_logarithm_of_statements(app, api, cloud):
+    """With limit=1 and no tree that fits, every chunk is read; each has GROWTH times the ids of the one before."""
+    cloud(0, MANY)
+    with statements(app) as sent:
+        answer = api.get("/allocation_candidates?resources=VCPU:8&limit=1").get_json()
+    assert answer["allocation_requests"] == []
+    providers, chunks, span = 1 + 5 * MANY, 0, IDS_PER_WANTED
+    while providers > 0:
+        providers, chunks, span = providers - span, chunks + 1, span * GROWTH
+    assert chunks <= len(sent) <= chunks * 2 + 4
+
+
