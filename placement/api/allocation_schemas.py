@@ -6,7 +6,7 @@ A loaded body is ``{"allocations": {provider uuid: resources}, ...}`` whatever i
 
 from typing import Any
 
-from marshmallow import post_load
+from marshmallow import fields, post_load
 
 from placement.api.fields import Array, Integer, Mapping, Object, Text, Uuid
 from placement.api.validation import Schema
@@ -30,11 +30,13 @@ def owner_id() -> Text:
 class GroupMappings(Mapping):
     """Which providers serve which request group. It is looked at and forgotten, as the reference does.
 
-    Clients send back what GET /allocation_candidates gave them, the unsuffixed group "" included.
+    Clients send back what GET /allocation_candidates gave them. What stands under the unsuffixed group's "" is not
+    even looked at: the reference's pattern wants a character.
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("(?s).*", Array(Uuid(), shortest=1), smallest=1, **options)
+        anything = fields.Raw(allow_none=True)
+        super().__init__("(?s).*[a-zA-Z0-9_-].*", Array(Uuid(), shortest=1), others=anything, smallest=1, **options)
 
 
 class ListedProvider(Schema):

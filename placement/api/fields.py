@@ -171,14 +171,31 @@ class Array(_Exact):
 
 
 class Mapping(_Exact):
-    """An object whose keys are data: each matches a pattern, all values are of one kind."""
+    """An object whose keys are data: each matches a pattern, all values are of one kind.
+
+    Args:
+        keys: the pattern.
+        values: what stands under a key.
+        others: what stands under keys that do not match; without it they are refused.
+        smallest: how many keys there are at least.
+        options: those of any field.
+    """
 
     kind = "object"
 
-    def __init__(self, keys: str, values: fields.Field[Any], *, smallest: int = 0, **options: Any) -> None:
+    def __init__(
+        self,
+        keys: str,
+        values: fields.Field[Any],
+        *,
+        others: fields.Field[Any] | None = None,
+        smallest: int = 0,
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         self.keys = re.compile(keys)
         self.values = values
+        self.others = others
         self.smallest = smallest
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> dict[str, Any]:
@@ -188,11 +205,12 @@ class Mapping(_Exact):
             raise refuse(f"{shown(value)} does not have enough properties (should be non-empty)", "minProperties")
         loaded, faults = {}, {}
         for key, item in value.items():
-            if not self.keys.fullmatch(key):
+            field = self.values if self.keys.fullmatch(key) else self.others
+            if field is None:
                 sentence = f"{shown(key)} does not match any of the regexes: '^{self.keys.pattern}$'"
                 raise refuse(sentence, "additionalProperties")
             try:
-                loaded[key] = self.values.deserialize(item)
+                loaded[key] = field.deserialize(item)
             except ValidationError as error:
                 faults[key] = error.normalized_messages().get("_schema", error.messages)  # type: ignore[no-untyped-call]
         if faults:

@@ -2,6 +2,8 @@
 
 import uuid
 
+import pytest
+
 from tests.api.conftest import Api
 
 
@@ -10,3 +12,19 @@ def test_a_tree_that_does_not_exist_has_no_candidates(api: Api) -> None:
     for query in (f"resources=VCPU:1&in_tree={nowhere}", f"resources1=VCPU:1&in_tree1={nowhere}"):
         answer = api.get(f"/allocation_candidates?{query}")
         assert (answer.status_code, answer.json) == (200, {"allocation_requests": [], "provider_summaries": {}})
+
+
+@pytest.mark.parametrize("group", ["", "é"])
+@pytest.mark.parametrize("providers", [[], None, "x"])
+def test_mappings_of_a_group_without_a_suffix_are_not_looked_at(api: Api, group: str, providers: object) -> None:
+    body = {
+        "allocations": {str(uuid.uuid4()): {"resources": {"VCPU": 1}}},
+        "consumer_generation": None,
+        "project_id": "project",
+        "user_id": "user",
+        "mappings": {group: providers},
+    }
+    answer = api.put(f"/allocations/{uuid.uuid4()}", body, version="1.34")
+    # Everything else about the request was looked at.
+    assert answer.status_code == 400
+    assert "that does not exist" in answer.json["errors"][0]["detail"]
