@@ -1,6 +1,6 @@
 """Rows that very old releases left incomplete: how many there are, and completing them batch by batch."""
 
-from sqlalchemy import Connection, Table, distinct, func, insert, literal, select, update
+from sqlalchemy import Connection, Table, distinct, func, insert, select, update
 
 from placement.store.tables import allocations, consumers, projects, resource_providers, users
 
@@ -21,30 +21,27 @@ def incomplete_consumers(connection: Connection) -> int:
 
 def set_root_provider_ids(connection: Connection, limit: int) -> int:
     """Make providers that name no root their own root, ``limit`` at most; return how many."""
-    query = select(resource_providers.c.id).where(resource_providers.c.root_provider_id.is_(None)).limit(limit)
-    ids = list(connection.execute(query).scalars())
-    if not ids:
-        return 0
+    missing = select(resource_providers.c.id).where(resource_providers.c.root_provider_id.is_(None)).limit(limit)
+    # MariaDB takes a LIMIT in a subquery, and the table that is updated, only one level further down.
+    ids = select(missing.subquery().c.id)
     change = update(resource_providers).where(resource_providers.c.id.in_(ids))
     return connection.execute(change.values(root_provider_id=resource_providers.c.id)).rowcount
 
 
 def create_incomplete_consumers(connection: Connection, limit: int, *, project_id: str, user_id: str) -> int:
     """Give allocations without a consumer one, ``limit`` at most, of the given project and user; return how many."""
-    missing = (
-        select(
-            allocations.c.consumer_id,
-            literal(_owner(connection, projects, project_id)),
-            literal(_owner(connection, users, user_id)),
-            literal(0),
-        )
+    query = (
+        select(allocations.c.consumer_id)
         .select_from(_ORPHANED)
         .where(consumers.c.id.is_(None))
         .group_by(allocations.c.consumer_id)
         .limit(limit)
     )
-    added = insert(consumers).from_select(["uuid", "project_id", "user_id", "generation"], missing)
-    return connection.execute(added).rowcount
+    uuids = list(connection.execute(query).scalars())
+    if uuids:
+        owner = {"project_id": _owner(connection, projects, project_id), "user_id": _owner(connection, users, user_id)}
+        connection.execute(insert(consumers), [{"uuid": uuid, "generation": 0, **owner} for uuid in uuids])
+    return len(uuids)
 
 
 def _owner(connection: Connection, table: Table, external_id: str) -> int:

@@ -137,8 +137,8 @@ def _inexact_usage(connection: Connection) -> Hits:
     rows = connection.execute(_INEXACT).all()
     if not rows:
         return Hits(0)
-    uuids = dict(connection.execute(select(resource_providers.c.id, resource_providers.c.uuid)).tuples().all())
-    names = dict(connection.execute(select(resource_classes.c.id, resource_classes.c.name)).tuples().all())
+    uuids = dict(connection.execute(select(resource_providers.c.id, resource_providers.c.uuid)).all())
+    names = dict(connection.execute(select(resource_classes.c.id, resource_classes.c.name)).all())
     examples = (
         f"{names.get(class_, class_)} of {uuids.get(provider, provider)}: kept {kept}, allocated {summed}"
         for provider, class_, kept, summed in rows[:EXAMPLES]

@@ -1,0 +1,183 @@
+"""Databases made by the reference itself are adopted, kept exact, and handed back, with the real package."""
+
+import subprocess
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+
+from placement.app import create_app
+from placement.settings import DatabaseSettings, Settings
+from placement.store import schema, schema_check
+from placement.store.database import Database
+from placement.store.reference_schema import SchemaRefused
+from placement.store.tables import metadata
+from tests import reference, servers
+from tests.api.conftest import Api
+from tests.clouds import allocate, build, expect, provider
+from tests.databases import open_database
+from tests.http_calls import HttpCalls
+from tests.servers import Installation
+from tests.store.rows import VCPU, kept, run, summed
+from tests.store.rows import allocate as insert_allocations
+
+VERSION_TABLES = {"alembic_version", "placement_server_version"}
+TREE = provider(
+    "host",
+    provider("numa0", VCPU=16, traits=["HW_NUMA_ROOT"]),
+    provider("gpu", CUSTOM_GPU=4),
+    DISK_GB=500,
+    aggregates="A",
+)
+
+
+@pytest.fixture(scope="module")
+def installed() -> Installation:
+    """The reference in an environment of its own."""
+    try:
+        return reference.installation()
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"the reference cannot be installed, and REFERENCE_PYTHON does not name one: {error}")
+
+
+@pytest.fixture
+def directory(installed: Installation, empty_database_url: str, tmp_path: Path) -> Path:
+    """A directory with the reference's configuration for a database without tables."""
+    servers.write_configuration(tmp_path, reference.configuration(empty_database_url))
+    return tmp_path
+
+
+@pytest.fixture
+def database(empty_database_url: str) -> Iterator[Database]:
+    """The database, opened by this server's store."""
+    opened = open_database(empty_database_url)
+    yield opened
+    opened.dispose()
+
+
+def migrate_reference(installed: Installation, directory: Path, revision: str) -> None:
+    """Run the reference's migrations up to a revision; its command only knows the newest."""
+    script = (
+        "from oslo_config import cfg; from placement import conf, db_api; "
+        "from placement.db.sqlalchemy import migration; "
+        "config = cfg.ConfigOpts(); conf.register_opts(config); "
+        "config(['--config-file', 'placement.conf'], project='placement'); db_api.configure(config); "
+        f"migration.upgrade({revision!r})"
+    )
+    command = [str(installed.python), "-c", script]
+    subprocess.run(command, cwd=directory, env=dict(installed.variables), check=True, capture_output=True)
+
+
+def differences(database: Database) -> list[Any]:
+    """Compare what is there with the tables that the code knows."""
+    with database.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        found = compare_metadata(context, metadata)
+    return [one for one in found if one[0] != "remove_table" or one[1].name not in VERSION_TABLES]
+
+
+def answers(get, paths: list[str]) -> list[Any]:
+    return [get(path) for path in paths]
+
+
+def test_a_database_with_data_is_adopted_served_and_handed_back(
+    installed: Installation, directory: Path, database: Database, empty_database_url: str
+) -> None:
+    servers.placement_manage(installed, directory, "db", "sync")
+    with servers.running_server(installed, directory) as url:
+        call = HttpCalls(url)
+        cloud = build(call, TREE)
+        consumers = [allocate(call, cloud.providers["numa0"], {"VCPU": 2 + number}) for number in range(3)]
+        consumers += [allocate(call, cloud.providers["gpu"], {"CUSTOM_GPU": 1})]
+        paths = [f"/resource_providers/{id_}{end}" for id_ in cloud.providers.values() for end in (
+            "", "/usages", "/inventories", "/allocations", "/traits", "/aggregates")]  # fmt: skip
+        paths += [f"/allocations/{consumer}" for consumer in consumers]
+        before = answers(lambda path: call("GET", path, "1.39"), paths)
+
+    assert schema.upgrade(database.engine) == ()
+
+    assert differences(database) == []
+    assert schema_check.check(database.engine) == ()
+    with database.engine.connect() as connection:
+        assert sorted(kept(connection).values()) == [1, 9]
+    settings = Settings(database=DatabaseSettings(connection=empty_database_url), auth_strategy="noauth2")
+    app = create_app(settings)
+    api = Api(app)
+    assert answers(lambda path: ((answer := api.get(path)).status_code, answer.json), paths) == before
+    new, host = str(uuid.uuid4()), cloud.providers["host"]
+    assert api.put(f"/allocations/{new}", claim(host, {"DISK_GB": 5})).status_code == 204
+    assert api.delete(f"/allocations/{consumers[0]}").status_code == 204
+    app.extensions["placement"].database.dispose()
+
+    assert schema.release(database.engine) is True
+
+    servers.placement_manage(installed, directory, "db", "sync")
+    with servers.running_server(installed, directory) as url:
+        call = HttpCalls(url)
+        usages = expect(call, "GET", f"/resource_providers/{host}/usages", "1.39")
+        assert usages["usages"] == {"DISK_GB": 5}
+        assert expect(call, "GET", f"/resource_providers/{cloud.providers['numa0']}/usages", "1.39")["usages"] == {
+            "VCPU": 7
+        }
+        expect(call, "DELETE", f"/allocations/{new}", "1.39")
+        for consumer in consumers[1:]:
+            expect(call, "DELETE", f"/allocations/{consumer}", "1.39")
+        for name in ("gpu", "numa0", "host"):
+            expect(call, "DELETE", f"/resource_providers/{cloud.providers[name]}", "1.39")
+
+
+def claim(provider_uuid: str, resources: dict[str, int]) -> dict[str, Any]:
+    return {
+        "allocations": {provider_uuid: {"resources": resources}},
+        "project_id": "project",
+        "user_id": "user",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+
+
+@pytest.mark.parametrize("revision", ["b4ed3a175331", "b5c396305c25", "422ece571366"])
+def test_a_database_of_an_older_reference_is_migrated_and_adopted(
+    installed: Installation, directory: Path, database: Database, revision: str
+) -> None:
+    migrate_reference(installed, directory, revision)
+    with database.writer.begin() as connection:
+        insert_old_rows(connection)
+    schema.upgrade(database.engine)
+    assert differences(database) == []
+    state = schema.current(database.engine)
+    assert (state.reference_revision, state.keeps_usage) == ("a082b8bb98d0", True)
+    with database.writer.begin() as connection:
+        assert kept(connection) == summed(connection) == {(1, VCPU): 3}
+        assert connection.execute(text("SELECT uuid FROM consumers")).scalars().all() == ["c1"]
+    migrate_reference(installed, directory, "head")
+
+
+def insert_old_rows(connection) -> None:
+    run(
+        connection,
+        "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id) VALUES (1, 'p', 'p', 0, 1)",
+        "INSERT INTO consumers (id, uuid, project_id, user_id, generation) VALUES (1, 'c1', 1, 1, 0)",
+    )
+    insert_allocations(connection, "c1", {(1, VCPU): 3})
+
+
+@pytest.mark.parametrize("damage", ["UPDATE resource_providers SET root_provider_id = NULL", "DELETE FROM consumers"])
+def test_old_rows_that_are_incomplete_have_to_be_migrated_first(
+    installed: Installation, directory: Path, database: Database, damage: str
+) -> None:
+    migrate_reference(installed, directory, "b4ed3a175331")
+    with database.writer.begin() as connection:
+        insert_old_rows(connection)
+        run(connection, damage)
+    with pytest.raises(SchemaRefused, match="placement-manage db online_data_migrations"):
+        schema.upgrade(database.engine)
+    assert schema.current(database.engine).reference_revision == "b4ed3a175331"
+    servers.placement_manage(servers.this_project(), directory, "db", "online_data_migrations")
+    schema.upgrade(database.engine)
+    assert schema.current(database.engine).is_up_to_date
