@@ -18,6 +18,7 @@ from tests.empty_database import empty_database, sqlite_path
 from tests.postgresql import running_postgresql
 
 DATABASES = ("sqlite", "postgresql")
+ALTERED = ("--pythonpath", str(Path(__file__).parent / "altered"))
 
 GENERATIONS = {
     "provider": "SELECT generation FROM resource_providers WHERE uuid = ?",
@@ -49,8 +50,16 @@ class Side:
             connection.close()
 
 
+@dataclass(frozen=True, slots=True)
 class ReferenceSide(Side):
     """The reference, whose database is looked into: for generations, and to undo what it should not have left."""
+
+    mended_url: str = ""
+    """A second server on the same database, with defects mended."""
+
+    def ask_mended(self, request: Request) -> Answer:
+        """Ask the reference without the defects that the request's x-mend lists."""
+        return Side("mended", self.mended_url, self.database_url).ask(request)
 
     def generation(self, kind: str, uuid: str) -> int | None:
         """Return the present generation of a provider or consumer."""
@@ -110,17 +119,26 @@ class Pair:
 
 
 @contextlib.contextmanager
+def started_oracle(directory: Path) -> Iterator[ReferenceSide]:
+    """Run the reference, and beside it the same with defects mended."""
+    with started_reference(directory) as side:
+        mended = {"application": "mended_reference:application", "options": ALTERED}
+        with servers.running_server(reference.installation(), directory, threads=1, **mended) as url:
+            yield dataclasses.replace(side, mended_url=url)
+
+
+@contextlib.contextmanager
 def started_reference(directory: Path, *, alteration: str | None = None) -> Iterator[ReferenceSide]:
     """Run the reference on SQLite with one thread, as it is or with one of the alterations."""
     database_url = f"sqlite:///{directory / 'reference.sqlite'}"
-    installation, application, options = reference.installation(), servers.APPLICATION, ()
+    installation, options = reference.installation(), {}
     if alteration:
-        installation = dataclasses.replace(installation, variables={**installation.variables, "ALTERATION": alteration})
-        application = "altered_reference:application"
-        options = ("--pythonpath", str(Path(__file__).parent / "altered"))
+        variables = {**installation.variables, "ALTERATION": alteration}
+        installation = dataclasses.replace(installation, variables=variables)
+        options = {"application": "altered_reference:application", "options": ALTERED}
     servers.write_configuration(directory, reference.configuration(database_url))
     servers.placement_manage(installation, directory, "db", "sync")
-    with servers.running_server(installation, directory, threads=1, application=application, options=options) as url:
+    with servers.running_server(installation, directory, threads=1, **options) as url:
         yield ReferenceSide("reference", url, database_url)
 
 
@@ -146,7 +164,7 @@ def compared_projects(databases: Sequence[str]) -> Iterator[list[Pair]]:
     """Compare the reference with this server on each database; yield a pair for each."""
     with contextlib.ExitStack() as stack:
         executor = stack.enter_context(ThreadPoolExecutor(1))
-        oracle = stack.enter_context(started_reference(_directory(stack)))
+        oracle = stack.enter_context(started_oracle(_directory(stack)))
         pairs = []
         for name in databases:
             directory = _directory(stack)

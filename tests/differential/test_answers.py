@@ -83,3 +83,10 @@ def test_the_words_of_an_error_are_free_and_its_code_is_not() -> None:
 @pytest.mark.parametrize("name", ["cache-control", "last-modified", "location", "openstack-api-version", "vary"])
 def test_a_missing_header_is_told(name: str) -> None:
     assert differences(Request("GET", "/traits"), answer({}, **{name: "x"}), answer({}))
+
+
+def test_an_answer_may_be_dated_where_the_reference_forgot_to() -> None:
+    cached = {"cache-control": "no-cache"}
+    dated = answer({}, **cached, **{"last-modified": "today"})
+    assert not differences(Request("GET", "/traits"), answer({}, **cached), dated)
+    assert differences(Request("GET", "/traits"), answer({}), answer({}, **{"last-modified": "today"}))

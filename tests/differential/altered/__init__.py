@@ -1,1 +1,1 @@
-"""The reference with something wrong in it, alone in a directory that its environment can import from."""
+"""The reference with something wrong in it, or something right; alone in a directory its environment imports from."""
