@@ -13,7 +13,7 @@ import psycopg
 
 from tests.bench.meters import spent_ms
 from tests.bench.sampling import Spread, spread
-from tests.bench.sides import Caller, Running, Side
+from tests.bench.sides import Answer, Caller, Running, Side
 from tests.bench.work import OWNER, UnexpectedAnswer, checked
 
 LIMIT = 10
@@ -45,7 +45,7 @@ class ClaimSample:
 
 @dataclass(slots=True)
 class ClaimSeries:
-    """All stretches of one side; ``refused`` counts the 409 by their code."""
+    """All stretches of one side; ``refused`` counts the 409 by their reason."""
 
     samples: list[ClaimSample] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
@@ -117,11 +117,17 @@ def _claim_once(caller: Caller, query: str, chance: random.Random, result: Claim
     consumer = str(uuid.uuid4())
     answer = caller("PUT", f"/allocations/{consumer}", {**chosen, "consumer_generation": None, **OWNER})
     if answer.status == 409:
-        result.refused[answer.document()["errors"][0].get("code", "no code")] += 1
+        result.refused[_reason(answer)] += 1
         return
     checked(answer)
     result.consumers.append(consumer)
     result.last_at = time.monotonic()
+
+
+def _reason(answer: Answer) -> str:
+    """Return why a claim was refused: the host had become full, which is nobody's fault, or something else."""
+    error = answer.document()["errors"][0]
+    return "full" if "exceed the capacity" in error["detail"] else str(error.get("code", "no code"))
 
 
 def _forget(running: Running, consumers: list[str]) -> None:
