@@ -1,0 +1,146 @@
+"""GET /allocation_candidates: limits, options of the operator, budget. What fits is in test_seed_examples.py."""
+
+import dataclasses
+
+import pytest
+
+from placement.candidates import search
+from placement.store import candidate_trees
+from tests.api.conftest import Api
+from tests.clouds import SHARES, build, provider
+
+QUERIES = [
+    "resources=VCPU:1",
+    "resources=VCPU:1,DISK_GB:10",
+    "resources=VCPU:1&resources_N=SRIOV_NET_VF:1",
+    "resources_A=SRIOV_NET_VF:1&resources_B=SRIOV_NET_VF:1&group_policy=isolate",
+    "resources_A=SRIOV_NET_VF:1&resources_B=SRIOV_NET_VF:1&group_policy=none",
+    "resources_C=VCPU:1&resources_N=SRIOV_NET_VF:1&group_policy=none&same_subtree=_C,_N",
+    "resources=DISK_GB:10",
+]
+
+
+@pytest.fixture
+def cloud(api):
+    """Six hosts with two NUMA nodes that have a NIC each, three of them with their own disk, and a storage pool."""
+
+    def call(method, path, version, body=None):
+        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
+        return response.status_code, response.get_json(silent=True)
+
+    hosts = [
+        provider(
+            f"host{i}",
+            *(provider(f"numa{i}{n}", provider(f"nic{i}{n}", SRIOV_NET_VF=4), VCPU=8) for n in (0, 1)),
+            aggregates=["A"],
+            **({"DISK_GB": 100} if i % 2 else {"MEMORY_MB": 10}),
+        )
+        for i in range(6)
+    ]
+    return build(call, *hosts, provider("pool", DISK_GB=1000, traits=[SHARES], aggregates=["A"]))
+
+
+def candidates(api, query: str) -> list:
+    response = api.get(f"/allocation_candidates?{query}")
+    assert response.status_code == 200
+    return response.get_json()["allocation_requests"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_limited_answer_is_the_head_of_the_unlimited_one(api, cloud, query, monkeypatch):
+    """However small the chunks are in which trees are read."""
+    everything = candidates(api, query)
+    assert len({str(found) for found in everything}) == len(everything) > 1
+    monkeypatch.setattr(candidate_trees, "IDS_PER_WANTED", 2)
+    monkeypatch.setattr(candidate_trees, "GROWTH", 2)
+    for limit in (1, 2, 5, len(everything), len(everything) + 1):
+        assert candidates(api, f"{query}&limit={limit}") == everything[:limit]
+
+
+def test_summaries_are_of_the_trees_in_the_answer_alone(api, cloud):
+    document = api.get("/allocation_candidates?resources=VCPU:1,DISK_GB:10&limit=1").get_json()
+    (found,) = document["allocation_requests"]
+    summaries = document["provider_summaries"]
+    used = {summaries[uuid]["root_provider_uuid"] for uuid in found["allocations"]}
+    assert {summary["root_provider_uuid"] for summary in summaries.values()} == used
+
+
+def with_options(app, **options) -> Api:
+    """Change options of [placement] in a running application."""
+    server = app.extensions["placement"]
+    settings = dataclasses.replace(server.settings, placement=dataclasses.replace(server.settings.placement, **options))
+    object.__setattr__(server, "settings", settings)
+    return Api(app)
+
+
+def test_breadth_first_serves_each_tree_once_before_any_twice(app, api, cloud):
+    found = candidates(with_options(app, allocation_candidates_generation_strategy="breadth-first"), QUERIES[0])
+    first_round = {cloud.name_of(uuid)[:5] for candidate in found[:6] for uuid in candidate["allocations"]}
+    assert first_round == {f"numa{i}" for i in range(6)}
+
+
+def test_the_operator_can_bound_how_many_are_generated(app, api, cloud):
+    assert len(candidates(with_options(app, max_allocation_candidates=3), QUERIES[0])) == 3
+    assert len(candidates(with_options(app, max_allocation_candidates=3), QUERIES[0] + "&limit=2")) == 2
+
+
+def test_a_random_sample_is_taken_of_all(app, api, cloud):
+    everything = {str(found) for found in candidates(api, QUERIES[0])}
+    shuffled = with_options(app, randomize_allocation_candidates=True)
+    samples = [[str(found) for found in candidates(shuffled, QUERIES[0] + "&limit=4")] for _ in range(20)]
+    assert all(len(set(sample)) == 4 and everything.issuperset(sample) for sample in samples)
+    assert len({tuple(sample) for sample in samples}) > 1
+
+
+def test_a_search_that_runs_out_of_steps_says_that_it_is_incomplete(api, cloud, monkeypatch):
+    monkeypatch.setattr(search.Budget.__init__, "__kwdefaults__", {"per_tree": 3, "per_request": 9})
+    response = api.get(f"/allocation_candidates?{QUERIES[3]}")
+    assert response.status_code == 200
+    assert response.headers["x-placement-search"] == "incomplete"
+    assert response.get_json()["allocation_requests"]
+
+
+def test_a_search_that_runs_out_of_steps_empty_handed_is_no_empty_answer(api, cloud, monkeypatch):
+    """An empty answer would read as "no valid host"."""
+    monkeypatch.setattr(search.Budget.__init__, "__kwdefaults__", {"per_tree": 1, "per_request": 1})
+    response = api.get(f"/allocation_candidates?{QUERIES[3]}")
+    assert response.status_code == 503
+    assert response.headers["retry-after"]
+    assert "ran out of steps" in response.get_json()["errors"][0]["detail"]
+
+
+def test_a_complete_search_carries_no_header(api, cloud):
+    assert "x-placement-search" not in api.get(f"/allocation_candidates?{QUERIES[0]}").headers
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("resources=VCPU:99999999999999999999", "placement.undefined_code"),
+        ("resources=CUSTOM_NOTHING:1", "placement.undefined_code"),
+        ("resources=VCPU:1&required=CUSTOM_NOTHING", "placement.undefined_code"),
+        ("resources=VCPU:1&root_required=CUSTOM_NOTHING", "placement.undefined_code"),
+        ("resources=VCPU:1&limit=0", "placement.undefined_code"),
+        ("resources=VCPU:1&in_tree=host0", "placement.undefined_code"),
+        ("resources=VC%00PU:1", "placement.undefined_code"),
+        ("resources=VCPU:1&required=%ff", "placement.undefined_code"),
+        ("required_A=HW_NUMA_ROOT&same_subtree=_A", "placement.query.missing_value"),
+        ("resources=VCPU:1&required_A=HW_NUMA_ROOT", "placement.query.bad_value"),
+        ("resources=VCPU:1&root_required=HW_NUMA_ROOT&root_required=HW_NUMA_ROOT", "placement.query.duplicate_key"),
+    ],
+)
+def test_bad_queries_are_refused(api, query, code):
+    response = api.get(f"/allocation_candidates?{query}")
+    assert response.status_code == 400
+    (error,) = response.get_json()["errors"]
+    assert error["code"] == code
+    assert error["request_id"]
+
+
+def test_an_amount_that_no_provider_can_have_finds_nothing(api, cloud):
+    assert candidates(api, "resources=VCPU:9000000000") == []
+
+
+def test_two_hundred_aggregates_fit_into_a_query(api, cloud):
+    others = ",".join(f"00000000-0000-4000-8000-{i:012}" for i in range(200))
+    assert candidates(api, f"resources=VCPU:1&member_of=in:{others},{cloud.aggregates['A']}")
