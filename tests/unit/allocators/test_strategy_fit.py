@@ -1,0 +1,377 @@
+"""The strategy fit against the numbers of Volcano's ResourceStrategyFit: its documentation and its own tests.
+
+Each row has the id of its vector (RS-nn). Where ours means to differ, the test says why and shows both numbers. Every
+score is checked in the plain form, which is exact, and in the compiled form.
+"""
+
+from fractions import Fraction
+
+import pytest
+
+from placement.allocators.strategy_fit import (
+    Fit,
+    Node,
+    Preference,
+    Profile,
+    Sra,
+    assess,
+    best_first,
+    can_serve,
+    fit_score,
+    scorer_for,
+    sra_score,
+)
+
+FOO, T4, A10 = "CUSTOM_FOO", "CUSTOM_NVIDIA_COM_T4", "CUSTOM_NVIDIA_COM_A10"
+
+
+def most(weight=1):
+    return Preference("MostAllocated", weight)
+
+
+def least(weight=1):
+    return Preference("LeastAllocated", weight)
+
+
+def total(profile: Profile, requested: dict[str, int], node: Node) -> Fraction:
+    """Return the score of a node, having seen that the compiled form says the same."""
+    exact = assess(profile, requested, node).total
+    scorer = scorer_for(profile, requested)
+    amounts = [tuple(side.get(name, 0) for name in scorer.classes) for side in (node.allocatable, node.used)]
+    assert scorer.score(*amounts) == float(exact)
+    return exact
+
+
+def fit_total(fit: Fit, requested: dict[str, int], node: Node) -> Fraction:
+    assert fit_score(fit, requested, node) == total(Profile(fit=fit), requested, node)
+    return fit_score(fit, requested, node)
+
+
+def fit(weight=10, **resources: Preference) -> Fit:
+    return Fit(resources, weight=weight)
+
+
+def cpu_and_memory(cpu: int, memory: int, used: int = 200) -> Node:
+    return Node({"VCPU": cpu, "MEMORY_MB": memory}, {"VCPU": used, "MEMORY_MB": used})
+
+
+BOTH = {"VCPU": 100, "MEMORY_MB": 100}
+
+
+@pytest.mark.parametrize(
+    ("policy", "requested", "node", "expected"),
+    [
+        pytest.param(fit(VCPU=least(), MEMORY_MB=least()), BOTH, cpu_and_memory(500, 500), 400, id="RS-01"),
+        pytest.param(fit(VCPU=least(), MEMORY_MB=least()), BOTH, cpu_and_memory(400, 400), 250, id="RS-02"),
+        pytest.param(fit(VCPU=most(), MEMORY_MB=most()), BOTH, cpu_and_memory(500, 500), 600, id="RS-03"),
+        pytest.param(fit(VCPU=most(), MEMORY_MB=most()), BOTH, cpu_and_memory(400, 400), 750, id="RS-04"),
+        pytest.param(
+            fit(VCPU=least(2), MEMORY_MB=most(1)), BOTH, cpu_and_memory(500, 500), Fraction(1400, 3), id="RS-05"
+        ),
+        pytest.param(
+            fit(VCPU=least(1), MEMORY_MB=most(2)), BOTH, cpu_and_memory(500, 500), Fraction(1600, 3), id="RS-06"
+        ),
+        pytest.param(
+            fit(VCPU=least(1), MEMORY_MB=most(2)),
+            {"VCPU": 0, "MEMORY_MB": 100},
+            cpu_and_memory(500, 500),
+            600,
+            id="RS-07-a-request-of-0-asks-for-nothing",
+        ),
+        pytest.param(
+            fit(VCPU=least(1), MEMORY_MB=most(2)),
+            BOTH,
+            Node({"MEMORY_MB": 400}, {"MEMORY_MB": 200}),
+            500,
+            id="RS-08-a-missing-class-keeps-its-weight",
+        ),
+        pytest.param(fit(MEMORY_MB=most(2)), BOTH, cpu_and_memory(500, 500), 600, id="RS-09"),
+        pytest.param(fit(VCPU=least(3), MEMORY_MB=most(1)), BOTH, cpu_and_memory(500, 500), 450, id="RS-10"),
+        pytest.param(fit(20, VCPU=least(5), MEMORY_MB=least(5)), BOTH, cpu_and_memory(500, 500), 800, id="RS-11"),
+        pytest.param(
+            fit(VCPU=least(), MEMORY_MB=least()),
+            BOTH,
+            cpu_and_memory(500, 500, used=500),
+            0,
+            id="RS-12-what-does-not-suffice-makes-the-whole-0",
+        ),
+        pytest.param(
+            fit(VCPU=most()),
+            BOTH,
+            cpu_and_memory(300, 300),
+            1000,
+            id="what-is-exactly-enough-is-full-and-not-too-little",
+        ),
+        pytest.param(fit(VCPU=least(2), MEMORY_MB=least(1)), BOTH, cpu_and_memory(500, 500), 400, id="RS-13-least"),
+        pytest.param(fit(VCPU=most(1), MEMORY_MB=most(2)), BOTH, cpu_and_memory(500, 500), 600, id="RS-13-most"),
+        pytest.param(fit(VCPU=least(2)), BOTH, cpu_and_memory(500, 500), 400, id="RS-13-one-class"),
+        pytest.param(fit(PGPU=most()), BOTH, cpu_and_memory(500, 500), 0, id="nothing-configured-is-asked-for"),
+        pytest.param(fit(VCPU=least()), {}, cpu_and_memory(500, 500), 0, id="nothing-is-asked-for"),
+        pytest.param(fit(0, VCPU=least()), BOTH, cpu_and_memory(500, 500), 0, id="switched-off"),
+        pytest.param(
+            Fit({"VCPU": least(), "MEMORY_*": most(0)}),
+            BOTH,
+            cpu_and_memory(500, 100),
+            400,
+            id="a-weight-of-0-leaves-a-class-out",
+        ),
+    ],
+)
+def test_fit_over_two_classes(policy: Fit, requested: dict[str, int], node: Node, expected: Fraction) -> None:
+    assert fit_total(policy, requested, node) == expected
+
+
+def test_RS_14_an_override_cannot_be_broken() -> None:  # noqa: N802
+    """Volcano parses weights from an annotation of the pod and scores 0 where it cannot.
+
+    Ours differs: a request can only pick a profile that the operator has written, and that one was checked.
+    """
+    with pytest.raises(ValueError, match="resources: expected a mapping of at least one resource class"):
+        Fit({})
+
+
+@pytest.mark.parametrize(
+    ("requested", "expected"),
+    [
+        pytest.param({FOO: 2}, [0, 0, 800, 600], id="RS-15-foo-2"),
+        pytest.param({FOO: 3}, [0, 0, 700, 400], id="RS-15-foo-3"),
+        pytest.param({"PGPU": 2}, [200, 400, 0, 0], id="RS-15-gpu-2"),
+        pytest.param({"PGPU": 3}, [300, 600, 0, 0], id="RS-15-gpu-3"),
+    ],
+)
+def test_one_class_is_packed_and_another_spread(requested: dict[str, int], expected: list[int]) -> None:
+    policy = Fit({"PGPU": most(), FOO: least()})
+    nodes = [Node({"PGPU": 10}), Node({"PGPU": 5}), Node({FOO: 10}), Node({FOO: 5})]
+    assert [fit_total(policy, requested, node) for node in nodes] == expected
+
+
+def test_RS_16_a_node_that_cannot_serve_the_request_is_not_offered() -> None:  # noqa: N802
+    """By the formula a node without GPUs gets 400 and beats the one that can run the request, with 266.67.
+
+    Ours differs: the scores are Volcano's, but what can serve a request is decided before they are looked at.
+    """
+    policy, requested = Fit({"PGPU": most(1), FOO: least(2)}), {"PGPU": 4, FOO: 4}
+    able, unable = Node({"PGPU": 10, FOO: 5}), Node({FOO: 10})
+    assert (fit_total(policy, requested, able), fit_total(policy, requested, unable)) == (Fraction(800, 3), 400)
+    assert best_first(Profile(fit=policy), requested, {"able": able, "unable": unable}) == ["able"]
+
+
+SEED_FIT = Fit({"PGPU": most(2), "VCPU": least(1)})
+
+
+@pytest.mark.parametrize(
+    ("requested", "used", "expected"),
+    [
+        pytest.param({"VCPU": 2, "PGPU": 2}, {"VCPU": 4, "PGPU": 2}, Fraction(1625, 3), id="RS-17"),
+        pytest.param({"VCPU": 2}, {"VCPU": 4}, 625, id="RS-18"),
+        pytest.param({"PGPU": 1}, {}, 125, id="RS-19"),
+        pytest.param({"VCPU": 13}, {"VCPU": 4}, 0, id="RS-20"),
+    ],
+)
+def test_the_first_configuration_of_the_documentation(requested, used, expected) -> None:
+    assert fit_total(SEED_FIT, requested, Node({"VCPU": 16, "PGPU": 8}, used)) == expected
+
+
+BEST_PRACTICE = Profile(fit=SEED_FIT, sra=Sra({"PGPU": 1}, weight=10))
+UPSTREAM_BEST_PRACTICE = Profile(fit=SEED_FIT, sra=Sra({"PGPU": 1}, weight=10, mode="upstream"))
+MIXED_CLUSTER = {
+    "cpu": Node({"VCPU": 32}),
+    "gpu": Node({"VCPU": 16, "PGPU": 8}),
+    "half": Node({"VCPU": 16, "PGPU": 8}, {"VCPU": 8, "PGPU": 4}),
+}
+
+
+@pytest.mark.parametrize("profile", [BEST_PRACTICE, UPSTREAM_BEST_PRACTICE], ids=["unneeded", "upstream"])
+def test_RS_21_a_cpu_job_stays_off_the_nodes_with_gpus(profile: Profile) -> None:  # noqa: N802
+    assert [total(profile, {"VCPU": 4}, node) for node in MIXED_CLUSTER.values()] == [1875, 750, 250]
+    assert best_first(profile, {"VCPU": 4}, MIXED_CLUSTER) == ["cpu", "gpu", "half"]
+
+
+GPU_JOB = {"VCPU": 4, "PGPU": 2}
+
+
+def test_RS_22_a_gpu_job_goes_to_the_fuller_gpu_node() -> None:  # noqa: N802
+    """The formula gives 291.67 to the node without GPUs, which cannot run the job. Ours differs: it is left out."""
+    scores = [float(total(UPSTREAM_BEST_PRACTICE, GPU_JOB, node)) for node in MIXED_CLUSTER.values()]
+    assert scores == [pytest.approx(expected, abs=0.005) for expected in (291.67, 416.67, 583.33)]
+    assert best_first(UPSTREAM_BEST_PRACTICE, GPU_JOB, MIXED_CLUSTER) == ["half", "gpu"]
+
+
+def test_RS_22_nodes_with_what_is_needed_are_not_ranked_down_for_it() -> None:  # noqa: N802
+    """Ours differs: the GPUs that the job asks for cost the GPU nodes nothing, so both have the whole 1000 of sra."""
+    scores = [float(total(BEST_PRACTICE, GPU_JOB, MIXED_CLUSTER[name])) for name in ("gpu", "half")]
+    assert scores == [pytest.approx(1416.67, abs=0.005), pytest.approx(1583.33, abs=0.005)]
+
+
+SEED_NODES = [
+    Node({"VCPU": 32, "MEMORY_MB": 65536}),
+    Node({"VCPU": 16, "MEMORY_MB": 32768, T4: 10}),
+    Node({"VCPU": 16, "MEMORY_MB": 32768, T4: 5, A10: 10}),
+]
+PLAIN_TASK = {"VCPU": 2, "MEMORY_MB": 4096}
+SEED_TASKS = {
+    "cpu-task-0": PLAIN_TASK,
+    "gpu-task-0": {**PLAIN_TASK, T4: 2},
+    "gpu-task-1": {**PLAIN_TASK, T4: 1, A10: 2},
+}
+
+
+def sra_totals(policy: Sra, requested: dict[str, int], nodes: list[Node]) -> list[Fraction | None]:
+    """Return the score of each node that can serve the request, or of all where the mode gives the others 0."""
+    scores = [sra_score(policy, requested, node) for node in nodes]
+    assert scores == [total(Profile(sra=policy), requested, node) for node in nodes]
+    if policy.mode == "upstream":
+        return list(scores)
+    return [score if can_serve(requested, node) else None for score, node in zip(scores, nodes, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        pytest.param("cpu-task-0", [200, 100, 0], id="RS-25"),
+        pytest.param("gpu-task-0", [0, 100, 0], id="RS-26"),
+        pytest.param("gpu-task-1", [0, 0, 0], id="RS-27"),
+    ],
+)
+def test_sra_in_upstream_mode_gives_the_table_of_the_documentation(task: str, expected: list[int]) -> None:
+    policy = Sra({"nvidia.com/t4": 1, "nvidia.com/a10": 1}, weight=2, mode="upstream")
+    assert sra_totals(policy, SEED_TASKS[task], SEED_NODES) == expected
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        pytest.param("cpu-task-0", [200, 100, 0], id="RS-25"),
+        pytest.param("gpu-task-0", [None, 200, 100], id="RS-26"),
+        pytest.param("gpu-task-1", [None, None, 200], id="RS-27"),
+    ],
+)
+def test_sra_counts_only_scarce_resources_that_are_not_asked_for(task: str, expected: list[int | None]) -> None:
+    """The documentation says that requests which do not need a scarce resource avoid it; its formula asks nobody.
+
+    So a task that needs both kinds of GPU gets 0 everywhere, on the node that has both as on those that cannot run it.
+    Ours differs: what is asked for does not count against a node. Nodes that cannot serve the request have no score.
+    """
+    policy = Sra({"nvidia.com/t4": 1, "nvidia.com/a10": 1}, weight=2)
+    assert sra_totals(policy, SEED_TASKS[task], SEED_NODES) == expected
+
+
+FOUR_NODES = [
+    Node({"VCPU": 8}),
+    Node({"VCPU": 8, T4: 8}),
+    Node({"VCPU": 8, A10: 8}),
+    Node({"VCPU": 8, T4: 8, A10: 8}),
+]
+FOUR_TASKS = [{"VCPU": 1}, {"VCPU": 1, T4: 1}, {"VCPU": 1, A10: 1}, {"VCPU": 1, T4: 1, A10: 1}]
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        pytest.param({T4: 2, A10: 3}, [[500, 300, 200, 0], [0, 300, 0, 0], [0, 0, 200, 0], [0, 0, 0, 0]], id="RS-28"),
+        pytest.param({T4: 2}, [[500, 0, 500, 0], [0, 0, 0, 0], [0, 0, 500, 0], [0, 0, 0, 0]], id="RS-29"),
+    ],
+)
+def test_sra_in_upstream_mode_over_four_nodes(resources: dict[str, int], expected: list[list[int]]) -> None:
+    policy = Sra(resources, weight=5, mode="upstream")
+    assert [sra_totals(policy, task, FOUR_NODES) for task in FOUR_TASKS] == expected
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        pytest.param(
+            {T4: 2, A10: 3},
+            [[500, 300, 200, 0], [None, 500, None, 200], [None, None, 500, 300], [None, None, None, 500]],
+            id="RS-28",
+        ),
+        pytest.param(
+            {T4: 2},
+            [[500, 0, 500, 0], [None, 500, None, 500], [None, None, 500, 0], [None, None, None, 500]],
+            id="RS-29",
+        ),
+    ],
+)
+def test_sra_over_four_nodes(resources: dict[str, int], expected: list[list[int | None]]) -> None:
+    """Ours differs: in RS-29 the task that needs a T4 gets 0 everywhere upstream, so it has no preference."""
+    policy = Sra(resources, weight=5)
+    assert [sra_totals(policy, task, FOUR_NODES) for task in FOUR_TASKS] == expected
+
+
+# Thousandths of a core.
+MILLI_NODES = [
+    Node({"VCPU": 32000}),
+    Node({"VCPU": 8000, T4: 16}),
+    Node({"VCPU": 8000, A10: 8}),
+    Node({"VCPU": 8000, T4: 8, A10: 8}),
+]
+MILLI_TASKS = [{"VCPU": 1000}, {"VCPU": 1500, T4: 2}, {"VCPU": 2000, A10: 1}, {"VCPU": 3000, T4: 1, A10: 1}]
+FIT_OF_RS_30 = Fit({T4: most(3), "VCPU": least(1)}, weight=8)
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        pytest.param(
+            Profile(fit=FIT_OF_RS_30),
+            [[775, 700, 700, 700], [190.625, 237.5, 162.5, 312.5], [750, 600, 600, 600], [181.25, 162.5, 125, 200]],
+            id="RS-30",
+        ),
+        pytest.param(
+            Profile(fit=FIT_OF_RS_30, sra=Sra({T4: 2}, weight=5, mode="upstream")),
+            [[1275, 700, 1200, 700], [190.625, 237.5, 162.5, 312.5], [750, 600, 1100, 600], [181.25, 162.5, 125, 200]],
+            id="RS-31",
+        ),
+    ],
+)
+def test_fit_and_sra_add_up(profile: Profile, expected: list[list[float]]) -> None:
+    assert [[total(profile, task, node) for node in MILLI_NODES] for task in MILLI_TASKS] == expected
+
+
+def test_RS_31_in_our_mode_the_needed_t4_costs_nothing() -> None:  # noqa: N802
+    """Ours differs from RS-31: the second and fourth task need a T4, so the nodes that have it keep all 500 of sra."""
+    profile = Profile(fit=FIT_OF_RS_30, sra=Sra({T4: 2}, weight=5))
+    able = [[node for node in MILLI_NODES if can_serve(task, node)] for task in MILLI_TASKS]
+    assert [[total(profile, task, node) for node in nodes] for task, nodes in zip(MILLI_TASKS, able, strict=True)] == [
+        [1275, 700, 1200, 700],
+        [737.5, 812.5],
+        [1100, 600],
+        [700],
+    ]
+
+
+def test_a_family_of_scarce_resources_counts_once_and_only_for_what_is_not_asked_for() -> None:
+    policy = Sra({"CUSTOM_NVIDIA_COM_*": 3, "PGPU": 1}, weight=1)
+    node = Node({"VCPU": 8, T4: 1, A10: 1})
+    assert sra_score(policy, {"VCPU": 1}, node) == 25
+    assert sra_score(policy, {T4: 1}, node) == 25, "the A10 is still there for nothing"
+    assert sra_score(policy, {T4: 1, A10: 1}, node) == 100
+
+
+def test_scarce_resources_count_whether_in_use_or_not() -> None:
+    used_up = Node({"VCPU": 8, "PGPU": 2}, {"PGPU": 2})
+    assert sra_score(Sra({"PGPU": 1}, weight=1), {"VCPU": 1}, used_up) == 0
+
+
+def test_scarce_resources_of_no_weight_give_no_score() -> None:
+    assert total(Profile(sra=Sra({"PGPU": 0}, weight=1)), {"VCPU": 1}, Node({"VCPU": 8})) == 0
+
+
+def test_the_parts_of_an_assessment_are_on_their_own_scales() -> None:
+    verdict = assess(BEST_PRACTICE, {"VCPU": 4}, MIXED_CLUSTER["cpu"])
+    assert (verdict.fit, verdict.sra, verdict.total, verdict.maximum) == (875, 1000, 1875, 2000)
+    assert verdict.normalised == Fraction(375, 4)
+
+
+def test_a_profile_without_scores_says_0_of_0() -> None:
+    verdict = assess(Profile(), {"VCPU": 4}, Node({"VCPU": 8}))
+    assert (verdict.total, verdict.maximum, verdict.normalised, verdict.keeps_proportion) == (0, 0, 0, True)
+    scorer = scorer_for(Profile(), {"VCPU": 4})
+    assert (scorer.classes, scorer.score((), ()), scorer.normalised((), ())) == ((), 0.0, 0.0)
+
+
+def test_a_negative_request_is_refused() -> None:
+    with pytest.raises(ValueError, match="VCPU: a request cannot be negative, but is -1"):
+        assess(Profile(), {"VCPU": -1}, Node({"VCPU": 8}))
+    with pytest.raises(ValueError, match="VCPU: a request cannot be negative, but is -1"):
+        scorer_for(Profile(), {"VCPU": -1})

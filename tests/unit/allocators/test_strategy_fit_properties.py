@@ -1,0 +1,209 @@
+"""What holds for the strategy fit whatever the profile, the request and the node."""
+
+import random
+from fractions import Fraction
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from placement.allocators.strategy_fit import (
+    Fit,
+    Node,
+    Preference,
+    Profile,
+    Proportional,
+    Sra,
+    assess,
+    best_first,
+    can_serve,
+    fit_score,
+    keeps_proportion,
+    scorer_for,
+    sra_score,
+)
+
+CLASSES = ["VCPU", "MEMORY_MB", "PGPU", "CUSTOM_GPU_A", "CUSTOM_GPU_B", "CUSTOM_NIC"]
+FAMILIES = ["CUSTOM_GPU_*", "CUSTOM_*", "P*"]
+SECONDARIES = ["VCPU", "MEMORY_MB"]
+
+names = st.sampled_from(CLASSES)
+entries = st.sampled_from(CLASSES + FAMILIES)
+numbers = st.sampled_from([0, 1, 2, 3, 5, 0.1, 0.3, 2.5, Fraction(1, 3), Fraction(10, 7)])
+positive = st.sampled_from([1, 2, 5, 0.1, 2.5, Fraction(1, 3)])
+preferences = st.builds(Preference, st.sampled_from(["MostAllocated", "LeastAllocated"]), numbers)
+
+fits = st.builds(Fit, st.dictionaries(entries, preferences, min_size=1, max_size=4), numbers)
+sras = st.builds(
+    Sra, st.dictionaries(entries, numbers, min_size=1, max_size=4), numbers, st.sampled_from(["unneeded", "upstream"])
+)
+ratios = st.dictionaries(st.sampled_from(SECONDARIES), numbers, min_size=1)
+reserves = st.dictionaries(st.sampled_from(["PGPU", "CUSTOM_GPU_A", *FAMILIES]), ratios, min_size=1, max_size=3)
+proportionals = st.builds(Proportional, reserves, st.sampled_from(["all", "own"]), st.sampled_from(["last", "filter"]))
+maybe = st.none()
+profiles = st.builds(Profile, fit=fits | maybe, sra=sras | maybe, proportional=proportionals | maybe)
+
+requests = st.dictionaries(names, st.integers(0, 4))
+capacities = st.dictionaries(names, st.integers(0, 10))
+nodes = st.builds(Node, capacities, st.dictionaries(names, st.integers(0, 8)))
+
+
+def in_order(scorer, node: Node) -> tuple[list[int], list[int]]:
+    return [node.allocatable.get(name, 0) for name in scorer.classes], [
+        node.used.get(name, 0) for name in scorer.classes
+    ]
+
+
+@given(profiles, requests, nodes)
+def test_the_compiled_form_equals_the_plain_one(profile, requested, node) -> None:
+    """To the last bit: nodes that are equally good stay equal, and neither form can order them otherwise."""
+    scorer = scorer_for(profile, requested, node.allocatable)
+    verdict = assess(profile, requested, node)
+    assert scorer.score(*in_order(scorer, node)) == float(verdict.total)
+    assert scorer.normalised(*in_order(scorer, node)) == float(verdict.normalised)
+    assert scorer.keeps_proportion(*in_order(scorer, node)) == verdict.keeps_proportion
+    assert scorer.maximum == float(verdict.maximum)
+
+
+def test_equally_good_nodes_get_the_same_float() -> None:
+    """Added up as floats, .1 + .2 + .3 is more than .3 + .2 + .1."""
+    requested = {"VCPU": 1, "MEMORY_MB": 1, "DISK_GB": 1}
+    scorer = scorer_for(Profile(fit=Fit(dict.fromkeys(requested, Preference("MostAllocated")))), requested)
+    assert 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1
+    assert scorer.score((10, 10, 10), (0, 1, 2)) == scorer.score((10, 10, 10), (2, 1, 0)) == 200
+
+
+@given(profiles, requests, nodes)
+def test_scores_stay_on_their_scales(profile, requested, node) -> None:
+    verdict = assess(profile, requested, node)
+    assert 0 <= verdict.total <= verdict.maximum
+    assert 0 <= verdict.normalised <= 100
+    assert profile.fit is None or 0 <= verdict.fit <= 100 * Fraction(str(profile.fit.weight))
+
+
+@given(fits, requests, nodes, names)
+def test_more_in_use_is_better_for_who_packs_and_worse_for_who_spreads(fit, requested, node, name) -> None:
+    fuller = Node(node.allocatable, {**node.used, name: node.used.get(name, 0) + 1})
+    assume(can_serve(requested, fuller))
+    change = fit_score(fit, requested, fuller) - fit_score(fit, requested, node)
+    types = {preference.type for preference in fit.resources.values()}
+    if types == {"MostAllocated"}:
+        assert change >= 0
+    elif types == {"LeastAllocated"}:
+        assert change <= 0
+
+
+@given(sras, requests, nodes, names)
+def test_another_scarce_resource_never_makes_a_node_better(sra, requested, node, name) -> None:
+    assume(sra.mode == "unneeded" or name not in requested)
+    richer = Node({**node.allocatable, name: node.allocatable.get(name, 0) + 1}, node.used)
+    assert sra_score(sra, requested, richer) <= sra_score(sra, requested, node)
+
+
+@given(sras, requests, nodes)
+def test_what_is_asked_for_only_ever_helps_against_the_upstream_formula(sra, requested, node) -> None:
+    unneeded, upstream = (Sra(sra.resources, sra.weight, mode) for mode in ("unneeded", "upstream"))
+    assert sra_score(unneeded, requested, node) >= sra_score(upstream, requested, node)
+
+
+@given(proportionals, requests, nodes, st.sampled_from(SECONDARIES), st.integers(1, 5))
+def test_a_request_that_takes_less_keeps_the_proportion_too(policy, requested, node, name, less) -> None:
+    smaller = {**requested, name: max(0, requested.get(name, 0) - less)}
+    assume(keeps_proportion(policy, requested, node))
+    # In mode "all" asking for any primary exempts, also where a family makes the secondary a primary.
+    assert keeps_proportion(policy, smaller, node)
+
+
+@given(proportionals, requests, nodes, st.sampled_from(SECONDARIES))
+def test_a_node_with_more_of_a_secondary_keeps_the_proportion_too(policy, requested, node, name) -> None:
+    assume(keeps_proportion(policy, requested, node))
+    richer = Node({**node.allocatable, name: node.allocatable.get(name, 0) + 1}, node.used)
+    assert keeps_proportion(policy, requested, richer)
+
+
+@given(reserves, requests, nodes)
+def test_to_be_exempt_from_all_is_never_stricter(reserve, requested, node) -> None:
+    assume(keeps_proportion(Proportional(reserve, "own"), requested, node))
+    assert keeps_proportion(Proportional(reserve, "all"), requested, node)
+
+
+@given(profiles, requests, nodes, names, st.integers(2, 1000))
+def test_the_unit_of_a_class_does_not_matter_to_scores(profile, requested, node, name, factor) -> None:
+    def scaled(amounts):
+        return {each: amount * factor if each == name else amount for each, amount in amounts.items()}
+
+    before, after = (
+        assess(profile, requested, node),
+        assess(profile, scaled(requested), Node(*map(scaled, (node.allocatable, node.used)))),
+    )
+    assert (after.fit, after.sra, after.can_serve) == (before.fit, before.sra, before.can_serve)
+
+
+@given(fits, sras, requests, nodes, positive)
+def test_weights_count_in_proportion(fit, sra, requested, node, factor) -> None:
+    """Ten times every weight of the resources changes nothing; ten times a policy's weight is ten times its score."""
+
+    def times(weight):
+        return Fraction(str(weight)) * Fraction(str(factor))
+
+    heavier = Fit({name: Preference(each.type, times(each.weight)) for name, each in fit.resources.items()}, fit.weight)
+    assert fit_score(heavier, requested, node) == fit_score(fit, requested, node)
+    scarcer = Sra({name: times(weight) for name, weight in sra.resources.items()}, times(sra.weight), sra.mode)
+    assert sra_score(scarcer, requested, node) == times(1) * sra_score(sra, requested, node)
+
+
+@given(profiles, requests, nodes, st.permutations(["A", "B", "C", "D", "E", "F"]), st.randoms(use_true_random=False))
+def test_names_and_their_order_do_not_matter(profile, requested, node, letters, shuffle) -> None:
+    """Other names for the same classes, and everything written in another order, give the very same numbers."""
+    new_name = dict(zip(CLASSES, [f"CUSTOM_{letter}" for letter in letters], strict=True))
+    plain = without_families(profile)
+    renamed = rename(plain, new_name, shuffle)
+    other = [rename_keys(amounts, new_name, shuffle) for amounts in (requested, *node)]
+    before, after = assess(plain, requested, node), assess(renamed, other[0], Node(*other[1:]))
+    assert before == after
+    one, two = scorer_for(plain, requested), scorer_for(renamed, other[0])
+    assert one.score(*in_order(one, node)) == two.score(*in_order(two, Node(*other[1:])))
+
+
+def rename_keys(entries, new_name, shuffle: random.Random):
+    items = [(new_name[name], value) for name, value in entries.items()]
+    shuffle.shuffle(items)
+    return dict(items)
+
+
+def without_families(profile: Profile) -> Profile:
+    """Return the profile with exact names only: those of families mean something."""
+    return Profile(
+        fit=profile.fit and Fit(exact_only(profile.fit.resources) or {"VCPU": Preference("MostAllocated")}),
+        sra=profile.sra and Sra(exact_only(profile.sra.resources) or {"PGPU": 1}, profile.sra.weight, profile.sra.mode),
+        proportional=profile.proportional
+        and Proportional(
+            exact_only(profile.proportional.reserve) or {"PGPU": {"VCPU": 1}}, profile.proportional.exempt
+        ),
+    )
+
+
+def exact_only(entries):
+    return {name: value for name, value in entries.items() if not name.endswith("*")}
+
+
+def rename(profile: Profile, new_name, shuffle) -> Profile:
+    def keys(entries):
+        return rename_keys(entries, new_name, shuffle)
+
+    kept = profile.proportional
+    return Profile(
+        fit=profile.fit and Fit(keys(profile.fit.resources), profile.fit.weight),
+        sra=profile.sra and Sra(keys(profile.sra.resources), profile.sra.weight, profile.sra.mode),
+        proportional=kept
+        and Proportional(keys({name: keys(kept.reserve[name]) for name in kept.reserve}), kept.exempt),
+    )
+
+
+@given(profiles, requests, st.dictionaries(st.sampled_from(["n1", "n2", "n10", "n01", "m"]), nodes))
+def test_the_order_of_nodes_comes_from_their_scores_and_names_alone(profile, requested, cluster) -> None:
+    order = best_first(profile, requested, cluster)
+    assert order == best_first(profile, requested, dict(reversed(cluster.items())))
+    assert all(can_serve(requested, cluster[name]) for name in order)
+    verdicts = [assess(profile, requested, cluster[name]) for name in order]
+    ranks = [(verdict.keeps_proportion, verdict.total) for verdict in verdicts]
+    assert ranks == sorted(ranks, reverse=True)
