@@ -1,0 +1,186 @@
+"""Whatever is sent: Placement's error document or a proper answer, never a 5xx, and a refusal changes nothing."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from placement.api.routes import ROUTES
+from tests.clouds import build, provider
+
+UUID = "11111111-0000-4000-8000-000000000000"
+PARTS = {"uuid": UUID, "consumer_uuid": UUID, "name": "CUSTOM_X", "resource_class": "VCPU"}
+WRITES = sorted({(route.method, route.path) for route in ROUTES if route.method in {"POST", "PUT"}})
+READS = sorted({route.path for route in ROUTES if route.method == "GET"})
+
+NASTY = [
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    2**31,
+    2**63,
+    10**20,
+    1e400,
+    "",
+    "\0",
+    "a" * 1000,
+    "\N{PILE OF POO}",
+    "' OR 1=1 --",
+    [],
+    [[]],
+    {},
+    {"": {}},
+    {"\0": 1},
+]
+VALID = {
+    "uuid": UUID,
+    "name": "x",
+    "parent_provider_uuid": UUID,
+    "resource_provider_generation": 0,
+    "resource_class": "VCPU",
+    "total": 8,
+    "reserved": 0,
+    "allocation_ratio": 1.0,
+    "aggregates": [UUID],
+    "traits": ["HW_NUMA_ROOT"],
+    "inventories": {"VCPU": {"total": 8}},
+    "allocations": {UUID: {"resources": {"VCPU": 1}}},
+    "project_id": "p",
+    "user_id": "u",
+    "consumer_generation": None,
+    "consumer_type": "INSTANCE",
+    "mappings": {"": [UUID]},
+    UUID: {"allocations": {}},
+}
+
+QUERY_KEYS = (
+    "name uuid member_of in_tree resources required limit resources_A same_subtree group_policy root_required "
+    "project_id user_id consumer_type associated bogus"
+).split()
+
+leaves = st.sampled_from(NASTY) | st.text(max_size=5) | st.integers() | st.floats()
+junk = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(list(VALID)) | st.text(max_size=3), inner)
+    ),
+    max_leaves=6,
+)
+nearly_valid = st.dictionaries(st.sampled_from(list(VALID)), st.none(), min_size=1).flatmap(
+    lambda keys: st.fixed_dictionaries({key: st.just(VALID[key]) | junk for key in keys})
+)
+versions = st.integers(0, 39).map(lambda minor: f"1.{minor}")
+unhurried = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def path_of(route_path: str) -> str:
+    for name, value in PARTS.items():
+        route_path = route_path.replace(f"<{name}>", value)
+    assert "<" not in route_path
+    return route_path
+
+
+def state(api) -> list:
+    """Return all that a client can see of the cloud."""
+    shown = [f"/resource_providers/{UUID}{part}" for part in ("", "/inventories", "/traits", "/aggregates", "/usages")]
+    return [api.get(path).get_json() for path in (*shown, "/resource_providers", "/traits", "/resource_classes")]
+
+
+def check(response) -> None:
+    assert response.status_code < 500, response.get_data(as_text=True)
+    if response.status_code >= 400:
+        (error,) = response.get_json()["errors"]
+        assert error["status"] == response.status_code
+        assert error["title"]
+        assert error["detail"]
+        assert error["request_id"] == response.headers["x-openstack-request-id"]
+
+
+@pytest.fixture
+def cloud(api):
+    def call(method, path, version, body=None):
+        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
+        return response.status_code, response.get_json(silent=True)
+
+    api.post("/resource_providers", {"name": "known", "uuid": UUID})
+    return build(call, provider("host", provider("numa", VCPU=8), DISK_GB=10))
+
+
+def test_bodies_of_any_sort_are_answered(api, cloud):
+    @unhurried
+    @given(st.sampled_from(WRITES), junk | nearly_valid, versions)
+    def send(route, body, version):
+        method, path = route
+        before = state(api)
+        text = json.dumps(body)
+        response = api.request(
+            method, path_of(path), version=version, data=text, headers={"content-type": "application/json"}
+        )
+        check(response)
+        if response.status_code >= 400:
+            assert state(api) == before
+
+    send()
+
+
+def test_bytes_of_any_sort_are_answered(api, cloud):
+    @unhurried
+    @given(st.sampled_from(WRITES), st.binary(max_size=30), versions)
+    def send(route, data, version):
+        headers = {"content-type": "application/json"}
+        check(api.request(route[0], path_of(route[1]), version=version, data=data, headers=headers))
+
+    send()
+
+
+def test_query_strings_of_any_sort_are_answered(api, cloud):
+    keys = st.sampled_from(QUERY_KEYS)
+    values = st.text(max_size=8) | st.sampled_from(
+        ["VCPU:1", "VCPU:" + "9" * 30, "in:", "!", "!in:" + UUID, UUID, "_A", "%00", "true", "none", "in:HW_NUMA_ROOT"]
+    )
+
+    @settings(unhurried, max_examples=150)
+    @given(st.sampled_from(READS), st.lists(st.tuples(keys, values), max_size=4), versions)
+    def send(path, query, version):
+        check(api.get(path_of(path), version=version, query_string=query))
+
+    send()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status"),
+    [
+        ("GET", "/nothing", {}, 404),
+        ("GET", "/resource_providers/", {}, 404),
+        ("GET", "/resource_providers//inventories", {}, 404),
+        ("GET", f"/resource_providers/{UUID}%00", {}, 404),
+        ("GET", "/traits/%ff", {}, 404),
+        ("PATCH", "/resource_providers", {}, 405),
+        ("HEAD", "/resource_providers", {}, 405),
+        ("OPTIONS", "/", {}, 405),
+        ("BREW", "/", {}, 405),
+        ("POST", "/resource_providers", {"data": "{}", "headers": {"content-type": "text/plain"}}, 415),
+        ("POST", "/resource_providers", {"data": "{", "headers": {"content-type": "application/json"}}, 400),
+        ("POST", "/resource_providers", {"data": b"\xff", "headers": {"content-type": "application/json"}}, 400),
+        ("GET", "/resource_providers?name=%ff", {}, 400),
+        ("GET", "/resource_providers?" + "&".join(["name=x"] * 2000), {}, 400),
+        ("GET", "/resource_providers?bogus=1", {}, 400),
+    ],
+)
+def test_requests_that_are_wrong_in_one_way(api, cloud, method, path, options, status):
+    response = api.request(method, path, **options)
+    assert response.status_code == status
+    if method != "HEAD":
+        check(response)
+
+
+@pytest.mark.parametrize("total", [10**20, 2**31, 2**63, -1, 0, 1.5, True, "8", None])
+def test_totals_that_no_inventory_can_have(api, cloud, total):
+    body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": total}}}
+    response = api.put(f"/resource_providers/{UUID}/inventories", body)
+    assert response.status_code == 400
+    check(response)
+    assert api.get(f"/resource_providers/{UUID}/inventories").get_json()["inventories"] == {}
