@@ -95,7 +95,7 @@ def _alone_on_mariadb(engine: Engine) -> Iterator[Connection]:
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         connection.detach()  # the session's settings are not for the pool
         given = connection.exec_driver_sql(
-            f"SELECT GET_LOCK(CONCAT('placement_maintenance.', DATABASE()), {TURN_TIMEOUT_S})"
+            f"SELECT GET_LOCK(LEFT(CONCAT('placement.', DATABASE()), 64), {TURN_TIMEOUT_S})"
         ).scalar_one()
         if not given:
             raise Unavailable("Another process is working on the schema; try again.")

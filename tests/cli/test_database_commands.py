@@ -150,9 +150,9 @@ class TestStatus:
 
     def test_a_policy_file_in_json_is_a_failure(self, commands: Commands, tmp_path: Path) -> None:
         (tmp_path / "policy.yaml").write_text('{"placement:usages": "role:admin"}')
-        checked = commands.status("upgrade", "check")
+        checked = commands.status("upgrade", "check", "--json")
         assert checked.exit_code == 2
-        assert "written in JSON" in checked.output
+        assert "policy.yaml is written in JSON" in json.loads(checked.output)["checks"][2]["details"]
 
     def test_where_nothing_can_be_checked_the_status_is_none_of_the_checks(self, on_empty: Commands) -> None:
         checked = on_empty.status("upgrade", "check")
