@@ -1,0 +1,143 @@
+"""Lists of providers find exactly those that a plain loop over all of them finds, on every kind of database."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from placement.domain.inventory import Inventory
+from placement.domain.provider import ProviderFilter
+from placement.services.inventories import NewInventories, replace_inventories
+from placement.services.providers import create_provider, providers
+from placement.services.traits import replace_provider_traits
+from placement.store.database import Database
+from tests.store.rows import allocate, run
+
+CLASSES = {"VCPU": 0, "MEMORY_MB": 1, "DISK_GB": 2}
+TRAITS = ("HW_CPU_X86_AVX", "HW_CPU_X86_SSE", "STORAGE_DISK_SSD", "HW_NUMA_ROOT")
+AGGREGATES = tuple(f"aaaaaaaa-0000-4000-8000-00000000000{number}" for number in range(4))
+
+
+@dataclass(frozen=True)
+class Known:
+    """A provider as the test knows it."""
+
+    uuid: str
+    name: str
+    root: str
+    inventories: dict[str, Inventory]
+    used: dict[str, int]
+    traits: frozenset[str]
+    aggregates: frozenset[str] = field(default=frozenset())
+
+
+def some(choice: random.Random, values: Sequence[str], most: int) -> frozenset[str]:
+    return frozenset(choice.sample(values, choice.randint(0, most)))
+
+
+def random_inventory(choice: random.Random) -> Inventory:
+    total = choice.randint(1, 20)
+    return Inventory(
+        total=total,
+        reserved=choice.choice([0, 0, choice.randint(0, total)]),
+        min_unit=choice.choice([1, 1, 2, 3]),
+        max_unit=choice.choice([2**31 - 1, 2**31 - 1, 5, 8]),
+        step_size=choice.choice([1, 1, 2, 3]),
+        allocation_ratio=choice.choice([1.0, 1.0, 0.5, 1.5, 16.0]),
+    )
+
+
+def random_cloud(choice: random.Random, count: int) -> list[Known]:
+    cloud: list[Known] = []
+    for number in range(count):
+        uuid = f"00000000-0000-4000-8000-{number:012}"
+        root = choice.choice([known.root for known in cloud] + [uuid] * (len(cloud) // 2 + 1))
+        inventories = {name: random_inventory(choice) for name in sorted(some(choice, list(CLASSES), 3))}
+        used = {name: choice.randint(0, 12) for name in inventories if choice.random() < 0.6}
+        traits, aggregates = some(choice, TRAITS, 3), some(choice, AGGREGATES, 2)
+        cloud.append(Known(uuid, f"name {number}", root, inventories, used, traits, aggregates))
+    return cloud
+
+
+def store_cloud(database: Database, cloud: list[Known]) -> None:
+    for known in cloud:
+        parent = None if known.root == known.uuid else known.root
+        create_provider(database, uuid=known.uuid, name=known.name, parent_uuid=parent)
+        new = NewInventories(known.inventories, may_be_all_reserved=True)
+        replace_inventories(database, known.uuid, new, generation=0)
+        replace_provider_traits(database, known.uuid, known.traits, generation=1)
+    with database.engine.begin() as connection:
+        for number, uuid in enumerate(AGGREGATES, 1):
+            run(connection, f"INSERT INTO placement_aggregates (id, uuid) VALUES ({number}, '{uuid}')")
+        for id_, known in enumerate(cloud, 1):
+            for uuid in sorted(known.aggregates):
+                number = AGGREGATES.index(uuid) + 1
+                run(
+                    connection,
+                    "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id) "
+                    f"VALUES ({id_}, {number})",
+                )
+            # In two parts, because usage is a sum.
+            for part in (0, 1):
+                allocate(
+                    connection,
+                    f"consumer {id_}",
+                    {(id_, CLASSES[name]): (amount + part) // 2 for name, amount in known.used.items()},
+                )
+
+
+def random_filter(choice: random.Random, cloud: list[Known]) -> ProviderFilter:
+    def maybe(share: float) -> bool:
+        return choice.random() < share
+
+    def alternatives(values: Sequence[str]) -> list[frozenset[str]]:
+        return [some(choice, values, 2) or frozenset(values[:1]) for _ in range(choice.choice([1, 1, 2, 3]))]
+
+    return ProviderFilter(
+        name=choice.choice(cloud).name if maybe(0.1) else None,
+        uuid=choice.choice(cloud).uuid if maybe(0.1) else None,
+        in_tree=choice.choice(cloud).uuid if maybe(0.3) else None,
+        resources={name: choice.randint(1, 12) for name in sorted(some(choice, list(CLASSES), 2))},
+        required=alternatives(TRAITS) if maybe(0.4) else (),
+        forbidden=some(choice, TRAITS, 2) if maybe(0.3) else frozenset(),
+        member_of=alternatives(AGGREGATES) if maybe(0.4) else (),
+        forbidden_aggregates=some(choice, AGGREGATES, 2) if maybe(0.3) else frozenset(),
+    )
+
+
+def passes(known: Known, wanted: ProviderFilter, roots: dict[str, str]) -> bool:
+    """Say by plain means whether a provider passes a filter."""
+    inventories = {name: known.inventories.get(name) for name in wanted.resources}
+    return (
+        wanted.name in (None, known.name)
+        and wanted.uuid in (None, known.uuid)
+        and (wanted.in_tree is None or roots[wanted.in_tree] == known.root)
+        and all(names & known.traits for names in wanted.required)
+        and not wanted.forbidden & known.traits
+        and all(uuids & known.aggregates for uuids in wanted.member_of)
+        and not wanted.forbidden_aggregates & known.aggregates
+        and all(
+            inventory is not None and inventory.fits(wanted.resources[name], known.used.get(name, 0))
+            for name, inventory in inventories.items()
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_list_finds_what_a_plain_loop_finds(migrated: Database, seed: int) -> None:
+    """Once from the usage that is kept, once summing it; most filters find some and leave some out."""
+    choice = random.Random(seed)
+    cloud = random_cloud(choice, 25)
+    store_cloud(migrated, cloud)
+    roots = {known.uuid: known.root for known in cloud}
+    telling = 0
+    for _ in range(150):
+        wanted = random_filter(choice, cloud)
+        expected = [known.uuid for known in cloud if passes(known, wanted, roots)]
+        telling += 0 < len(expected) < len(cloud)
+        for migrated.keeps_usage in (True, False):
+            found = providers(migrated, wanted)
+            assert [row[0] for row in found.rows] == expected, wanted
+            assert (found.modified is None) == (not expected)
+    assert telling > 50
