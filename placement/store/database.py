@@ -2,8 +2,10 @@
 
 import logging
 import os
+import threading
 import weakref
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,13 +38,15 @@ class Database:
     """A database that holds the tables of ``store/tables.py``.
 
     ``attempts`` is how often one unit of work is tried at most. ``keeps_usage`` says whether the triggers that keep
-    ``provider_usages`` exact are in place; where they are not, usage is summed from the allocations.
+    ``provider_usages`` exact are in place; where they are not, usage is summed from the allocations. ``turn`` is held
+    by the one writing thread of this process on SQLite.
     """
 
     def __init__(self, engine: Engine, *, keeps_usage: bool = True, attempts: int = ATTEMPTS) -> None:
         self.engine = engine
         self.attempts = attempts
-        _leave_connections_to_the_parent(engine)
+        self.turn = _turn(engine.dialect.name)
+        _leave_to_the_parent(self)
         self.keeps_usage = keeps_usage
         self.names = Names()
         self.retries: Counter[str] = Counter()
@@ -59,14 +63,24 @@ class Database:
         self.engine.dispose()
 
 
-def _leave_connections_to_the_parent(engine: Engine) -> None:
-    """Let forks open their own: servers may fork after the application is made (gunicorn --preload, uWSGI)."""
-    living = weakref.ref(engine)
+def _turn(dialect: str) -> AbstractContextManager[object]:
+    """Return what writers of one process take in turn.
+
+    SQLite lets one writer in at a time and makes the others poll, so that some wait very long; a lock is fair and
+    costs nothing. Every other database does this better itself.
+    """
+    return threading.Lock() if dialect == "sqlite" else nullcontext()
+
+
+def _leave_to_the_parent(database: Database) -> None:
+    """Let forks have connections and locks of their own: servers may fork after the application is made."""
+    living = weakref.ref(database)
 
     def forget() -> None:
-        engine = living()
-        if engine is not None:
-            engine.dispose(close=False)
+        database = living()
+        if database is not None:
+            database.engine.dispose(close=False)
+            database.turn = _turn(database.dialect)
 
     os.register_at_fork(after_in_child=forget)
 

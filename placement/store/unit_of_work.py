@@ -74,9 +74,10 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
     @functools.wraps(work)
     def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
         def attempt() -> T:
-            return _committed(
-                database.writer, lambda connection: work(Transaction(connection, database), *args, **kwargs)
-            )
+            with database.turn:
+                return _committed(
+                    database.writer, lambda connection: work(Transaction(connection, database), *args, **kwargs)
+                )
 
         return _retried(database, attempt)
 

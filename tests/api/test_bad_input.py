@@ -56,10 +56,8 @@ VALID = {
     UUID: {"allocations": {}},
 }
 
-QUERY_KEYS = (
-    "name uuid member_of in_tree resources required limit resources_A same_subtree group_policy root_required "
-    "project_id user_id consumer_type associated bogus"
-).split()
+QUERY_KEYS = ["name", "uuid", "member_of", "in_tree", "resources", "required", "limit", "resources_A", "same_subtree"]
+QUERY_KEYS += ["group_policy", "root_required", "project_id", "user_id", "consumer_type", "associated", "bogus"]
 
 leaves = st.sampled_from(NASTY) | st.text(max_size=5) | st.integers() | st.floats()
 junk = st.recursive(
