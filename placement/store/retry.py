@@ -20,7 +20,13 @@ FIRST_PAUSE_S = 0.004
 LONGEST_PAUSE_S = 0.4
 
 _POSTGRESQL_STATES = {"40001": "serialization", "40P01": "deadlock", "55P03": "lock timeout"}
-_MARIADB_CODES = {1213: "deadlock", 1205: "lock timeout", 1020: "serialization", 1047: "cluster not ready", 1412: "schema changed"}
+_MARIADB_CODES = {
+    1213: "deadlock",
+    1205: "lock timeout",
+    1020: "serialization",
+    1047: "cluster not ready",
+    1412: "schema changed",
+}
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database is busy", "database schema is locked")
 
 

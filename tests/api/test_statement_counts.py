@@ -94,8 +94,10 @@ READS = [
     "/usages?project_id=project",
     "/allocation_candidates?resources=VCPU:1,DISK_GB:10",
     "/allocation_candidates?resources=VCPU:1,DISK_GB:10&required=HW_NUMA_ROOT",
-    "/allocation_candidates?resources_C=VCPU:1,MEMORY_MB:64&resources_N=SRIOV_NET_VF:1&required_N=HW_NIC_SRIOV"
-    "&group_policy=isolate&same_subtree=_C,_N",
+    (
+        "/allocation_candidates?resources_C=VCPU:1,MEMORY_MB:64&resources_N=SRIOV_NET_VF:1&required_N=HW_NIC_SRIOV"
+        "&group_policy=isolate&same_subtree=_C,_N"
+    ),
 ]
 
 
@@ -146,5 +148,3 @@ def test_a_search_that_finds_nothing_early_takes_a_logarithm_of_statements(app, 
     while providers > 0:
         providers, chunks, span = providers - span, chunks + 1, span * GROWTH
     assert chunks <= len(sent) <= chunks * 2 + 4
-
-
