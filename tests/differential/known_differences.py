@@ -5,9 +5,10 @@ but that difference agrees.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from tests.differential.answers import Answer, candidate_differences, error_form
 from tests.differential.requests import Request
@@ -107,15 +108,28 @@ def _type_of(answer: Answer) -> str:
 def huge_integer(case: Case) -> bool:
     """An integer that no column can hold is malformed, 400; the reference finds other reasons to refuse it."""
     both_refuse = case.given.status == 400 and case.expected.status >= 400
-    return both_refuse and any(abs(number) >= 2**63 for number in _integers(case.request.body))
+    return both_refuse and any(
+        isinstance(leaf, int | float) and abs(leaf) >= 2**63 for leaf in _leaves(case.request.body)
+    )
 
 
-def _integers(value: Any) -> Iterable[int]:
-    if isinstance(value, int):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _integers(item)
+def nul_character(case: Case) -> bool:
+    """A NUL is malformed, 400: PostgreSQL's text cannot hold it, though the reference's SQLite can."""
+    leaves = (*_leaves(case.request.body), *(value for _, value in case.request.query), unquote(case.request.path))
+    return case.given.status == 400 and any(isinstance(leaf, str) and "\0" in leaf for leaf in leaves)
+
+
+def _leaves(document: Any) -> Iterator[Any]:
+    """Yield the keys of a document and the values that hold no others."""
+    if isinstance(document, dict):
+        for key, item in document.items():
+            yield key
+            yield from _leaves(item)
+    elif isinstance(document, list):
+        for item in document:
+            yield from _leaves(item)
+    else:
+        yield document
 
 
 KNOWN: tuple[Callable[[Case], bool], ...] = (
@@ -127,6 +141,7 @@ KNOWN: tuple[Callable[[Case], bool], ...] = (
     amounts_leak_and_one_anchor,
     error_page,
     huge_integer,
+    nul_character,
 )
 
 

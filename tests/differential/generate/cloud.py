@@ -45,7 +45,7 @@ def _tree(world: World) -> Iterator[Request]:
 
 def _sharing_provider(world: World) -> Iterator[Request]:
     """Make a provider that shares; few are not roots, because the reference fails on those."""
-    parent = world.one(world.providers) if world.chance(6) else None
+    parent = world.one(world.providers) if world.chance(15) else None
     node = yield from _provider(world, parent)
     yield from _content(world, node, has_aggregates=world.chance(90), more_traits=[SHARES])
 
