@@ -51,7 +51,7 @@ class Summaries:
 
 
 def tree_summaries(tx: Transaction, roots: Collection[int]) -> Summaries:
-    """Return all providers of the trees with these root ids, trees and providers by ascending id."""
+    """Return all providers of the trees with these root ids."""
     if not roots:
         return Summaries()
     listed = len(roots) <= LISTED_ROOTS
@@ -62,6 +62,8 @@ def tree_summaries(tx: Transaction, roots: Collection[int]) -> Summaries:
     traits: dict[int, list[int]] = defaultdict(list)
     for provider, trait in tx.tuples(_traits(listed=listed), values):
         traits[provider].append(trait)
+    for of_provider in traits.values():
+        of_provider.sort()
     trait_ids = {trait for of_provider in traits.values() for trait in of_provider}
     return Summaries(
         members,
@@ -94,7 +96,7 @@ def _of_trees(statement: Select[Any], *, listed: bool) -> Select[Any]:
 @lru_cache(maxsize=2)
 def _providers(*, listed: bool) -> Select[Any]:
     columns = select(_RP.id, _RP.uuid, _RP.root_provider_id, _RP.parent_provider_id)
-    return _of_trees(columns, listed=listed).order_by(_RP.root_provider_id, _RP.id)
+    return _of_trees(columns, listed=listed)
 
 
 @lru_cache(maxsize=4)
@@ -124,4 +126,4 @@ def _traits(*, listed: bool) -> Select[Any]:
     pairs = select(_HAS.resource_provider_id, _HAS.trait_id).join(
         resource_providers, _RP.id == _HAS.resource_provider_id
     )
-    return _of_trees(pairs, listed=listed).order_by(_HAS.trait_id)
+    return _of_trees(pairs, listed=listed)
