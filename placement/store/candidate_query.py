@@ -26,6 +26,7 @@ from sqlalchemy import (
 
 from placement.domain.search_plan import Kind, Plan
 from placement.store.candidate_names import NamedIds
+from placement.store.ranges import is_between
 from placement.store.tables import (
     inventories,
     resource_provider_aggregates,
@@ -218,7 +219,7 @@ def root_conditions(root: RootShape, root_id: Any, *, ranged: bool) -> list[Cond
         conditions.append(~_is_member(root_id, "root_aggregates"))
     conditions += [_tree_has_trait(root_id, f"tree_traits_{i}") for i in range(root.tree_traits)]
     if ranged:
-        conditions.append(root_id.between(bindparam("first_root"), bindparam("last_root")))
+        conditions.append(is_between(root_id, "first_root", "last_root"))
     return conditions
 
 

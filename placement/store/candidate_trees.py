@@ -21,6 +21,7 @@ from placement.store.candidate_query import (
     parameters,
     root_conditions,
 )
+from placement.store.ranges import is_between
 from placement.store.tables import (
     resource_provider_aggregates,
     resource_provider_traits,
@@ -223,7 +224,7 @@ _PARENTS_OF_TREES = select(_PROVIDER.id, _PROVIDER.parent_provider_id).where(
 def _within(statement: Select[Any], *, ranged: bool) -> Select[Any]:
     if not ranged:
         return statement
-    return statement.where(_PROVIDER.root_provider_id.between(bindparam("first_root"), bindparam("last_root")))
+    return statement.where(is_between(_PROVIDER.root_provider_id, "first_root", "last_root"))
 
 
 @lru_cache(maxsize=2)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, and_, bindparam, func, select
 
+from placement.store.ranges import is_between
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 from placement.store.unit_of_work import Transaction
 from placement.store.usage_source import usage_source
@@ -90,7 +91,7 @@ _HAS = resource_provider_traits.c
 def _of_trees(statement: Select[Any], *, listed: bool) -> Select[Any]:
     if listed:
         return statement.where(_RP.root_provider_id.in_(bindparam("roots", expanding=True)))
-    return statement.where(_RP.root_provider_id.between(bindparam("first"), bindparam("last")))
+    return statement.where(is_between(_RP.root_provider_id, "first", "last"))
 
 
 @lru_cache(maxsize=2)
