@@ -6,12 +6,12 @@ from placement.errors import ConcurrentUpdate, ProviderNotFound
 from placement.store import aggregates as store
 from placement.store.aggregates import Membership
 from placement.store.providers import bump_generation, locked_provider
-from placement.store.unit_of_work import Transaction, reads, writes
+from placement.store.unit_of_work import Transaction, looks_up, writes
 
 __all__ = ["Membership", "membership", "replace_aggregates", "replace_aggregates_at"]
 
 
-@reads
+@looks_up
 def membership(tx: Transaction, uuid: str) -> Membership:
     """Return the aggregates that a provider is in."""
     found = store.membership(tx, uuid)

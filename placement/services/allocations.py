@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 from placement.domain.allocation import Claim, ConsumerAllocations, ConsumerShare, ProviderAllocations, ProviderShare
-from placement.errors import NotFound
+from placement.errors import NotFound, ProviderNotFound
 from placement.services import claims as claiming
 from placement.store import allocations as store
 from placement.store.consumers import delete_consumers, lock_consumers
-from placement.store.providers import lock_providers, required_provider
-from placement.store.unit_of_work import Transaction, reads, writes
+from placement.store.providers import lock_providers
+from placement.store.unit_of_work import Transaction, looks_up, writes
 from placement.store.write_gate import pass_write_gate
 
 
-@reads
+@looks_up
 def consumer_allocations(tx: Transaction, consumer_uuid: str) -> ConsumerAllocations | None:
     """Return what a consumer holds, or None where it holds nothing."""
     rows = store.allocations_of_consumer(tx, consumer_uuid)
@@ -33,18 +33,20 @@ def consumer_allocations(tx: Transaction, consumer_uuid: str) -> ConsumerAllocat
     )
 
 
-@reads
+@looks_up
 def provider_allocations(tx: Transaction, provider_uuid: str) -> ProviderAllocations:
     """Return what is held of a provider."""
-    provider = required_provider(tx, provider_uuid)
-    rows = store.allocations_of_provider(tx, provider.id)
-    names = tx.names.classes.names(tx.connection, {row.class_id for row in rows})
+    rows = store.allocations_of_provider(tx, provider_uuid)
+    if not rows:
+        raise ProviderNotFound(provider_uuid)
+    names = tx.names.classes.names(tx.connection, {row.class_id for row in rows if row.consumer_uuid})
     shares: dict[str, ConsumerShare] = {}
     for row in rows:
-        share = shares.setdefault(row.consumer_uuid, ConsumerShare(row.consumer_generation, {}))
-        share.resources[names[row.class_id]] = row.used
-    modified = store.newest_allocation_of_provider(tx, provider.id)
-    return ProviderAllocations(provider.generation, shares, modified)
+        if row.consumer_uuid is not None:
+            share = shares.setdefault(row.consumer_uuid, ConsumerShare(row.consumer_generation, {}))
+            share.resources[names[row.class_id]] = row.used
+    modified = max((row.modified for row in rows if row.modified), default=None)
+    return ProviderAllocations(rows[0].provider_generation, shares, modified)
 
 
 @writes

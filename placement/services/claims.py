@@ -14,6 +14,7 @@ from placement.domain.capacity import Supply, check_fit
 from placement.errors import ConcurrentUpdate, Invalid
 from placement.store import allocations as store
 from placement.store.allocations import Held
+from placement.store.chunks import MOST_PARAMETERS
 from placement.store.consumers import (
     Consumer,
     Owner,
@@ -23,7 +24,7 @@ from placement.store.consumers import (
     lock_consumers,
 )
 from placement.store.owners import owner_ids
-from placement.store.providers import LockedProvider, lock_providers, providers_by_uuid
+from placement.store.providers import LockedProvider, lock_providers, lock_providers_by_uuid, providers_by_uuid
 from placement.store.unit_of_work import Transaction
 from placement.store.write_gate import pass_write_gate
 
@@ -70,7 +71,8 @@ def meet(tx: Transaction, claims: Sequence[Claim], provider_uuids: Iterable[str]
     owners = _owners(tx, [claim for claim in claims if claim.allocations])
     consumer_uuids = [claim.consumer_uuid for claim in claims]
     consumers = lock_consumers(tx, consumer_uuids)
-    held = store.held_by(tx, consumer_uuids)
+    # Whoever holds something has a row of consumers.
+    held = store.held_by(tx, consumers)
     named = {*provider_uuids, *(uuid for claim in claims for uuid in claim.allocations)}
     providers = _locked(tx, named, {row.provider_id for row in held})
     class_ids = tx.names.classes.ids(tx.connection, {name for claim in claims for (_, name), _ in claim.portions()})
@@ -93,6 +95,9 @@ def _owners(tx: Transaction, claims: Collection[Claim]) -> dict[str, Owner]:
 
 
 def _locked(tx: Transaction, named: Collection[str], others: Collection[int]) -> dict[str, LockedProvider]:
+    if not others and len(named) <= MOST_PARAMETERS:
+        # One statement orders them by id and locks them; several would each begin again.
+        return lock_providers_by_uuid(tx, named)
     ids = {uuid: provider.id for uuid, provider in providers_by_uuid(tx, named).items()}
     generations = lock_providers(tx, {*ids.values(), *others})
     return {uuid: LockedProvider(id_, uuid, generations[id_]) for uuid, id_ in ids.items() if id_ in generations}

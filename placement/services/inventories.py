@@ -1,6 +1,6 @@
 """Use cases of inventories. Each write locks the provider, and each that succeeds moves its generation on by one."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from placement.store import inventories as store
 from placement.store.inventories import Stock
 from placement.store.providers import LockedProvider, bump_generation, locked_provider
 from placement.store.resource_classes import claimed_class_ids
-from placement.store.unit_of_work import Transaction, reads, writes
+from placement.store.unit_of_work import Transaction, looks_up, writes
 
 __all__ = [
     "NewInventories",
@@ -44,13 +44,13 @@ class NewInventories:
         return None
 
 
-@reads
+@looks_up
 def stock(tx: Transaction, uuid: str) -> Stock:
     """Return all inventories of a provider."""
     return _stock(tx, uuid)
 
 
-@reads
+@looks_up
 def inventory(tx: Transaction, uuid: str, class_name: str) -> tuple[Inventory, int, datetime | None]:
     """Return a provider's inventory of one class, the provider's generation, and when the inventory was changed."""
     found = _stock(tx, uuid)
@@ -107,8 +107,9 @@ def replace_inventories(tx: Transaction, uuid: str, new: NewInventories, *, gene
     if fault := new.fault(uuid):
         raise Invalid(f"Unable to update inventory for resource provider {uuid}: {fault}")
     wanted = _by_class_id(tx, new, refusal=f"Unknown resource class in inventory for resource provider {uuid}: ")
-    _refuse_in_use(tx, provider, store.class_ids_of(tx, provider.id) - wanted.keys(), said_before="update conflict: ")
-    store.replace_inventories(tx, provider.id, wanted)
+    present = store.inventories_by_class(tx, provider.id)
+    _refuse_in_use(tx, provider, present.keys() - wanted.keys(), said_before="update conflict: ")
+    store.replace_inventories(tx, provider.id, wanted, present=present)
     return _next_generation(tx, provider)
 
 
@@ -116,8 +117,9 @@ def replace_inventories(tx: Transaction, uuid: str, new: NewInventories, *, gene
 def clear_inventories(tx: Transaction, uuid: str) -> None:
     """Take all inventories from a provider."""
     provider = locked_provider(tx, uuid)
-    _refuse_in_use(tx, provider, store.class_ids_of(tx, provider.id))
-    store.replace_inventories(tx, provider.id, {})
+    present = store.inventories_by_class(tx, provider.id)
+    _refuse_in_use(tx, provider, present.keys())
+    store.replace_inventories(tx, provider.id, {}, present=present)
     bump_generation(tx, provider.id, expected=provider.generation)
 
 
@@ -156,7 +158,9 @@ def _by_class_id(tx: Transaction, new: NewInventories, *, refusal: str) -> dict[
     return {ids[name]: inventory for name, inventory in new.by_class.items()}
 
 
-def _refuse_in_use(tx: Transaction, provider: LockedProvider, class_ids: set[int], *, said_before: str = "") -> None:
+def _refuse_in_use(
+    tx: Transaction, provider: LockedProvider, class_ids: Collection[int], *, said_before: str = ""
+) -> None:
     if names := store.classes_in_use(tx, provider.id, class_ids):
         listed = ", ".join(names)
         raise InventoryInUse(f"{said_before}Inventory for '{listed}' on resource provider '{provider.uuid}' in use.")

@@ -9,7 +9,7 @@ from placement.store import provider_tree as trees
 from placement.store import providers as store
 from placement.store.names import NameTable
 from placement.store.provider_list import ProviderList, ProviderRow
-from placement.store.unit_of_work import Transaction, reads, writes
+from placement.store.unit_of_work import Transaction, looks_up, reads, writes
 
 __all__ = [
     "ProviderList",
@@ -24,7 +24,7 @@ __all__ = [
 NO_SUCH_PARENT = "parent provider UUID does not exist."
 
 
-@reads
+@looks_up
 def provider(tx: Transaction, uuid: str) -> Provider:
     """Return one provider."""
     return store.required_provider(tx, uuid)
@@ -62,8 +62,7 @@ def create_provider(tx: Transaction, *, uuid: str, name: str, parent_uuid: str |
         if parent is None:
             raise Invalid(refusal + NO_SUCH_PARENT)
     _refuse_duplicate(tx, name=name, uuid=uuid)
-    store.insert_provider(tx, uuid=uuid, name=name, parent=parent)
-    return store.required_provider(tx, uuid)
+    return store.insert_provider(tx, uuid=uuid, name=name, parent=parent)
 
 
 def _refuse_duplicate(tx: Transaction, *, name: str, uuid: str) -> None:

@@ -76,11 +76,11 @@ def _final(supplies: Mapping[Place, Supply], wanted: Mapping[str, NewInventories
 
 
 def _replace(tx: Transaction, provider: LockedProvider, inventories: Mapping[int, Inventory]) -> None:
-    going = store.class_ids_of(tx, provider.id) - inventories.keys()
-    if used := store.classes_in_use(tx, provider.id, going):
+    present = store.inventories_by_class(tx, provider.id)
+    if used := store.classes_in_use(tx, provider.id, present.keys() - inventories.keys()):
         raise InventoryInUse(
             f"update conflict: Inventory for '{', '.join(used)}' on resource provider '{provider.uuid}' in use."
         )
-    store.replace_inventories(tx, provider.id, inventories)
+    store.replace_inventories(tx, provider.id, inventories, present=present)
     # The reference replaces inventories twice, first by what was and will be; clients know the sum of its steps.
     advance_providers(tx, [provider.id], steps=2 if inventories else 1)

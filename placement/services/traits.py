@@ -7,7 +7,7 @@ from placement.errors import ConcurrentUpdate, Conflict, Invalid, NotFound, Prov
 from placement.store import traits as store
 from placement.store.providers import bump_generation, locked_provider
 from placement.store.traits import ProviderTraits, Trait
-from placement.store.unit_of_work import Transaction, reads, writes
+from placement.store.unit_of_work import Transaction, looks_up, reads, writes
 
 __all__ = [
     "ProviderTraits",
@@ -30,7 +30,7 @@ def traits(
     return store.traits_matching(tx, names=names, prefix=prefix, associated=associated)
 
 
-@reads
+@looks_up
 def trait(tx: Transaction, name: str) -> Trait:
     """Return one trait."""
     return _existing(tx, name)
@@ -69,7 +69,7 @@ def _existing(tx: Transaction, name: str) -> Trait:
     return found
 
 
-@reads
+@looks_up
 def provider_traits(tx: Transaction, uuid: str) -> ProviderTraits:
     """Return the traits of a provider."""
     return _of_provider(tx, uuid)
@@ -83,12 +83,13 @@ def replace_provider_traits(tx: Transaction, uuid: str, names: Collection[str], 
         raise ConcurrentUpdate(
             "Resource provider's generation already changed. Please update the generation and try again."
         )
-    wanted = store.traits_named(tx, names)
+    wanted = sorted(store.traits_named(tx, names), key=lambda found: (is_custom(found.name), found.id))
     if unknown := sorted(set(names) - {found.name for found in wanted}):
         raise Invalid(f"No such trait {', '.join(unknown)}")
     if store.replace_provider_traits(tx, provider.id, [found.id for found in wanted]):
         bump_generation(tx, provider.id, expected=generation)
-    return _of_provider(tx, uuid)
+        generation += 1
+    return ProviderTraits(generation, wanted)
 
 
 @writes

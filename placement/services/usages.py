@@ -3,18 +3,20 @@
 from collections import Counter, defaultdict
 
 from placement.domain.usage import Amounts, ProviderUsage, TypeUsage
+from placement.errors import ProviderNotFound
 from placement.store import usages as store
-from placement.store.providers import required_provider
-from placement.store.unit_of_work import Transaction, reads
+from placement.store.unit_of_work import Transaction, looks_up, reads
 
 
-@reads
+@looks_up
 def provider_usage(tx: Transaction, provider_uuid: str) -> ProviderUsage:
     """Return what is taken of each class that a provider has inventory of."""
-    provider = required_provider(tx, provider_uuid)
-    used = store.usage_of_provider(tx, provider.id)
+    rows = store.usage_of_provider(tx, provider_uuid)
+    if not rows:
+        raise ProviderNotFound(provider_uuid)
+    used = {class_id: amount for _generation, class_id, amount in rows if class_id is not None}
     names = tx.names.classes.names(tx.connection, used)
-    return ProviderUsage(provider.generation, {names[class_id]: amount for class_id, amount in used.items()})
+    return ProviderUsage(rows[0][0], {names[class_id]: amount for class_id, amount in used.items()})
 
 
 @reads

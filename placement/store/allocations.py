@@ -56,11 +56,22 @@ _OF_CONSUMER = (
     .where(A.consumer_id == bindparam("consumer"))
 )
 _OF_PROVIDER = (
-    select(A.consumer_id, consumers.c.generation, A.resource_class_id, A.used)
-    .select_from(allocations.join(consumers, A.consumer_id == consumers.c.uuid))
-    .where(A.resource_provider_id == bindparam("provider"))
+    select(
+        resource_providers.c.generation,
+        A.consumer_id,
+        consumers.c.generation,
+        A.resource_class_id,
+        A.used,
+        _MODIFIED,
+    )
+    .select_from(
+        resource_providers.outerjoin(
+            allocations.join(consumers, A.consumer_id == consumers.c.uuid),
+            A.resource_provider_id == resource_providers.c.id,
+        )
+    )
+    .where(resource_providers.c.uuid == bindparam("provider"))
 )
-_NEWEST_OF_PROVIDER = select(func.max(_MODIFIED)).where(A.resource_provider_id == bindparam("provider"))
 _DELETE = delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True)))
 _ADVANCE_PROVIDERS = (
     update(resource_providers)
@@ -120,12 +131,14 @@ class ConsumerRow(NamedTuple):
 
 
 class ProviderRow(NamedTuple):
-    """One allocation from a provider."""
+    """One allocation from a provider; a provider without any has one row without a consumer."""
 
-    consumer_uuid: str
+    provider_generation: int
+    consumer_uuid: str | None
     consumer_generation: int
     class_id: int
     used: int
+    modified: datetime | None
 
 
 def allocations_of_consumer(tx: Transaction, consumer_uuid: str) -> list[ConsumerRow]:
@@ -133,15 +146,9 @@ def allocations_of_consumer(tx: Transaction, consumer_uuid: str) -> list[Consume
     return [ConsumerRow(*row) for row in tx.execute(_OF_CONSUMER, {"consumer": consumer_uuid})]
 
 
-def allocations_of_provider(tx: Transaction, provider_id: int) -> list[ProviderRow]:
-    """Return what is held of a provider."""
-    return [ProviderRow(*row) for row in tx.tuples(_OF_PROVIDER, {"provider": provider_id})]
-
-
-def newest_allocation_of_provider(tx: Transaction, provider_id: int) -> datetime | None:
-    """Return when the newest allocation from a provider was written."""
-    newest: datetime | None = tx.execute(_NEWEST_OF_PROVIDER, {"provider": provider_id}).scalar()
-    return newest
+def allocations_of_provider(tx: Transaction, uuid: str) -> list[ProviderRow]:
+    """Return what is held of a provider; no row at all for one that does not exist."""
+    return [ProviderRow(*row) for row in tx.execute(_OF_PROVIDER, {"provider": uuid})]
 
 
 def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[Held]:

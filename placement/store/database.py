@@ -52,6 +52,7 @@ class Database:
         self.retries: Counter[str] = Counter()
         self.writer = engine.execution_options(**_writing(engine.dialect.name))
         self.reader = engine.execution_options(**_reading(engine.dialect.name))
+        self.looker = engine.execution_options(**_looking(engine.dialect.name))
 
     @property
     def dialect(self) -> str:
@@ -97,6 +98,10 @@ def _reading(dialect: str) -> dict[str, Any]:
     if dialect == "postgresql":
         return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     return {"isolation_level": "REPEATABLE READ"}
+
+
+def _looking(dialect: str) -> dict[str, Any]:
+    return {} if dialect == "sqlite" else {"isolation_level": "AUTOCOMMIT"}
 
 
 def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_synchronous: bool = True) -> Engine:

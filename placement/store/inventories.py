@@ -128,12 +128,25 @@ def delete_inventories(tx: Transaction, provider_id: int, class_ids: Collection[
     return tx.execute(_DELETE, {"provider_id": provider_id, "class_ids": sorted(class_ids)}).rowcount
 
 
-def replace_inventories(tx: Transaction, provider_id: int, wanted: Mapping[int, Inventory]) -> None:
+def inventories_by_class(tx: Transaction, provider_id: int) -> dict[int, Inventory]:
+    """Return a provider's inventories by id of their class."""
+    return {class_id: Inventory(*amounts) for class_id, *amounts in tx.execute(_BY_ID, {"provider_id": provider_id})}
+
+
+def replace_inventories(
+    tx: Transaction,
+    provider_id: int,
+    wanted: Mapping[int, Inventory],
+    *,
+    present: Mapping[int, Inventory] | None = None,
+) -> None:
     """Make a provider have exactly these inventories, by id of their class; rows that stay the same are not touched.
 
-    Nothing may be allocated of the classes that go (``classes_in_use``).
+    ``present`` is what it has now, for those who have read it. Nothing may be allocated of the classes that go
+    (``classes_in_use``).
     """
-    present = {class_id: Inventory(*amounts) for class_id, *amounts in tx.execute(_BY_ID, {"provider_id": provider_id})}
+    if present is None:
+        present = inventories_by_class(tx, provider_id)
     delete_inventories(tx, provider_id, present.keys() - wanted.keys())
     insert_inventories(tx, provider_id, {id_: wanted[id_] for id_ in wanted.keys() - present.keys()})
     kept = wanted.keys() & present.keys()

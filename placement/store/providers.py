@@ -45,6 +45,12 @@ _BY_UUID = _PROVIDER.where(RP.uuid == bindparam("uuid"))
 _BY_UUIDS = _PROVIDER.where(RP.uuid.in_(bindparam("uuids", expanding=True)))
 
 _LOCK_BY_UUID = select(RP.id, RP.uuid, RP.generation).where(RP.uuid == bindparam("uuid")).with_for_update()
+_LOCK_BY_UUIDS = (
+    select(RP.id, RP.uuid, RP.generation)
+    .where(RP.uuid.in_(bindparam("uuids", expanding=True)))
+    .order_by(RP.id)
+    .with_for_update()
+)
 _LOCK_BY_IDS = (
     select(RP.id, RP.generation).where(RP.id.in_(bindparam("ids", expanding=True))).order_by(RP.id).with_for_update()
 )
@@ -125,6 +131,14 @@ def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
     return locked
 
 
+def lock_providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, LockedProvider]:
+    """Lock those of the providers that exist, in the order of their ids, and return them by uuid."""
+    found = [
+        LockedProvider(*row) for some in chunks(sorted(uuids)) for row in tx.execute(_LOCK_BY_UUIDS, {"uuids": some})
+    ]
+    return {provider.uuid: provider for provider in found}
+
+
 def bump_generation(tx: Transaction, provider_id: int, *, expected: int | None) -> None:
     """Add one to a provider's generation.
 
@@ -147,15 +161,17 @@ def name_is_taken(tx: Transaction, name: str, *, except_for: int) -> bool:
     return bool(tx.execute(_NAME_IS_TAKEN, {"name": name, "provider_id": except_for}).scalar())
 
 
-def insert_provider(tx: Transaction, *, uuid: str, name: str, parent: Provider | None) -> None:
-    """Insert a provider, below ``parent`` or as the root of a new tree."""
+def insert_provider(tx: Transaction, *, uuid: str, name: str, parent: Provider | None) -> Provider:
+    """Insert a provider, below ``parent`` or as the root of a new tree, and return it."""
     row = {"uuid": uuid, "name": name, "generation": 0}
     if parent is not None:
-        tx.execute(_INSERT, {**row, "parent_provider_id": parent.id, "root_provider_id": parent.root_id})
-        return
+        row |= {"parent_provider_id": parent.id, "root_provider_id": parent.root_id}
     key = tx.execute(_INSERT, row).inserted_primary_key
     assert key is not None
+    if parent is not None:
+        return Provider(key[0], uuid, name, 0, parent.root_id, parent.root_uuid, parent.id, parent.uuid)
     tx.execute(_MAKE_ROOT, {"provider_id": key[0]})
+    return Provider(key[0], uuid, name, 0, key[0], uuid)
 
 
 def rename_provider(tx: Transaction, provider_id: int, name: str) -> None:

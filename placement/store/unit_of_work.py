@@ -68,6 +68,24 @@ def reads(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenat
     return run
 
 
+def looks_up(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
+    """Make ``work``, which sends one query, run without a transaction around it.
+
+    A single statement is a snapshot of its own; what a BEGIN and a COMMIT cost besides is a third of a small read.
+    Names of resource classes may be looked up with another query.
+    """
+
+    @functools.wraps(work)
+    def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def attempt() -> T:
+            with database.looker.connect() as connection:
+                return work(Transaction(connection, database), *args, **kwargs)
+
+        return _retried(database, attempt)
+
+    return run
+
+
 def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
     """Make ``work`` run in one writing transaction and return only when it is committed."""
 

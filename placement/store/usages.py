@@ -4,7 +4,15 @@ from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, and_, bindparam, cast, distinct, func, select
 
-from placement.store.tables import allocations, consumer_types, consumers, inventories, projects, users
+from placement.store.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    inventories,
+    projects,
+    resource_providers,
+    users,
+)
 from placement.store.unit_of_work import Transaction
 from placement.store.usage_source import usage_source
 
@@ -18,16 +26,25 @@ _HOLDERS = (
 )
 
 
+_ID_OF_PROVIDER = (
+    select(resource_providers.c.id).where(resource_providers.c.uuid == bindparam("provider")).scalar_subquery()
+)
+
+
 def _of_provider(usage: FromClause) -> Select[Any]:
     same = and_(
         usage.c.resource_provider_id == inventories.c.resource_provider_id,
         usage.c.resource_class_id == inventories.c.resource_class_id,
-        usage.c.resource_provider_id == bindparam("provider"),
+        # Said again for the summed usage, which is summed up for this provider alone then.
+        usage.c.resource_provider_id == _ID_OF_PROVIDER,
     )
+    stocked = resource_providers.outerjoin(
+        inventories, inventories.c.resource_provider_id == resource_providers.c.id
+    ).outerjoin(usage, same)
     return (
-        select(inventories.c.resource_class_id, func.coalesce(usage.c.used, 0))
-        .select_from(inventories.outerjoin(usage, same))
-        .where(inventories.c.resource_provider_id == bindparam("provider"))
+        select(resource_providers.c.generation, inventories.c.resource_class_id, func.coalesce(usage.c.used, 0))
+        .select_from(stocked)
+        .where(resource_providers.c.uuid == bindparam("provider"))
         .order_by(inventories.c.resource_class_id)
     )
 
@@ -49,9 +66,12 @@ _AMOUNTS = {
 _CONSUMERS = {user: _of_project((consumer_types.c.name, _COUNT), user=user) for user in (True, False)}
 
 
-def usage_of_provider(tx: Transaction, provider_id: int) -> dict[int, int]:
-    """Return what is taken of each class that a provider has inventory of, by the id of the class."""
-    return dict(tx.tuples(_OF_PROVIDER[tx.database.keeps_usage], {"provider": provider_id}))
+def usage_of_provider(tx: Transaction, uuid: str) -> list[tuple[int, int | None, int]]:
+    """Return (provider's generation, class id, amount) of each class that a provider has inventory of.
+
+    There is no row for an unknown provider, and one without a class for a provider without inventory.
+    """
+    return tx.tuples(_OF_PROVIDER[tx.database.keeps_usage], {"provider": uuid})
 
 
 def usage_of_project(tx: Transaction, project_id: str, user_id: str | None) -> list[tuple[str | None, int, int]]:

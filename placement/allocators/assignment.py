@@ -1,0 +1,208 @@
+"""The assignment problem: rows and columns brought together one to one so that the weights add up to the most.
+
+Kuhn's Hungarian method with potentials and shortest augmenting paths, O(rows^2 x columns). Weights are integers of any
+size, so that nothing is rounded and several aims can be packed into one number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Weights = Sequence[Sequence[int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A best assignment.
+
+    Args:
+        columns: the column of each row.
+        total: the sum of the weights.
+        row_prices: what each row pays, and ``column_prices`` each column: two numbers add up to the weight where row
+            and column were brought together and to no less than the weight elsewhere. No column pays less than 0,
+            those without a row pay 0. So the prices prove that there is no better assignment, and bound the worth of
+            what is left when some of it is fixed otherwise.
+    """
+
+    columns: tuple[int, ...]
+    total: int
+    row_prices: tuple[int, ...]
+    column_prices: tuple[int, ...]
+
+
+def best_assignment(weights: Weights) -> Assignment | None:
+    """Return a best assignment of each row to a column of its own, or None if there is none.
+
+    Args:
+        weights: for each row the weight of each column; None where they must not come together.
+
+    >>> best_assignment([[5, 4], [5, 1]]).columns
+    (1, 0)
+    >>> best_assignment([[5, None], [5, None]]) is None
+    True
+    """
+    method = _Hungarian(weights)
+    if not all([method.admit(row) for row in range(len(weights))]):
+        return None
+    columns = [0] * len(weights)
+    for column, row in enumerate(method.row_of):
+        if row is not None:
+            columns[row] = column
+    total = sum([weights[row][column] or 0 for row, column in enumerate(columns)])
+    return Assignment(tuple(columns), total, tuple(method.row_prices), tuple(method.column_prices))
+
+
+class _Hungarian:
+    """The method row by row: after each, the rows so far have a best assignment."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+        self._width = len(weights[0]) if weights else 0
+        self.row_of: list[int | None] = [None] * self._width
+        self.row_prices = [max([weight for weight in row if weight is not None], default=0) for row in weights]
+        self.column_prices = [0] * self._width
+        self._distance: list[int | None] = []  # how far each column is from being worth it
+        self._before: list[int] = []  # the column from whose row it was reached
+        self._reached: set[int] = set()
+
+    def admit(self, row: int) -> bool:
+        """Give one more row a column, moving others where that is better; False if there is none for it."""
+        self._distance = [None] * self._width
+        self._before = [-1] * self._width
+        self._reached = set()
+        last = -1
+        current: int | None = row
+        while current is not None:
+            self._look(current, last)
+            column = self._nearest()
+            if column is None:
+                return False
+            self._lower(row, self._distance[column] or 0)
+            self._reached.add(column)
+            last, current = column, self.row_of[column]
+        self._shift(row, last)
+        return True
+
+    def _look(self, row: int, last: int) -> None:
+        """Note the columns that a row comes closer to than the rows before it."""
+        price = self.row_prices[row]
+        for column, weight in enumerate(self._weights[row]):
+            if weight is None or column in self._reached:
+                continue
+            distance = price + self.column_prices[column] - weight
+            known = self._distance[column]
+            if known is None or distance < known:
+                self._distance[column], self._before[column] = distance, last
+
+    def _nearest(self) -> int | None:
+        best: int | None = None
+        for column, distance in enumerate(self._distance):
+            if distance is None or column in self._reached:
+                continue
+            if best is None or distance < (self._distance[best] or 0):
+                best = column
+        return best
+
+    def _lower(self, row: int, step: int) -> None:
+        """Make one more column worth as much as those the rows have: prices move, the assignment stays best."""
+        if not step:
+            return
+        self.row_prices[row] -= step
+        for column in self._reached:
+            self.column_prices[column] += step
+            holder = self.row_of[column]
+            if holder is not None:
+                self.row_prices[holder] -= step
+        for column, distance in enumerate(self._distance):
+            if distance is not None and column not in self._reached:
+                self._distance[column] = distance - step
+
+    def _shift(self, row: int, last: int) -> None:
+        """Hand the columns on along the way by which the last one was reached."""
+        while last >= 0:
+            origin = self._before[last]
+            self.row_of[last] = row if origin < 0 else self.row_of[origin]
+            last = origin
+
+
+def first_assignment(weights: Weights) -> tuple[int, ...] | None:
+    """Return of all best assignments the one whose first row has the lowest column, then the second row, and so on.
+
+    >>> first_assignment([[1, 1, 1], [1, 1, 1]])
+    (0, 1)
+    >>> first_assignment([[1, 1], [2, 1]])
+    (1, 0)
+    """
+    best = best_assignment(weights)
+    if best is None or not weights:
+        return None if best is None else ()
+    return _FirstOfEquals(weights, best).columns()
+
+
+class _FirstOfEquals:
+    """Moves along pairs that prices show to be as good as those chosen.
+
+    Rows without a meaning of their own take the columns that are left over. Then the best assignments are all those
+    that use only pairs whose prices add up to their weight.
+    """
+
+    def __init__(self, weights: Weights, best: Assignment) -> None:
+        height, width = len(weights), len(weights[0])
+        free = [column for column, price in enumerate(best.column_prices) if price == 0]
+        self._tight = [self._tight_columns(row, weights[row], best) for row in range(height)]
+        self._tight += [free] * (width - height)
+        self._column_of = [*best.columns, *sorted(set(range(width)) - set(best.columns))]
+        self._row_of = [0] * width
+        for row, column in enumerate(self._column_of):
+            self._row_of[column] = row
+        self._height = height
+
+    def _tight_columns(self, row: int, weights: Sequence[int | None], best: Assignment) -> list[int]:
+        price = best.row_prices[row]
+        return [column for column, weight in enumerate(weights) if weight == price + best.column_prices[column]]
+
+    def columns(self) -> tuple[int, ...]:
+        for row in range(self._height):
+            for column in self._tight[row]:
+                if column == self._column_of[row] or self._give(row, column):
+                    break
+        return tuple(self._column_of[: self._height])
+
+    def _give(self, row: int, column: int) -> bool:
+        """Give a row a column of a later row, if that one and others can be moved to close the gap."""
+        holder = self._row_of[column]
+        if holder < row:
+            return False
+        gap = self._column_of[row]
+        if not self._close(gap, holder, row, column):
+            return False
+        self._set(row, column)
+        return True
+
+    def _close(self, gap: int, holder: int, fixed: int, taken: int) -> bool:
+        """Move the holder of a taken column and, in a chain, later rows, so that the last one fills the gap."""
+        origin: dict[int, int] = {}
+        rows = [holder]
+        for row in rows:
+            for column in self._tight[row]:
+                if column in origin or column == taken or (column != gap and self._row_of[column] <= fixed):
+                    continue
+                origin[column] = row
+                if column == gap:
+                    self._shift(gap, holder, origin)
+                    return True
+                rows.append(self._row_of[column])
+        return False
+
+    def _shift(self, gap: int, holder: int, origin: dict[int, int]) -> None:
+        column = gap
+        while True:
+            row = origin[column]
+            left = self._column_of[row]
+            self._set(row, column)
+            if row == holder:
+                return
+            column = left
+
+    def _set(self, row: int, column: int) -> None:
+        self._column_of[row] = column
+        self._row_of[column] = row

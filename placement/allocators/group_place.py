@@ -1,0 +1,179 @@
+"""Placing demands in a tree of locations: the Group Allocator without its syntax of names.
+
+Exact: if there is a placement it is found, and it is the best one in the order of ``Objective``, then in the natural
+order of the locations' names. Neither the labels of demands nor the order of anything given matter. Assignments decide
+where siblings never share a location, which is polynomial; otherwise a search, which has a budget.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from placement.allocators.group_apart import Apart
+from placement.allocators.group_needs import Need, Needs
+from placement.allocators.group_objective import Objective, Weights
+from placement.allocators.group_scorers import ScorerChoice, scorer_by_name
+from placement.allocators.group_search import Search
+from placement.allocators.group_sites import Sites, levels_inside_out
+from placement.allocators.group_state import State
+from placement.allocators.group_steps import Steps
+from placement.allocators.group_tree import Demand, Location, Path, Placed
+
+SEARCH_BUDGET = 200_000
+MOST_DEMANDS = 200
+
+Resource = tuple[Path, str]
+"""A resource of a location: where it is and its base name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What came out.
+
+    Args:
+        feasible: whether a placement was found.
+        complete: whether that is certain: it is the best one, or there is none. False only if the budget ended.
+        placed: the demands with their locations, in the order given; empty if nothing was found.
+        objective: how good the placement is; None if nothing was found.
+        taken: what it adds to what is in use, in the unit of each resource; only resources where it adds something.
+        unmet: demands that would not fit anywhere even alone, if that is the reason why nothing was found.
+        looks: how many times a demand was tried at a location.
+    """
+
+    feasible: bool
+    complete: bool
+    placed: tuple[Placed, ...] = ()
+    objective: Objective | None = None
+    taken: Mapping[Resource, int] = field(default_factory=dict)
+    unmet: tuple[Demand, ...] = ()
+    looks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a good placement is, and how long to search for it.
+
+    Args:
+        distinct: whether parts of one demand that have one level must get different locations.
+        levels: the levels where few touched locations are better, most important first; if not given, all of them, the
+            innermost first.
+        scorer_for: the scorer of each resource, by its base name.
+        budget: how many times a demand may be tried at a location, if it comes to a search.
+    """
+
+    distinct: bool = False
+    levels: Sequence[str] | None = None
+    scorer_for: ScorerChoice = scorer_by_name
+    budget: int = SEARCH_BUDGET
+
+
+USUAL_RULES = Rules()
+
+
+def place(root: Location, demands: Sequence[Demand], rules: Rules = USUAL_RULES) -> Placement:
+    """Find the best locations for demands.
+
+    Args:
+        root: the locations; each outermost demand is served by the root and places inside it.
+        demands: one for each container; what they take adds up.
+        rules: what is good.
+
+    Raises:
+        ValueError: an amount is negative, two locations beside each other are called the same, a scorer returned a
+            score outside 0..1, or there are more than 200 demands, their parts included.
+
+    Two devices; the bigger request needs the bigger one:
+
+    >>> from placement.allocators.group_tree import Capacity
+    >>> small, big = [Location(f"dev{size}", "gpu", {"memory": Capacity(size)}) for size in (16, 24)]
+    >>> wanted = Demand(parts=(Demand("a", "gpu", {"memory": 10}), Demand("b", "gpu", {"memory": 20})))
+    >>> [part.path for part in place(Location(children=(small, big)), [wanted]).placed[0].parts]
+    [(('gpu', 'dev16'),), (('gpu', 'dev24'),)]
+    """
+    return _Problem(root, rules).solve(demands)
+
+
+def assess(
+    root: Location, amounts: Sequence[tuple[Path, Mapping[str, int]]], rules: Rules = USUAL_RULES
+) -> Objective | None:
+    """Return how good it is to take amounts at given locations, or None if they do not fit.
+
+    Args:
+        root: the locations.
+        amounts: a location and what is taken there; the same location may come more than once.
+        rules: what is good; ``distinct`` does not apply.
+
+    >>> from placement.allocators.group_tree import Capacity
+    >>> numa = [Location(name, "numa", {"VCPU": Capacity(4)}) for name in "ab"]
+    >>> assess(Location(children=tuple(numa)), [((("numa", "a"),), {"VCPU": 2})]).touched
+    (1,)
+    """
+    parts = [Demand(level=path[-1][0], amounts=wanted, pinned=path) for path, wanted in amounts if path]
+    own = [Demand(amounts=wanted) for path, wanted in amounts if not path]
+    return place(root, [Demand(parts=tuple(parts)), *own], replace(rules, distinct=False)).objective
+
+
+class _Problem:
+    """A tree of locations, ready for demands."""
+
+    def __init__(self, root: Location, rules: Rules) -> None:
+        self._rules = rules
+        self._sites = Sites(root, rules.scorer_for)
+        self._weights = Weights(
+            self._sites, levels_inside_out(self._sites.all) if rules.levels is None else rules.levels
+        )
+        self._needs = Needs(self._sites)
+
+    def solve(self, demands: Sequence[Demand]) -> Placement:
+        given = self._needs.of(demands)
+        if sum([need.size[0] for need in given]) > MOST_DEMANDS:
+            raise ValueError(f"At most {MOST_DEMANDS} demands, their parts included, can be placed at once.")
+        unmet = tuple([demand for need in given for demand in _hopeless(need)])
+        if unmet:
+            return Placement(feasible=False, complete=True, unmet=unmet)
+        ordered = sorted(given, key=lambda need: need.rank_of_container)
+        apart = Apart(self._sites, self._weights, self._needs, distinct=self._rules.distinct)
+        if apart.applies(ordered):
+            return self._report(given, apart.best(ordered[0]), complete=True, looks=apart.looks)
+        steps = Steps(self._sites, ordered, distinct=self._rules.distinct)
+        found = Search(self._sites, self._weights, steps, budget=self._rules.budget).run()
+        return self._report(given, found.places, complete=found.complete, looks=found.looks)
+
+    def _report(
+        self, given: Sequence[Need], places: Sequence[tuple[Need, int]] | None, *, complete: bool, looks: int
+    ) -> Placement:
+        if places is None:
+            return Placement(feasible=False, complete=complete, looks=looks)
+        site_of = {id(need): site for need, site in places}
+        state = self._replay(given, site_of)
+        placed = tuple([self._placed(need, site_of) for need in given])
+        return Placement(
+            feasible=True,
+            complete=complete,
+            placed=placed,
+            objective=state.objective(),
+            taken=state.taken(),
+            looks=looks,
+        )
+
+    def _replay(self, given: Sequence[Need], site_of: Mapping[int, int]) -> State:
+        """Return the state after all needs are placed."""
+        ordered = sorted(given, key=lambda need: need.rank_of_container)
+        steps = Steps(self._sites, ordered, distinct=self._rules.distinct).all
+        state = State(self._sites, self._weights, steps)
+        for step in steps:
+            site = site_of[id(step.need)]
+            after = state.cells_after(step, site)
+            if after is None:
+                raise AssertionError("What was found does not fit.")
+            state.place(step, site, after)
+        return state
+
+    def _placed(self, need: Need, site_of: Mapping[int, int]) -> Placed:
+        parts = tuple([self._placed(part, site_of) for part in need.parts_as_given])
+        return Placed(need.demand, self._sites.all[site_of[id(need)]].path, parts)
+
+
+def _hopeless(need: Need) -> list[Demand]:
+    """Return the innermost demands that fit nowhere."""
+    inside = [demand for part in need.parts_as_given for demand in _hopeless(part)]
+    return inside or ([] if need.viable else [need.demand])
