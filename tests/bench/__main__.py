@@ -35,7 +35,7 @@ def main() -> int:
     """Measure what the command line asks for; return 1 if an answer was wrong."""
     chosen = _options()
     options = Options(chosen.pairs, chosen.patience, chosen.claim_seconds)
-    results, begun = Results(chosen.patience), _circumstances()
+    results, begun = Results(chosen.patience), _circumstances(chosen.pairs)
     with running_cluster(chosen.data, _say) as cluster:
         try:
             _measure(cluster, options, chosen.only, results)
@@ -92,9 +92,9 @@ reference's without a limit).
 """
 
 
-def _circumstances() -> list[str]:
+def _circumstances(pairs: int) -> list[str]:
     return [
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {_commit()}, openstack-placement {reference.VERSION}",
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {_commit()}, openstack-placement {reference.VERSION}, {pairs} pairs",
         f"{_processor()}, {os.cpu_count()} cores, {platform.platform()}, Python {platform.python_version()}",
         f"PostgreSQL: {', '.join(f'{name} = {value}' for name, value in SETTINGS.items())}",
         f"Load average at the start: {_load()}.",

@@ -100,7 +100,7 @@ def _row(row: Row, patience_s: float) -> Sequence[str]:
         str(row.case.place),
         row.case.name,
         "" if row.candidates is None else f"{row.candidates}",
-        f"{row.size / 1024:.0f}" if row.size else "",
+        _number(row.size / 1024) if row.size else "",
         f"> {patience_s:g} s" if late else _cpu(row.reference),
         _cpu(row.ours),
         _quartiles(ratios(row.reference, row.ours), "") if comparable else _single(row),
