@@ -93,8 +93,9 @@ reference's without a limit).
 
 
 def _circumstances(pairs: int) -> list[str]:
+    now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return [
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {_commit()}, openstack-placement {reference.VERSION}, {pairs} pairs",
+        f"{now}, commit {_commit()}, openstack-placement {reference.VERSION}, {pairs} pairs",
         f"{_processor()}, {os.cpu_count()} cores, {platform.platform()}, Python {platform.python_version()}",
         f"PostgreSQL: {', '.join(f'{name} = {value}' for name, value in SETTINGS.items())}",
         f"Load average at the start: {_load()}.",
