@@ -18,6 +18,8 @@ HIDDEN_CONSUMER = "hidden_consumer"
 """The reference leaves a consumer without allocations behind when a write to a new one is refused or empty, and the
 next write with generation null gets 409. Rounds delete such consumers from its database after each write."""
 
+ALL_DEFECTS = "amounts,anchors,homes"
+GROUP_KEYS = ("resources", "required", "member_of", "in_tree")
 FILTERED = ("/allocation_candidates", "/resource_providers")
 
 
@@ -44,6 +46,8 @@ def reference_fails(case: Case) -> bool:
         return False
     if _has_huge_integer(case.request) and case.given.status != 400:
         return False
+    if case.request.is_candidates and case.given.status == 200:
+        return _agrees_when_mended(case, ALL_DEFECTS)
     return case.given.status < 400 or not error_form(case.request, case.given)
 
 
@@ -66,7 +70,7 @@ def unknown_name_after_nothing_found(case: Case) -> bool:
 
 def amounts_leak(case: Case) -> bool:
     """When the unsuffixed and a suffixed group ask for one class, the reference adds amounts of other candidates."""
-    return _agrees_when_mended(case, "amounts")
+    return _is_about_groups(case) and _agrees_when_mended(case, "amounts")
 
 
 def one_anchor(case: Case) -> bool:
@@ -74,24 +78,32 @@ def one_anchor(case: Case) -> bool:
 
     It takes the candidates of that group for equal although they are for different trees.
     """
-    return _agrees_when_mended(case, "anchors")
+    return _is_about_groups(case) and _agrees_when_mended(case, "anchors")
 
 
 def amounts_leak_and_one_anchor(case: Case) -> bool:
     """Both of the above in one answer."""
-    return _agrees_when_mended(case, "amounts,anchors")
+    return _is_about_groups(case) and _agrees_when_mended(case, "amounts,anchors")
+
+
+def _is_about_groups(case: Case) -> bool:
+    """Say whether candidates were found for more than one group, of which one has no suffix."""
+    both_found = case.request.is_candidates and (case.expected.status, case.given.status) == (200, 200)
+    return both_found and len(_suffixes(case.request)) > 1 and "" in _suffixes(case.request)
 
 
 def _agrees_when_mended(case: Case, defects: str) -> bool:
-    if not case.request.is_candidates or (case.expected.status, case.given.status) != (200, 200):
-        return False
-    if len({key for key, _ in case.request.query if key.startswith("resources")}) < 2:
-        return False  # both defects need two groups
     if case.is_self_check:
         return True  # which candidates suffer depends on the order in which sets are walked, which differs by process
     mended = dataclasses.replace(case.request.without("limit"), headers={**case.request.headers, "x-mend": defects})
-    everything = case.reference.ask_mended(mended).document
-    return not candidate_differences(case.request, everything, case.given.document)
+    everything = case.reference.ask_mended(mended)
+    return everything.status == 200 and not candidate_differences(
+        case.request, everything.document, case.given.document
+    )
+
+
+def _suffixes(request: Request) -> set[str]:
+    return {key.removeprefix(name) for key, _ in request.query for name in GROUP_KEYS if key.startswith(name)}
 
 
 def error_page(case: Case) -> bool:

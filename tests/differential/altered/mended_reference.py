@@ -1,4 +1,4 @@
-"""The reference without two defects of its candidate search, switched on and off by a header.
+"""The reference without three defects of its candidate search, switched on and off by a header.
 
 A difference is put down to a defect only if it goes away with the defect. The header ``x-mend`` lists what to mend:
 
@@ -7,13 +7,17 @@ amounts
 anchors
     It takes candidates of the unsuffixed group that differ only in their tree for one, so a sharing provider that
     serves the whole group is joined with other groups in one tree only.
+homes
+    It reads providers by the roots of their trees, so it fails with a sharing provider that is not a root.
 """
 
 import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from placement.objects import allocation_candidate, research_context
+import sqlalchemy as sa
+from placement.db.sqlalchemy.models import ResourceProvider
+from placement.objects import allocation_candidate, research_context, trait
 
 from placement.wsgi.api import application as original
 
@@ -26,6 +30,7 @@ Context = research_context.RequestWideSearchContext
 copy_if_needed = Context.copy_arr_if_needed
 equal, hashed = Request.__eq__, Request.__hash__
 consolidated = allocation_candidate._consolidate_allocation_requests
+summaries_built = allocation_candidate._build_provider_summaries
 
 
 def copy_amounts(context: Any, part: Any) -> Any:
@@ -47,9 +52,20 @@ def consolidated_anywhere(parts: Any, context: Any) -> Any:
     return merged
 
 
+def summaries_built_by_home(context: Any, search: Any, providers: Any, traits: Any) -> None:
+    """Read the whole trees of providers, whether these are roots or not."""
+    if "homes" in mended:
+        provider = ResourceProvider.__table__.c
+        rows = context.session.execute(sa.select(provider.root_provider_id).where(provider.id.in_(providers)))
+        providers = {root for (root,) in rows}
+        traits = trait.get_traits_by_provider_tree(context, providers)
+    summaries_built(context, search, providers, traits)
+
+
 Context.copy_arr_if_needed = copy_amounts
 Request.__eq__, Request.__hash__ = equal_with_anchor, hashed
 allocation_candidate._consolidate_allocation_requests = consolidated_anywhere
+allocation_candidate._build_provider_summaries = summaries_built_by_home
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
