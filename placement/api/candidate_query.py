@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from placement.api.filters import parse_in_tree, parse_member_of, parse_required, parse_resources
-from placement.api.query import ANY, Query, ValueRule
+from placement.api.query import ANY, PREFIX, Query, ValueRule
 from placement.api.versions import Version, Versioned
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.errors import Invalid
@@ -15,6 +15,10 @@ DUPLICATE_KEY = "placement.query.duplicate_key"
 
 LIMIT = ValueRule(pattern="[1-9][0-9]*")
 POLICY = ValueRule(choices=("none", "isolate"))
+
+MOST_GROUPS = 250
+MOST_CLASSES = 25
+"""A class of a granular group is two tables in a join, and SQLite joins at most 64."""
 
 NUMBER = "[1-9][0-9]*"
 SUFFIX = "[a-zA-Z0-9_-]{1,64}"
@@ -60,6 +64,7 @@ def candidate_request(query: Query, version: Version) -> CandidateRequest:
     root_required, root_forbidden = _root_traits(query)
     same_subtree = tuple(_subtree(value) for value in query.every("same_subtree"))
     groups = tuple(_group(query, suffix, version) for suffix in _suffixes(query, version))
+    _check_size(groups)
     if version >= (1, 36):
         _check_resourceless(groups, same_subtree)
     else:
@@ -129,6 +134,14 @@ def _subtree(value: str) -> frozenset[str]:
     if "" in suffixes:
         raise Invalid("Empty string (unsuffixed group) can not be specified in `same_subtree` ", code=BAD_VALUE)
     return suffixes
+
+
+def _check_size(groups: tuple[RequestGroup, ...]) -> None:
+    """Refuse what no cloud can be asked for, before it becomes a statement that no database plans."""
+    if len(groups) > MOST_GROUPS:
+        raise Invalid(f"{PREFIX}more than {MOST_GROUPS} request groups")
+    if any(group.is_granular and len(group.resources) > MOST_CLASSES for group in groups):
+        raise Invalid(f"{PREFIX}more than {MOST_CLASSES} resource classes in one granular request group")
 
 
 def _check_resourceless(groups: tuple[RequestGroup, ...], same_subtree: tuple[frozenset[str], ...]) -> None:

@@ -25,14 +25,20 @@ from sqlalchemy import (
 )
 
 from placement.domain.search_plan import Kind, Plan
+from placement.store.any_of import (
+    NO_SETS,
+    SetsShape,
+    has_one_of_each,
+    has_trait,
+    is_in_one_of_each,
+    is_member,
+    known,
+    sets_parameters,
+    sets_shape,
+)
 from placement.store.candidate_names import NamedIds
 from placement.store.ranges import is_between
-from placement.store.tables import (
-    inventories,
-    resource_provider_aggregates,
-    resource_provider_traits,
-    resource_providers,
-)
+from placement.store.tables import inventories, resource_providers
 from placement.store.usage_source import usage_source
 
 Parameters = dict[str, Any]
@@ -47,21 +53,21 @@ class KindShape:
 
     granular: bool
     contended: tuple[int | None, ...]
-    required: int
+    required: SetsShape
     forbidden: bool
-    member_of: int
+    member_of: SetsShape
     forbidden_aggregates: bool
     in_tree: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RootShape:
-    """What is asked of the root of a tree."""
+    """What is asked of the root of a tree, and of the tree as a whole."""
 
-    required: int
+    required: SetsShape
     forbidden: bool
     forbidden_aggregates: bool
-    tree_traits: int
+    tree_traits: SetsShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +94,9 @@ def kind_shape(plan: Plan, kind: Kind) -> KindShape:
             plan.contended.index(name) if name in plan.contended else None for name, _amount in kind.resources
         ),
         # The unsuffixed group meets its traits together, which is for the search to see.
-        required=len(group.required) if group.is_granular else 0,
+        required=sets_shape(group.required) if group.is_granular else NO_SETS,
         forbidden=bool(group.forbidden),
-        member_of=len(group.member_of),
+        member_of=sets_shape(group.member_of),
         forbidden_aggregates=bool(group.forbidden_aggregates),
         # A granular group without resources is found in any tree, as in the reference.
         in_tree=group.in_tree is not None and bool(kind.resources),
@@ -99,13 +105,14 @@ def kind_shape(plan: Plan, kind: Kind) -> KindShape:
 
 def parameters(plan: Plan, ids: NamedIds) -> Parameters:
     """Return the values of everything that a statement for this plan may bind."""
+    root_required = [frozenset({name}) for name in plan.request.root_required]
     values: Parameters = {
-        "root_forbidden": [ids.traits[name] for name in sorted(plan.request.root_forbidden)],
-        "root_aggregates": [ids.aggregates[a] for a in sorted(plan.forbidden_root_aggregates) if a in ids.aggregates],
-        "sharing_trait": ids.sharing_trait,
+        "root_forbidden": known(plan.request.root_forbidden, ids.traits),
+        "root_aggregates": known(plan.forbidden_root_aggregates, ids.aggregates),
+        "sharing_trait": [ids.sharing_trait],
+        **sets_parameters("root_required", root_required, ids.traits),
+        **sets_parameters("tree_traits", plan.trait_sets, ids.traits),
     }
-    values |= {f"root_required_{i}": ids.traits[t] for i, t in enumerate(sorted(plan.request.root_required))}
-    values |= {f"tree_traits_{i}": [ids.traits[t] for t in sorted(any_of)] for i, any_of in enumerate(plan.trait_sets)}
     for index, kind in enumerate(plan.kinds):
         values |= {f"k{index}_{name}": value for name, value in _kind_parameters(kind, ids)}
     return values
@@ -116,17 +123,12 @@ def _kind_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
     for index, (name, amount) in enumerate(kind.resources):
         yield f"class_{index}", ids.classes[name]
         yield f"amount_{index}", amount
-    for index, any_of in enumerate(group.required):
-        yield f"required_{index}", [ids.traits[name] for name in sorted(any_of)]
-    for index, any_of in enumerate(group.member_of):
-        yield f"member_of_{index}", [ids.aggregates[uuid] for uuid in sorted(any_of) if uuid in ids.aggregates]
-    yield "forbidden", [ids.traits[name] for name in sorted(group.forbidden)]
-    yield (
-        "forbidden_aggregates",
-        [ids.aggregates[uuid] for uuid in sorted(group.forbidden_aggregates) if uuid in ids.aggregates],
-    )
+    yield from sets_parameters("required", group.required, ids.traits).items()
+    yield from sets_parameters("member_of", group.member_of, ids.aggregates).items()
+    yield "forbidden", known(group.forbidden, ids.traits)
+    yield "forbidden_aggregates", known(group.forbidden_aggregates, ids.aggregates)
     if group.in_tree is not None:
-        yield "root", ids.roots.get(group.in_tree)
+        yield "root", ids.roots[group.in_tree]
 
 
 @lru_cache(maxsize=KEPT_STATEMENTS)
@@ -185,64 +187,43 @@ def _fits(inventory: Any, left: ColumnElement[Any], amount: Any) -> list[Conditi
 def _provider_conditions(shape: Shape, index: int, provider: Any) -> list[Condition]:
     kind = shape.kinds[index]
     prefix = f"k{index}_"
-    conditions = [_has_trait(provider.c.id, f"{prefix}required_{i}") for i in range(kind.required)]
+    conditions: list[Condition] = []
+    if kind.required != NO_SETS:
+        conditions.append(has_one_of_each(provider.c.id, kind.required, f"{prefix}required"))
     if kind.forbidden:
-        conditions.append(~_has_trait(provider.c.id, f"{prefix}forbidden"))
+        conditions.append(~has_trait(provider.c.id, f"{prefix}forbidden"))
     if kind.forbidden_aggregates:
-        conditions.append(~_is_member(provider.c.id, f"{prefix}forbidden_aggregates"))
-    if kind.member_of:
-        conditions.append(_membership(shape, kind, provider, prefix))
+        conditions.append(~is_member(provider.c.id, f"{prefix}forbidden_aggregates"))
+    if kind.member_of != NO_SETS:
+        conditions.append(_membership(shape, kind, provider, f"{prefix}member_of"))
     if kind.in_tree:
         conditions.append(provider.c.root_provider_id == bindparam(f"{prefix}root"))
     if shape.sharing:
-        conditions.append(_has_any_trait(provider.c.id, [bindparam("sharing_trait")]))
+        conditions.append(has_trait(provider.c.id, "sharing_trait"))
     else:
         conditions += root_conditions(shape.root, provider.c.root_provider_id, ranged=shape.ranged)
     return conditions
 
 
-def _membership(shape: Shape, kind: KindShape, provider: Any, prefix: str) -> Condition:
+def _membership(shape: Shape, kind: KindShape, provider: Any, name: str) -> Condition:
     """Membership in each of the sets; for the unsuffixed group a root's membership spans its tree."""
-    names = [f"{prefix}member_of_{i}" for i in range(kind.member_of)]
-    own = and_(*(_is_member(provider.c.id, name) for name in names))
+    own = is_in_one_of_each(provider.c.id, kind.member_of, name)
     if kind.granular or shape.sharing:
         return own
-    return or_(own, and_(*(_is_member(provider.c.root_provider_id, name) for name in names)))
+    return or_(own, is_in_one_of_each(provider.c.root_provider_id, kind.member_of, name))
 
 
 def root_conditions(root: RootShape, root_id: Any, *, ranged: bool) -> list[Condition]:
     """Return what must hold for the root of a tree, given the column with its id."""
-    conditions = [_has_any_trait(root_id, [bindparam(f"root_required_{i}")]) for i in range(root.required)]
+    conditions: list[Condition] = []
+    if root.required != NO_SETS:
+        conditions.append(has_one_of_each(root_id, root.required, "root_required"))
     if root.forbidden:
-        conditions.append(~_has_trait(root_id, "root_forbidden"))
+        conditions.append(~has_trait(root_id, "root_forbidden"))
     if root.forbidden_aggregates:
-        conditions.append(~_is_member(root_id, "root_aggregates"))
-    conditions += [_tree_has_trait(root_id, f"tree_traits_{i}") for i in range(root.tree_traits)]
+        conditions.append(~is_member(root_id, "root_aggregates"))
+    if root.tree_traits != NO_SETS:
+        conditions.append(tree_has_one_of_each(root_id, root.tree_traits, "tree_traits"))
     if ranged:
         conditions.append(is_between(root_id, "first_root", "last_root"))
     return conditions
-
-
-def _has_trait(provider_id: Any, name: str) -> Condition:
-    return _has_any_trait(provider_id, bindparam(name, expanding=True))
-
-
-def _has_any_trait(provider_id: Any, traits: Any) -> Condition:
-    table = resource_provider_traits
-    return provider_id.in_(select(table.c.resource_provider_id).where(table.c.trait_id.in_(traits)))  # type: ignore[no-any-return]
-
-
-def _is_member(provider_id: Any, name: str) -> Condition:
-    table = resource_provider_aggregates
-    members = select(table.c.resource_provider_id).where(table.c.aggregate_id.in_(bindparam(name, expanding=True)))
-    return provider_id.in_(members)  # type: ignore[no-any-return]
-
-
-def _tree_has_trait(root_id: Any, name: str) -> Condition:
-    holder = resource_providers.alias()
-    table = resource_provider_traits
-    return root_id.in_(  # type: ignore[no-any-return]
-        select(holder.c.root_provider_id)
-        .join(table, table.c.resource_provider_id == holder.c.id)
-        .where(table.c.trait_id.in_(bindparam(name, expanding=True)))
-    )

@@ -10,6 +10,7 @@ from sqlalchemy import Select, bindparam, select
 
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
+from placement.store.any_of import NO_SETS, sets_shape
 from placement.store.candidate_names import NamedIds
 from placement.store.candidate_query import (
     KEPT_STATEMENTS,
@@ -194,11 +195,11 @@ class TreeSource:
 
 def _shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool) -> Shape:
     root = RootShape(
-        required=len(plan.request.root_required),
+        required=sets_shape([frozenset({name}) for name in plan.request.root_required]),
         forbidden=bool(plan.request.root_forbidden),
         forbidden_aggregates=bool(plan.forbidden_root_aggregates),
         # Where providers share, the trait may come from outside the tree, so the tree cannot be judged by its own.
-        tree_traits=0 if ids.shares else len(plan.trait_sets),
+        tree_traits=NO_SETS if ids.shares else sets_shape(plan.trait_sets),
     )
     return Shape(
         kinds=tuple(kind_shape(plan, kind) for kind in plan.kinds),

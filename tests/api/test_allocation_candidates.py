@@ -2,12 +2,15 @@
 
 import dataclasses
 
+import os_traits
 import pytest
 
 from placement.candidates import search
 from placement.store import candidate_trees
 from tests.api.conftest import Api
 from tests.clouds import SHARES, build, provider
+
+STANDARD_TRAITS = os_traits.get_traits()
 
 QUERIES = [
     "resources=VCPU:1",
@@ -144,3 +147,36 @@ def test_an_amount_that_no_provider_can_have_finds_nothing(api, cloud):
 def test_two_hundred_aggregates_fit_into_a_query(api, cloud):
     others = ",".join(f"00000000-0000-4000-8000-{i:012}" for i in range(200))
     assert candidates(api, f"resources=VCPU:1&member_of=in:{others},{cloud.aggregates['A']}")
+
+
+def many(count: int) -> list[str]:
+    return [f"00000000-0000-4000-8000-{i:012}" for i in range(count)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "resources_A=VCPU:1&required_A=" + ",".join(sorted(STANDARD_TRAITS)[:300]),
+        "resources=VCPU:1&required=" + ",".join(sorted(STANDARD_TRAITS)[:300]),
+        "resources=VCPU:1&root_required=" + ",".join(sorted(STANDARD_TRAITS)[:300]),
+        "resources=VCPU:1" + "".join(f"&member_of={found}" for found in many(200)),
+        "resources=VCPU:1" + "".join(f"&required=in:HW_NUMA_ROOT,{name}" for name in sorted(STANDARD_TRAITS)[:200]),
+        "".join(f"resources_{i}=VCPU:{i % 8 + 1}&" for i in range(200)) + "group_policy=none",
+    ],
+    ids=["traits", "loose traits", "root traits", "aggregates", "any traits", "groups"],
+)
+def test_requests_of_absurd_size_are_answered(api, cloud, query):
+    """PostgreSQL plans a hundred subqueries for minutes, SQLite nests and joins only so many."""
+    assert candidates(api, query) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "".join(f"resources_{i}=VCPU:1&" for i in range(300)) + "group_policy=none",
+        "resources_A=" + ",".join(f"CUSTOM_{i}:1" for i in range(30)),
+    ],
+    ids=["groups", "classes"],
+)
+def test_requests_beyond_any_cloud_are_refused(api, query):
+    assert api.get(f"/allocation_candidates?{query}").status_code == 400

@@ -1,0 +1,104 @@
+"""Conjunctions of any-of sets of traits or aggregates as SQL: providers, or trees, that have one of each set.
+
+What a statement looks like depends on the shape of the conjunction alone; the ids are bound.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, case, distinct, func, select
+
+from placement.store.tables import resource_provider_aggregates, resource_provider_traits, resource_providers
+
+Condition = ColumnElement[bool]
+Links = Select[tuple[int]]
+
+_HAS = resource_provider_traits.c
+_IN = resource_provider_aggregates.c
+
+
+class SetsShape(NamedTuple):
+    """How many sets have several members, and how many have one: none, one, or more (2)."""
+
+    several: int
+    singles: int
+
+
+NO_SETS = SetsShape(0, 0)
+
+
+def sets_shape(sets: Collection[frozenset[str]]) -> SetsShape:
+    """Return the shape of a conjunction."""
+    several = sum(1 for any_of in sets if len(any_of) > 1)
+    return SetsShape(several, min(len(sets) - several, 2))
+
+
+def sets_parameters(name: str, sets: Collection[frozenset[str]], ids: Mapping[str, int]) -> dict[str, Any]:
+    """Return the values that the conditions on a conjunction of this name bind; unknown members are left out."""
+    singles = {only for any_of in sets if len(any_of) == 1 for only in any_of}
+    several = [any_of for any_of in sets if len(any_of) > 1]
+    values: dict[str, Any] = {f"{name}_{index}": known(any_of, ids) for index, any_of in enumerate(several)}
+    values[f"{name}_any"] = known(frozenset[str]().union(*sets), ids)
+    values[f"{name}_singles"] = known(singles, ids)
+    values[f"{name}_count"] = len(singles)
+    return values
+
+
+def known(names: Iterable[str], ids: Mapping[str, int]) -> list[int]:
+    """Return the ids of those of the names that have one, ascending."""
+    return sorted(ids[name] for name in names if name in ids)
+
+
+def has_trait(provider_id: Any, name: str) -> Condition:
+    """Return the condition that a provider has any of the traits bound as ``name``."""
+    wanted: Any = bindparam(name, expanding=True)
+    return _among(provider_id, select(_HAS.resource_provider_id).where(_HAS.trait_id.in_(wanted)))
+
+
+def is_member(provider_id: Any, name: str) -> Condition:
+    """Return the condition that a provider is in any of the aggregates bound as ``name``."""
+    wanted: Any = bindparam(name, expanding=True)
+    return _among(provider_id, select(_IN.resource_provider_id).where(_IN.aggregate_id.in_(wanted)))
+
+
+def has_one_of_each(provider_id: Any, sets: SetsShape, name: str) -> Condition:
+    """Return the condition that a provider has a trait of each set."""
+    owners = select(_HAS.resource_provider_id)
+    return _among(provider_id, _with_each(owners, _HAS.trait_id, sets, name))
+
+
+def is_in_one_of_each(provider_id: Any, sets: SetsShape, name: str) -> Condition:
+    """Return the condition that a provider is in an aggregate of each set."""
+    members = select(_IN.resource_provider_id)
+    return _among(provider_id, _with_each(members, _IN.aggregate_id, sets, name))
+
+
+def tree_has_one_of_each(root_id: Any, sets: SetsShape, name: str) -> Condition:
+    """Return the condition that the providers of a tree together have a trait of each set."""
+    holder = resource_providers.alias()
+    roots = select(holder.c.root_provider_id).join(resource_provider_traits, _HAS.resource_provider_id == holder.c.id)
+    return _among(root_id, _with_each(roots, _HAS.trait_id, sets, name))
+
+
+def _among(id_: Any, links: Links) -> Condition:
+    condition: Condition = id_.in_(links)
+    return condition
+
+
+def _with_each(links: Links, key: Any, sets: SetsShape, name: str) -> Links:
+    """Narrow a query for the owners of keys to those that have a key of each set.
+
+    One subquery with a count for each set: a subquery for each set is a join each, and PostgreSQL plans a hundred of
+    them for minutes.
+    """
+    links = links.where(key.in_(bindparam(f"{name}_any", expanding=True)))
+    if sets.several + sets.singles == 1:
+        return links  # Being among the owners is enough.
+    counts = [_count(key, f"{name}_{index}") >= 1 for index in range(sets.several)]
+    if sets.singles:
+        counts.append(_count(key, f"{name}_singles") == bindparam(f"{name}_count", type_=BigInteger))
+    return links.group_by(*links.selected_columns).having(and_(*counts))
+
+
+def _count(key: Any, name: str) -> Any:
+    return func.count(distinct(case((key.in_(bindparam(name, expanding=True)), key))))
