@@ -35,6 +35,7 @@ from placement.store.any_of import (
     known,
     sets_parameters,
     sets_shape,
+    tree_has_one_of_each,
 )
 from placement.store.candidate_names import NamedIds
 from placement.store.ranges import is_between
@@ -128,7 +129,7 @@ def _kind_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
     yield "forbidden", known(group.forbidden, ids.traits)
     yield "forbidden_aggregates", known(group.forbidden_aggregates, ids.aggregates)
     if group.in_tree is not None:
-        yield "root", ids.roots[group.in_tree]
+        yield "root", ids.roots.get(group.in_tree)
 
 
 @lru_cache(maxsize=KEPT_STATEMENTS)
