@@ -94,13 +94,16 @@ class _Hungarian:
                 self._distance[column], self._before[column] = distance, last
 
     def _nearest(self) -> int | None:
-        best: int | None = None
+        best: tuple[int, bool] | None = None
+        nearest = None
         for column, distance in enumerate(self._distance):
             if distance is None or column in self._reached:
                 continue
-            if best is None or distance < (self._distance[best] or 0):
-                best = column
-        return best
+            # Of equals a column that nobody has ends the search at once.
+            rank = (distance, self.row_of[column] is not None)
+            if best is None or rank < best:
+                best, nearest = rank, column
+        return nearest
 
     def _lower(self, row: int, step: int) -> None:
         """Make one more column worth as much as those the rows have: prices move, the assignment stays best."""

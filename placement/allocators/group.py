@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from placement.allocators.group_names import demand_tree, join_name, location_tree
 from placement.allocators.group_objective import Objective
-from placement.allocators.group_place import USUAL_RULES, Placement, Rules, place
+from placement.allocators.group_place import Placement, place
+from placement.allocators.group_rules import USUAL_RULES, Rules
 from placement.allocators.group_scorers import Phase
 from placement.allocators.group_tree import Demand, Path, Placed, natural_key
 

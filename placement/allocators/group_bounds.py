@@ -13,6 +13,9 @@ from placement.allocators.group_sites import Sites
 from placement.allocators.group_state import State
 from placement.allocators.group_steps import Step
 
+Fill = tuple[int, int, int, int]
+"""(what filling a location gains by unit, by how much it can be filled, its sum of scores before, its factor)."""
+
 
 class Bounds:
     """Follows the search and bounds what is to come.
@@ -114,24 +117,18 @@ class Bounds:
         return cost
 
     def _tightness(self, depth: int, gain: int, state: State) -> int:
-        """Return the most that tightness can gain: as few locations as possible become as full as possible.
-
-        On each depth of the tree: filling a location by x of at most m gains no more than x times what m gains by unit,
-        because tightness is convex; so those with the steepest gain are filled first.
-        """
+        """Return the most that tightness can gain: as few locations as possible become as full as possible."""
         room = self._room(depth)
+        factors = self._weights.tightness
         total = 0
         for places in self._depths:
-            slopes = []
+            fills = []
             for site in places:
                 most = min(gain, room[site])
                 if most:
-                    slopes.append(((2 * state.records[site][3] + most) * self._weights.tightness[site], most))
-            slopes.sort(reverse=True)
-            left = gain
-            for slope, most in slopes:
-                total += slope * min(most, left)
-                left -= min(most, left)
+                    score = state.records[site][3]
+                    fills.append(((2 * score + most) * factors[site], most, score, factors[site]))
+            total += _most_tightness(fills, gain)
         return total
 
     def _room(self, depth: int) -> list[int]:
@@ -144,6 +141,26 @@ class Bounds:
             if room[site]:
                 room[self._sites.all[site].parent] += room[site]
         return room
+
+
+def _most_tightness(fills: list[Fill], gain: int) -> int:
+    """Return the most that the squares can gain if the sum of scores rises by a gain, spread over locations.
+
+    Squares are convex: filling a location by less than can be gains less than that share of what filling it gains. So
+    the locations where a full one gains most by unit are filled first, the last one for its share. If all are of one
+    size and become equally full, no other way to spread the gain is better, and what the last one gains is exact.
+    """
+    fills.sort(reverse=True)
+    alike = len({(score + most, factor) for _slope, most, score, factor in fills}) <= 1
+    total = 0
+    for slope, most, score, factor in fills:
+        if gain < most and alike:
+            return total + gain * (2 * score + gain) * factor
+        if gain <= most:
+            return total + gain * slope
+        total += most * slope
+        gain -= most
+    return total
 
 
 def _layers(sites: Sites, steps: Sequence[Step]) -> list[Layer]:

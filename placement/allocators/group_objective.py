@@ -1,6 +1,6 @@
 """What makes one placement better than another, as a value to show and as one number to search with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -57,3 +57,25 @@ class Weights:
         """By location: the price of touching it."""
         self.score = weight
         """What one part of the scale of scores is worth."""
+
+
+def objective_of(sites: Sites, weights: Weights, scores: Sequence[int], touched: Iterable[int]) -> Objective:
+    """Return the objective of a state.
+
+    Args:
+        sites: the locations.
+        weights: which levels count.
+        scores: the sum of the scores in each location, in parts of the scale.
+        touched: the locations that serve something or hold one that does.
+    """
+    counts = dict.fromkeys(weights.levels, 0)
+    for site in touched:
+        level = sites.all[site].level
+        if site and level in counts:
+            counts[level] += 1
+    tightness = sum([score**2 * factor for score, factor in zip(scores, weights.tightness, strict=True)])
+    return Objective(
+        Fraction(scores[0], sites.scale * max(1, sites.all[0].keys)),
+        tuple(counts.values()),
+        Fraction(tightness, weights.square**2),
+    )

@@ -6,19 +6,18 @@ where siblings never share a location, which is polynomial; otherwise a search, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from placement.allocators.group_apart import Apart
 from placement.allocators.group_needs import Need, Needs
-from placement.allocators.group_objective import Objective, Weights
-from placement.allocators.group_scorers import ScorerChoice, scorer_by_name
+from placement.allocators.group_objective import Objective
+from placement.allocators.group_rules import USUAL_RULES, Rules, weights_for
 from placement.allocators.group_search import Search
-from placement.allocators.group_sites import Sites, levels_inside_out
+from placement.allocators.group_sites import Sites
 from placement.allocators.group_state import State
 from placement.allocators.group_steps import Steps
 from placement.allocators.group_tree import Demand, Location, Path, Placed
 
-SEARCH_BUDGET = 200_000
 MOST_DEMANDS = 200
 
 Resource = tuple[Path, str]
@@ -48,27 +47,6 @@ class Placement:
     looks: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What a good placement is, and how long to search for it.
-
-    Args:
-        distinct: whether parts of one demand that have one level must get different locations.
-        levels: the levels where few touched locations are better, most important first; if not given, all of them, the
-            innermost first.
-        scorer_for: the scorer of each resource, by its base name.
-        budget: how many times a demand may be tried at a location, if it comes to a search.
-    """
-
-    distinct: bool = False
-    levels: Sequence[str] | None = None
-    scorer_for: ScorerChoice = scorer_by_name
-    budget: int = SEARCH_BUDGET
-
-
-USUAL_RULES = Rules()
-
-
 def place(root: Location, demands: Sequence[Demand], rules: Rules = USUAL_RULES) -> Placement:
     """Find the best locations for demands.
 
@@ -92,35 +70,13 @@ def place(root: Location, demands: Sequence[Demand], rules: Rules = USUAL_RULES)
     return _Problem(root, rules).solve(demands)
 
 
-def assess(
-    root: Location, amounts: Sequence[tuple[Path, Mapping[str, int]]], rules: Rules = USUAL_RULES
-) -> Objective | None:
-    """Return how good it is to take amounts at given locations, or None if they do not fit.
-
-    Args:
-        root: the locations.
-        amounts: a location and what is taken there; the same location may come more than once.
-        rules: what is good; ``distinct`` does not apply.
-
-    >>> from placement.allocators.group_tree import Capacity
-    >>> numa = [Location(name, "numa", {"VCPU": Capacity(4)}) for name in "ab"]
-    >>> assess(Location(children=tuple(numa)), [((("numa", "a"),), {"VCPU": 2})]).touched
-    (1,)
-    """
-    parts = [Demand(level=path[-1][0], amounts=wanted, pinned=path) for path, wanted in amounts if path]
-    own = [Demand(amounts=wanted) for path, wanted in amounts if not path]
-    return place(root, [Demand(parts=tuple(parts)), *own], replace(rules, distinct=False)).objective
-
-
 class _Problem:
     """A tree of locations, ready for demands."""
 
     def __init__(self, root: Location, rules: Rules) -> None:
         self._rules = rules
         self._sites = Sites(root, rules.scorer_for)
-        self._weights = Weights(
-            self._sites, levels_inside_out(self._sites.all) if rules.levels is None else rules.levels
-        )
+        self._weights = weights_for(self._sites, rules)
         self._needs = Needs(self._sites)
 
     def solve(self, demands: Sequence[Demand]) -> Placement:

@@ -6,9 +6,8 @@ the search tries one of several locations that are alike, and remembers what it 
 """
 
 from collections.abc import Sequence
-from fractions import Fraction
 
-from placement.allocators.group_objective import Objective, Weights
+from placement.allocators.group_objective import Objective, Weights, objective_of
 from placement.allocators.group_scorers import Scorer, Used
 from placement.allocators.group_sites import Cell, Sites
 from placement.allocators.group_steps import Option, Step
@@ -209,19 +208,8 @@ class State:
 
     def objective(self) -> Objective:
         """Return how good the state is."""
-        sites, weights = self._sites, self._weights
-        keys = max(1, sites.all[0].keys)
-        touched = dict.fromkeys(weights.levels, 0)
-        tightness = 0
-        for site, (_cells, is_touched, _marks, score, _number) in zip(sites.all, self.records, strict=True):
-            tightness += score**2 * weights.tightness[site.index]
-            if is_touched and site.index and site.level in touched:
-                touched[site.level] += 1
-        return Objective(
-            Fraction(self.records[0][3], sites.scale * keys),
-            tuple(touched.values()),
-            Fraction(tightness, weights.square**2),
-        )
+        touched = [site for site, record in enumerate(self.records) if record[1]]
+        return objective_of(self._sites, self._weights, [record[3] for record in self.records], touched)
 
     def taken(self) -> dict[tuple[Path, str], int]:
         """Return what was added to what is in use, by location and resource."""

@@ -1,0 +1,221 @@
+"""Random trees and demands for the Group Allocator, and the best placement found by trying everything.
+
+Slow and simple; of the code under test only the plain values and the scorers are used.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+
+from hypothesis import strategies as st
+
+from placement.allocators.group_place import Placement
+from placement.allocators.group_scorers import Phase, ScorerChoice, Used, scorer_by_name
+from placement.allocators.group_tree import Capacity, Demand, Location, Path, Placed
+
+Key = tuple[int, ...]
+"""A demand: the number of its container, then its place among the parts of the demand around it, and so on."""
+Choice = dict[Key, Path]
+Worth = tuple[Fraction, tuple[int, ...], Fraction]
+"""(score, minus the touched locations of each level, tightness)."""
+
+
+class Everything:
+    """All placements of demands in a tree.
+
+    Args:
+        root: the tree.
+        demands: the demands, one for each container.
+        distinct: whether parts of one demand with one level must have different locations.
+        levels: the levels whose touched locations count; all, innermost first, if not given.
+        scorer_for: the scorers.
+    """
+
+    def __init__(
+        self,
+        root: Location,
+        demands: Sequence[Demand],
+        *,
+        distinct: bool = False,
+        levels: Sequence[str] | None = None,
+        scorer_for: ScorerChoice = scorer_by_name,
+    ) -> None:
+        self._demands = demands
+        self._distinct = distinct
+        self._scorer_for = scorer_for
+        self._places = dict(_walk(root, ()))
+        self._levels = levels if levels is not None else self._levels_inside_out()
+        self._cells = {(p, base): cap for p, place in self._places.items() for base, cap in place.capacities.items()}
+        self._keys: dict[Path, int] = defaultdict(int)
+        for path, _base in self._cells:
+            for length in range(len(path) + 1):
+                self._keys[path[:length]] += 1
+        self._scores = {cell: self._judge(cell, Used(cap.used), ()).score for cell, cap in self._cells.items()}
+
+    def _levels_inside_out(self) -> list[str]:
+        depth: dict[str, int] = defaultdict(int)
+        for path in self._places:
+            if path:
+                depth[path[-1][0]] = max(depth[path[-1][0]], len(path))
+        return sorted(depth, key=lambda level: (-depth[level], level))
+
+    def _judge(self, cell, used, amounts, phase=Phase.RUNNING):
+        return self._scorer_for(cell[1]).judge(self._cells[cell].allocatable, used, amounts, phase)
+
+    def choices(self) -> Iterator[Choice]:
+        """Yield every way to give each demand a location of its level inside that of the demand around it."""
+        return self._combined([list(self._ways(demand, (number,), ())) for number, demand in enumerate(self._demands)])
+
+    def _combined(self, lists: Sequence[list[Choice]]) -> Iterator[Choice]:
+        for combination in product(*lists):
+            yield {key: path for choice in combination for key, path in choice.items()}
+
+    def _ways(self, demand: Demand, key: Key, path: Path) -> Iterator[Choice]:
+        inside = [[p for p in self._inside(path) if p[-1][0] == part.level] for part in demand.parts]
+        for places in product(*inside):
+            if self._distinct and len(set(places)) < len(places):
+                continue
+            parts = enumerate(zip(demand.parts, places, strict=True))
+            for choice in self._combined([list(self._ways(part, (*key, n), place)) for n, (part, place) in parts]):
+                yield {key: path} | choice
+
+    def _inside(self, path: Path) -> list[Path]:
+        return [other for other in self._places if len(other) > len(path) and other[: len(path)] == path]
+
+    def worth(self, choice: Choice) -> Worth | None:
+        """Return how good a choice is, or None if something does not fit."""
+        used = {cell: Used(cap.used) for cell, cap in self._cells.items()}
+        scores = dict(self._scores)
+        for number in sorted(range(len(self._demands)), key=lambda n: self._demands[n].phase is not Phase.RUNNING):
+            phase = self._demands[number].phase
+            for cell, amounts in self._asked(choice, number).items():
+                if cell not in self._cells:
+                    return None
+                verdict = self._judge(cell, used[cell], amounts, phase)
+                if not verdict.fits:
+                    return None
+                used[cell] = verdict.used
+                if phase is Phase.RUNNING:
+                    scores[cell] = verdict.score
+        means = self._means(scores)
+        squares = [mean * mean for path, mean in means.items() if path]
+        return means.get((), Fraction(0)), self._touched(choice), sum(squares, start=Fraction(0))
+
+    def _asked(self, choice: Choice, number: int) -> dict[tuple[Path, str], list[int]]:
+        asked = defaultdict(list)
+        for key, path in choice.items():
+            if key[0] == number:
+                for base, amount in self._demand(key).amounts.items():
+                    asked[path, base].append(amount)
+        return asked
+
+    def _demand(self, key: Key) -> Demand:
+        demand = self._demands[key[0]]
+        for number in key[1:]:
+            demand = demand.parts[number]
+        return demand
+
+    def _means(self, scores) -> dict[Path, Fraction]:
+        sums: dict[Path, Fraction] = defaultdict(Fraction)
+        for (path, _base), score in scores.items():
+            for length in range(len(path) + 1):
+                sums[path[:length]] += Fraction(score)
+        return {path: total / self._keys[path] for path, total in sums.items()}
+
+    def _touched(self, choice: Choice) -> tuple[int, ...]:
+        holding = {path[:length] for path in choice.values() for length in range(1, len(path) + 1)}
+        return tuple(-sum(path[-1][0] == level for path in holding) for level in self._levels)
+
+    def best(self) -> Worth | None:
+        """Return the worth of the best choice, or None if none fits."""
+        found = [self.worth(choice) for choice in self.choices()]
+        return max([worth for worth in found if worth is not None], default=None)
+
+    def count(self, limit: int) -> int:
+        """Return how many choices there are, or the limit if there are more."""
+        count = 0
+        for _choice in self.choices():
+            count += 1
+            if count == limit:
+                break
+        return count
+
+
+def choice_of(placement: Placement) -> Choice:
+    """Return what a placement chose."""
+
+    def walk(placed: Placed, key: Key) -> Iterator[tuple[Key, Path]]:
+        yield key, placed.path
+        for number, part in enumerate(placed.parts):
+            yield from walk(part, (*key, number))
+
+    return {key: path for number, one in enumerate(placement.placed) for key, path in walk(one, (number,))}
+
+
+def _walk(location: Location, path: Path) -> Iterator[tuple[Path, Location]]:
+    yield path, location
+    for child in location.children:
+        yield from _walk(child, (*path, (child.level, child.name)))
+
+
+def beside(children) -> tuple[Location, ...]:
+    """Return locations without those that have the name of another."""
+    return tuple({(child.level, child.name): child for child in children}.values())
+
+
+# Drawn whole, because Hypothesis takes longer to draw a number than the allocator to place a demand.
+OFFERS = [
+    {base: capacity for base, capacity in zip(("cards", "memory", "enumKind"), offer, strict=True) if capacity}
+    for offer in product(
+        [Capacity(1), Capacity(2), Capacity(3), Capacity(3, 1)],
+        [None, Capacity(4), Capacity(4, 1), Capacity(3), Capacity(2), Capacity(1), Capacity(0)],
+        [None, None, Capacity(1), Capacity(2)],
+    )
+]
+OWN_OFFERS = [{}, {}, {}, {"memory": Capacity(3)}, {"memory": Capacity(2, 1)}, {"cards": Capacity(2)}]
+AMOUNTS = [
+    {base: amount for base, amount in zip(("cards", "memory", "enumKind"), asked, strict=True) if amount is not None}
+    for asked in product([1, 1, 1, 0, 2], [None, None, 0, 1, 1, 2], [None, None, None, None, 1, 3])
+]
+OWN_AMOUNTS = [{}, {}, {}, {}, {"memory": 0}, {"memory": 1}, {"memory": 2}]
+
+
+def devices() -> st.SearchStrategy[Location]:
+    """Return devices; few of them are equal, so that it matters which is taken."""
+    return st.builds(
+        lambda number, offers: Location(f"d{number}", "gpu", offers), st.integers(0, 12), st.sampled_from(OFFERS)
+    )
+
+
+def amounts() -> st.SearchStrategy[dict[str, int]]:
+    """Return what a device is asked for."""
+    return st.sampled_from(AMOUNTS)
+
+
+@st.composite
+def trees(draw) -> Location:
+    """A root with devices, or with groups of devices, or with both."""
+    groups = []
+    for number in range(draw(st.integers(0, 3))):
+        inside = beside(draw(st.lists(devices(), max_size=3)))
+        groups.append(Location(f"g{number}", "grp", draw(st.sampled_from(OWN_OFFERS)), inside))
+    loose = draw(st.lists(devices(), min_size=0 if groups else 1, max_size=2 if groups else 4))
+    return Location(capacities=draw(st.sampled_from(OWN_OFFERS)), children=beside([*groups, *loose]))
+
+
+@st.composite
+def containers(draw, *, most_devices: int = 4, phases=(Phase.RUNNING, Phase.RUNNING, Phase.INITIALISATION)) -> Demand:
+    """A demand on the root: for devices, for groups of devices, for both."""
+    left = draw(st.integers(1, most_devices))
+    parts = []
+    while left > 0:
+        label = f"x{draw(st.integers(0, 99))}"
+        inside = draw(st.sampled_from([-1, -1, 0, 1, 2]))
+        if inside < 0:
+            parts.append(Demand(label, "gpu", draw(amounts())))
+        else:
+            asked = tuple([Demand(f"y{number}", "gpu", draw(amounts())) for number in range(min(inside, left))])
+            parts.append(Demand(label, "grp", draw(st.sampled_from(OWN_AMOUNTS)), asked))
+        left -= max(1, inside)
+    return Demand(amounts=draw(st.sampled_from(OWN_AMOUNTS)), parts=tuple(parts), phase=draw(st.sampled_from(phases)))

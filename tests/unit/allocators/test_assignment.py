@@ -1,0 +1,66 @@
+"""The assignment problem, compared with trying all assignments."""
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.allocators.assignment import best_assignment, first_assignment
+
+
+@st.composite
+def weights(draw, *, most: int = 6) -> list[list[int | None]]:
+    """A matrix of few different weights, so that there are ties; None forbids."""
+    width = draw(st.integers(0, most))
+    row = st.lists(st.sampled_from([None, -2, 0, 1, 1, 2, 3, 10**30]), min_size=width, max_size=width)
+    return draw(st.lists(row, max_size=5))
+
+
+def all_assignments(matrix):
+    """Yield (total, columns) of every assignment that is not forbidden, the first columns first."""
+    width = len(matrix[0]) if matrix else 0
+    for columns in permutations(range(width), len(matrix)):
+        chosen = [matrix[row][column] for row, column in enumerate(columns)]
+        if None not in chosen:
+            yield sum(chosen), columns
+
+
+@settings(max_examples=500, deadline=None)
+@given(weights())
+def test_no_assignment_is_better_and_of_equals_the_first_is_found(matrix):
+    found = list(all_assignments(matrix))
+    best = best_assignment(matrix)
+    if not found:
+        assert best is None
+        assert first_assignment(matrix) is None
+        return
+    total = max(total for total, _columns in found)
+    assert best is not None
+    assert best.total == total
+    assert (total, best.columns) in found
+    # permutations() yields them in order.
+    assert first_assignment(matrix) == next(columns for worth, columns in found if worth == total)
+
+
+@settings(max_examples=500, deadline=None)
+@given(weights())
+def test_the_prices_prove_that_nothing_is_better(matrix):
+    best = best_assignment(matrix)
+    if best is None:
+        return
+    for row, row_weights in enumerate(matrix):
+        for column, weight in enumerate(row_weights):
+            assert weight is None or best.row_prices[row] + best.column_prices[column] >= weight
+    assert sum(best.row_prices) + sum(best.column_prices) == best.total
+    assert all(price >= 0 for price in best.column_prices)
+
+
+def test_nothing_is_assigned_to_nothing():
+    assert first_assignment([]) == ()
+    assert best_assignment([]).total == 0
+
+
+@pytest.mark.parametrize("size", [60])
+def test_many_rows_that_are_alike_take_the_first_columns(size):
+    assert first_assignment([[1] * (size + 5) for _row in range(size)]) == tuple(range(size))

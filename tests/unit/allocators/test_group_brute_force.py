@@ -1,0 +1,113 @@
+"""The Group Allocator compared with trying everything: nothing is missed and nothing better is left."""
+
+from fractions import Fraction
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from placement.allocators.group_place import place
+from placement.allocators.group_rules import Rules
+from placement.allocators.group_scorers import Phase, Scorer, Used, Verdict
+from placement.allocators.group_tree import Demand, natural_key
+from tests.unit.allocators.group_instances import Everything, amounts, choice_of, containers, trees
+
+MOST_CHOICES = 300
+
+
+def check(root, demands, **rules) -> None:
+    """Place demands and compare."""
+    everything = Everything(root, demands, **rules)
+    assume(everything.count(MOST_CHOICES) < MOST_CHOICES)
+    best = everything.best()
+    placement = place(root, demands, Rules(**rules))
+    assert placement.complete
+    assert placement.feasible == (best is not None)
+    if best is not None:
+        assert placement.objective.rank == best
+        assert everything.worth(choice_of(placement)) == best
+
+
+@settings(max_examples=400, deadline=None)
+@given(trees(), containers())
+def test_one_container_gets_the_best_of_all_placements(root, demand):
+    """Groups and devices, own amounts, enumerations, resources in use; siblings may share a location."""
+    check(root, [demand])
+
+
+@settings(max_examples=400, deadline=None)
+@given(trees(), containers())
+def test_siblings_that_must_not_share_get_the_best_of_all_placements(root, demand):
+    check(root, [demand], distinct=True)
+
+
+@settings(max_examples=400, deadline=None)
+@given(trees(), st.lists(containers(most_devices=2), min_size=2, max_size=3), st.booleans())
+def test_several_containers_get_the_best_of_all_placements(root, demands, distinct):
+    """They share what there is; those of initialisation share what the running ones take."""
+    check(root, demands, distinct=distinct)
+
+
+@settings(max_examples=200, deadline=None)
+@given(trees(), containers(), st.sampled_from([[], ["grp"], ["gpu"], ["grp", "gpu"]]))
+def test_the_levels_that_count_can_be_chosen(root, demand, levels):
+    check(root, [demand], levels=levels)
+
+
+def any_scorer(table: list[int], *, salt: int) -> Scorer:
+    """Return a scorer without rhyme or reason that promises nothing."""
+
+    def drawn(*what) -> int:
+        return table[hash((*what, salt)) % len(table)]
+
+    def judge(allocatable, used, requested, phase):
+        running = phase is Phase.RUNNING
+        weight = sum(drawn(allocatable, *used, amount, running) for amount in requested)
+        score = Fraction(drawn(allocatable, *used, *sorted(requested), running), 10)
+        after = Used(used.total + sum(requested), used.own + weight)
+        return Verdict(weight <= 5 + drawn(allocatable), score, after)
+
+    return Scorer(judge)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    trees(),
+    st.lists(containers(most_devices=3), min_size=1, max_size=1),
+    st.booleans(),
+    st.lists(st.integers(0, 9), min_size=3, max_size=30),
+)
+def test_scorers_that_promise_nothing_are_served_as_exactly(root, demands, distinct, table):
+    """They may refuse a little where much is in use or none, and raise and lower the score at will."""
+    scorers = {base: any_scorer(table, salt=salt) for salt, base in enumerate(["cards", "memory", "enumKind"])}
+    check(root, demands, distinct=distinct, scorer_for=scorers.__getitem__)
+
+
+def leave_free(allocatable, used, requested, phase):
+    total = used.total + sum(requested)
+    share = Fraction(max(0, allocatable - total), allocatable) if allocatable else Fraction(0)
+    return Verdict(total <= allocatable, share, Used(total, used.own))
+
+
+@settings(max_examples=200, deadline=None)
+@given(trees(), containers(phases=[Phase.RUNNING]), st.booleans())
+def test_a_scorer_may_prefer_what_is_least_used(root, demand, distinct):
+    """Its scores fall as more is used; the bounds of the search hold for that as well."""
+    scorer = Scorer(leave_free, adds_up=True, diminishing=True)
+    check(root, [demand], distinct=distinct, scorer_for=lambda _base: scorer)
+
+
+@settings(max_examples=200, deadline=None)
+@given(trees(), amounts(), st.integers(1, 3), st.booleans())
+def test_of_the_best_placements_the_first_in_natural_order_is_taken(root, asked, count, distinct):
+    """Demands that are alike take the first locations, as people order them, that are as good as any."""
+    demands = [Demand(parts=tuple([Demand(f"x{number}", "gpu", asked) for number in range(count)]))]
+    everything = Everything(root, demands, distinct=distinct)
+    best = everything.best()
+    assume(best is not None)
+
+    def in_order(choice):
+        paths = [path for key, path in choice.items() if len(key) > 1]
+        return sorted([[(natural_key(level), natural_key(name)) for level, name in path] for path in paths])
+
+    found = choice_of(place(root, demands, Rules(distinct=distinct)))
+    assert in_order(found) == min(in_order(one) for one in everything.choices() if everything.worth(one) == best)

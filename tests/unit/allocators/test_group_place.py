@@ -1,0 +1,273 @@
+"""Placing demands in trees of locations: what must not matter, what the answer tells, and where the search ends."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from placement.allocators.group import Container, Node, allocate
+from placement.allocators.group_place import place
+from placement.allocators.group_requests import translated
+from placement.allocators.group_rules import Rules, assess
+from placement.allocators.group_scorers import Phase, Scorer, Used, Verdict, judge_quantity
+from placement.allocators.group_tree import Capacity, Demand, Location, Placed
+from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
+
+
+def shuffled(location: Location, rng: random.Random) -> Location:
+    """Return the same tree with everything in another order."""
+    children = [shuffled(child, rng) for child in location.children]
+    rng.shuffle(children)
+    capacities = list(location.capacities.items())
+    rng.shuffle(capacities)
+    return replace(location, capacities=dict(capacities), children=tuple(children))
+
+
+def relabelled(demand: Demand, rng: random.Random) -> Demand:
+    """Return the same demand with other labels and everything in another order."""
+    parts = [relabelled(part, rng) for part in demand.parts]
+    rng.shuffle(parts)
+    amounts = list(demand.amounts.items())
+    rng.shuffle(amounts)
+    return replace(demand, label=f"{rng.random()}", amounts=dict(amounts), parts=tuple(parts))
+
+
+def without_labels(placed: Placed) -> tuple:
+    """Return what was asked for and where it went; parts in an order of their own."""
+    amounts = sorted(placed.demand.amounts.items())
+    return placed.path, amounts, sorted([without_labels(part) for part in placed.parts])
+
+
+@settings(max_examples=250, deadline=None)
+@given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=3), st.booleans(), st.randoms())
+def test_neither_labels_nor_the_order_of_what_is_given_matter(root, demands, distinct, rng):
+    rules = Rules(distinct=distinct)
+    other_demands = [relabelled(demand, rng) for demand in demands]
+    rng.shuffle(other_demands)
+    one = place(root, demands, rules)
+    other = place(shuffled(root, rng), other_demands, rules)
+    assert (other.feasible, other.complete, other.looks) == (one.feasible, one.complete, one.looks)
+    assert (other.objective, other.taken) == (one.objective, one.taken)
+    assert sorted(map(without_labels, other.placed)) == sorted(map(without_labels, one.placed))
+
+
+def renamed(location: Location, names: dict[str, str]) -> Location:
+    children = tuple([renamed(child, names) for child in location.children])
+    return replace(location, name=names.setdefault(location.name, f"n{len(names)}"), children=children)
+
+
+@settings(max_examples=100, deadline=None)
+@given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
+def test_names_of_locations_decide_only_among_equals(root, demands, distinct):
+    rules = Rules(distinct=distinct)
+    assert place(renamed(root, {}), demands, rules).objective == place(root, demands, rules).objective
+
+
+@settings(max_examples=100, deadline=None)
+@given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
+def test_what_was_placed_is_scored_the_same_again(root, demands, distinct):
+    """Recorded places are kept."""
+    rules = Rules(distinct=distinct)
+    first = place(root, demands, rules)
+    assume(first.feasible)
+    again = place(root, [pinned(placed) for placed in first.placed], rules)
+    assert (again.objective, choice_of(again)) == (first.objective, choice_of(first))
+
+
+def pinned(placed: Placed) -> Demand:
+    return replace(placed.demand, pinned=placed.path, parts=tuple([pinned(part) for part in placed.parts]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_filling_in_upper_groups_by_name_changes_nothing(data):
+    """Where siblings may share, a request means the same with the names that the translation gives."""
+    offer = {
+        f"up/{upper}/low/{lower}/gpu/{device}/memory": data.draw(st.integers(0, 3))
+        for upper in range(2)
+        for lower in range(2)
+        for device in range(data.draw(st.integers(1, 2)))
+    }
+    groups = st.sampled_from(["", "low/A/", "low/B/", "up/A/", "up/A/low/A/"])
+    asked = data.draw(st.dictionaries(st.tuples(groups, st.integers(0, 2)), st.integers(0, 2), max_size=4))
+    requested = {f"{around}gpu/{number}/memory": amount for (around, number), amount in asked.items()}
+    names = translated(requested, offer)
+    full = {names[name]: amount for name, amount in requested.items()}
+    one, other = (allocate(Node(offer), [Container(form)]) for form in (requested, full))
+    assert (one.feasible, one.objective) == (other.feasible, other.objective)
+
+
+@settings(max_examples=100, deadline=None)
+@given(trees(), containers(phases=[Phase.RUNNING]))
+def test_amounts_at_given_locations_are_assessed_as_when_they_are_placed(root, demand):
+    placement = place(root, [demand])
+    assume(placement.feasible)
+    taken = [(placed.path, placed.demand.amounts) for placed in placement.placed[0].walk()]
+    assert assess(root, taken) == placement.objective
+
+
+def test_amounts_that_do_not_fit_have_no_worth():
+    assert assess(devices(1), [((("gpu", "d0"),), {"cards": 2})]) is None
+    assert assess(devices(1), [((("gpu", "nowhere"),), {"cards": 1})]) is None
+
+
+def devices(count: int, **amounts: int) -> Location:
+    """Return a root with devices d0, d1, ... that are alike."""
+    capacities = {base: Capacity(amount) for base, amount in ({"cards": 1} | amounts).items()}
+    return Location(children=tuple([Location(f"d{number}", "gpu", capacities) for number in range(count)]))
+
+
+def cards(*amounts: int) -> Demand:
+    return Demand(parts=tuple([Demand(f"{number}", "gpu", {"cards": one}) for number, one in enumerate(amounts)]))
+
+
+def test_fewest_numa_nodes_come_before_fewest_devices_if_the_levels_say_so():
+    """Two slices: on one device of the full NUMA node, or on two of the empty one with the rest of the request."""
+    full = Location("0", "numa", {"cpu": Capacity(1)}, devices(1, cards=2).children)
+    empty = Location("1", "numa", {"cpu": Capacity(2)}, devices(2, cards=1).children)
+    root = Location(children=(full, empty))
+    wanted = Demand(parts=(Demand("a", "numa", {"cpu": 0}), *cards(1, 1).parts, Demand("b", "numa", {"cpu": 2})))
+    # The score is highest with both small devices, whatever the levels; a flat scorer leaves the choice to them.
+    touched = [place(root, [wanted], Rules(levels=levels, scorer_for=flat)).objective for levels in (None, ["numa"])]
+    assert [one.touched for one in touched] == [(1, 2), (1,)]
+
+
+def flat(_base: str):
+    def judge(allocatable, used, requested, phase):
+        verdict = judge_quantity(allocatable, used, requested, phase)
+        return Verdict(verdict.fits, 0, verdict.used)
+
+    return Scorer(judge, adds_up=True, diminishing=True)
+
+
+def test_a_whole_location_is_left_free_for_others():
+    """Best fit: of two equally small requests the second goes where the first is, not where all is free."""
+    root = devices(2, cards=4)
+    used = replace(root.children[1], capacities={"cards": Capacity(4, used=1)})
+    placement = place(replace(root, children=(root.children[0], used)), [cards(1)])
+    assert placement.placed[0].parts[0].path == (("gpu", "d1"),)
+
+
+def test_a_level_may_be_left_out_between_a_demand_and_its_part():
+    numa = Location("0", "numa", {}, (Location("0", "switch", {}, devices(2).children),))
+    wanted = Demand(parts=(Demand("a", "numa", {}, cards(1, 1).parts),))
+    placement = place(Location(children=(numa,)), [wanted])
+    assert placement.objective.touched == (2, 1, 1)
+
+
+def test_one_demand_may_be_part_of_another_twice():
+    """Equal demands may be one object."""
+    part = Demand("x", "gpu", {"cards": 1})
+    placement = place(devices(2), [Demand(parts=(part, part))])
+    assert [placed.path for placed in placement.placed[0].parts] == [(("gpu", "d0"),), (("gpu", "d1"),)]
+
+
+def test_nothing_to_place_is_placed():
+    assert place(Location(), []).feasible
+    assert place(devices(1), [Demand()]).feasible
+
+
+# ---- budget and bounds
+
+
+def hard() -> tuple[Location, Demand]:
+    """Return bins that the pieces fill almost wholly, and so hardly ever the best way at first sight."""
+    sizes = [41, 33, 29, 23, 47, 37, 31, 19, 43, 27, 53, 15, 49, 21, 35, 25, 39, 17]
+    pieces = [Demand(f"{number}", "gpu", {"memory": size}) for number, size in enumerate(sizes)]
+    bins = [Location(f"d{number}", "gpu", {"memory": Capacity(100)}) for number in range(6)]
+    return Location(children=tuple(bins)), Demand(parts=tuple(pieces))
+
+
+def test_a_search_that_ends_before_its_time_says_so_and_gives_what_it_has():
+    root, wanted = hard()
+    placement = place(root, [wanted], Rules(budget=500))
+    assert (placement.feasible, placement.complete) == (True, False)
+    assert placement.looks <= 500 + len(root.children)
+    assert Everything(root, [wanted]).worth(choice_of(placement)) == placement.objective.rank
+
+
+def test_without_any_budget_nothing_is_claimed():
+    root, wanted = hard()
+    placement = place(root, [wanted], Rules(budget=0))
+    assert (placement.feasible, placement.complete, placement.unmet) == (False, False, ())
+
+
+def test_a_bigger_budget_never_makes_it_worse():
+    root, wanted = hard()
+    ranks = [place(root, [wanted], Rules(budget=budget)).objective.rank for budget in (2000, 5000, 20000)]
+    assert ranks == sorted(ranks)
+
+
+def test_more_devices_than_there_are_fail_without_a_search():
+    placement = place(devices(8), [cards(*[1] * 9)], Rules(budget=0))
+    assert (placement.feasible, placement.complete) == (False, True)
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_as_many_demands_as_are_allowed_are_placed(distinct):
+    """Each step of the search is deeper in Python's stack."""
+    wanted = cards(*[1] * 199)
+    placement = place(devices(199 if distinct else 20, cards=1 if distinct else 10), [wanted], Rules(distinct=distinct))
+    assert (placement.feasible, placement.complete) == (True, True)
+
+
+def test_more_demands_than_are_allowed_are_refused():
+    with pytest.raises(ValueError, match="200"):
+        place(devices(1), [cards(*[0] * 200)])
+
+
+@pytest.mark.parametrize(
+    ("root", "demand", "words"),
+    [
+        (devices(1), cards(-1), "negative"),
+        (devices(1, cards=-1), cards(1), "gpu/d0/cards .*negative"),
+        (Location(children=devices(1).children * 2), cards(1), "two locations gpu/d0"),
+    ],
+    ids=["negative request", "negative capacity", "one name twice"],
+)
+def test_what_makes_no_sense_is_refused(root, demand, words):
+    with pytest.raises(ValueError, match=words):
+        place(root, [demand])
+
+
+def test_a_score_that_is_no_share_is_refused():
+    scorer = Scorer(lambda *_what: Verdict(fits=True, score=1.5, used=Used()))
+    with pytest.raises(ValueError, match=r"1\.5"):
+        place(devices(1), [cards(1)], Rules(scorer_for=lambda _base: scorer))
+
+
+# ---- effort: steps, not seconds, so that the machine does not matter
+
+
+def four_levels(devices_per_switch: int) -> Location:
+    """Return a host with 2 NUMA nodes of 2 switches, with GPUs that are alike and a NIC at each switch."""
+
+    def switch(number: int) -> Location:
+        gpus = devices(devices_per_switch, memory=81920).children
+        return Location(f"{number}", "switch", {}, (*gpus, Location("n", "nic", {"vf": Capacity(8)})))
+
+    numas = [Location(f"{n}", "numa", {"cpu": Capacity(32)}, (switch(2 * n), switch(2 * n + 1))) for n in range(2)]
+    return Location(capacities={"ram": Capacity(512)}, children=tuple(numas))
+
+
+def beside_a_nic(count: int) -> Demand:
+    parts = (*cards(*[1] * count).parts, Demand("n", "nic", {"vf": 1}))
+    return Demand("s", "switch", {}, parts)
+
+
+@pytest.mark.parametrize(
+    ("parts", "steps"),
+    [
+        (cards(1, 1, 1, 1).parts, 50),
+        (cards(*[1] * 8).parts, 100),
+        ((beside_a_nic(2), beside_a_nic(2), beside_a_nic(1)), 120),
+        (tuple([Demand(f"{n}", "numa", {"cpu": 8}, (beside_a_nic(1), beside_a_nic(2))) for n in range(2)]), 60),
+    ],
+    ids=["4 anywhere", "all 8", "3 switches", "2 NUMA nodes"],
+)
+def test_a_host_of_eight_gpus_takes_few_steps(parts, steps):
+    placement = place(four_levels(2), [Demand(amounts={"ram": 64}, parts=parts)])
+    assert (placement.feasible, placement.complete) == (True, True)
+    assert placement.looks <= steps
