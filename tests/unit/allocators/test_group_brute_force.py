@@ -8,18 +8,21 @@ from hypothesis import strategies as st
 from placement.allocators.group_place import place
 from placement.allocators.group_rules import Rules
 from placement.allocators.group_scorers import Phase, Scorer, Used, Verdict
-from placement.allocators.group_tree import Demand, natural_key
+from placement.allocators.group_tree import Capacity, Demand, Location, natural_key
 from tests.unit.allocators.group_instances import Everything, amounts, choice_of, containers, trees
 
 MOST_CHOICES = 300
 
 
 def check(root, demands, **rules) -> None:
-    """Place demands and compare."""
+    """Place demands and compare, unless there are too many ways to try."""
     everything = Everything(root, demands, **rules)
     assume(everything.count(MOST_CHOICES) < MOST_CHOICES)
+    compare(everything, place(root, demands, Rules(**rules)))
+
+
+def compare(everything, placement) -> None:
     best = everything.best()
-    placement = place(root, demands, Rules(**rules))
     assert placement.complete
     assert placement.feasible == (best is not None)
     if best is not None:
@@ -32,6 +35,19 @@ def check(root, demands, **rules) -> None:
 def test_one_container_gets_the_best_of_all_placements(root, demand):
     """Groups and devices, own amounts, enumerations, resources in use; siblings may share a location."""
     check(root, [demand])
+
+
+def test_a_demand_that_went_elsewhere_takes_nothing_from_where_it_could_have_gone():
+    """The bounds once counted a device as taken whose demand had gone to another one, and cut off the best."""
+    small = {"cards": Capacity(1), "memory": Capacity(4), "enumKind": Capacity(0)}
+    big = {"cards": Capacity(2), "memory": Capacity(4)}
+    inside = (Location("d0", "gpu", small), Location("d1", "gpu", big))
+    root = Location(children=(Location("g0", "grp"), Location("g1", "grp", {}, inside)))
+    first = Demand("", "gpu", {"cards": 0, "enumKind": 0})
+    second = Demand("", "gpu", {"cards": 1, "memory": 1})
+    third = Demand("", "gpu", {"cards": 1})
+    demands = [Demand(parts=(Demand("", "grp"), Demand("", "grp", {}, (first, second)), third))]
+    compare(Everything(root, demands), place(root, demands))
 
 
 @settings(max_examples=400, deadline=None)
