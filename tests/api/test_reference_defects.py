@@ -1,0 +1,114 @@
+"""What openstack-placement 16.0.0 gets wrong, and this server must not.
+
+Those that need many clients at once are in tests/concurrency: two creators of one consumer, eight clients taking more
+of one provider than it has, and a locked SQLite.
+"""
+
+import uuid
+
+import pytest
+
+from tests.clouds import SHARES, build, provider
+
+
+@pytest.fixture
+def make(api):
+    """Build a cloud of tree literals over HTTP."""
+
+    def call(method, path, version, body=None):
+        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
+        return response.status_code, response.get_json(silent=True)
+
+    return lambda *roots: build(call, *roots)
+
+
+def candidates(api, query: str, **options) -> list[dict]:
+    response = api.get(f"/allocation_candidates?{query}", **options)
+    assert response.status_code == 200
+    return response.get_json()["allocation_requests"]
+
+
+def test_usages_by_consumer_type_are_served(api, make):
+    """On PostgreSQL the reference answers 500 from 1.38 on: its grouping is not valid there."""
+    host = make(provider("host", VCPU=8)).providers["host"]
+    body = {
+        "allocations": {host: {"resources": {"VCPU": 3}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    assert api.put(f"/allocations/{uuid.uuid4()}", body).status_code == 204
+    usages = api.get("/usages?project_id=p").get_json()["usages"]
+    assert usages == {"INSTANCE": {"VCPU": 3, "consumer_count": 1}}
+
+
+def test_a_forbidden_trait_in_the_unsuffixed_group_is_served(api, make):
+    """On PostgreSQL the reference compares names with ids and answers 500 where trees exist."""
+    cloud = make(
+        provider("host", provider("fast", VCPU=8, traits=["STORAGE_DISK_SSD"]), provider("slow", VCPU=8), DISK_GB=10)
+    )
+    found = candidates(api, "resources=VCPU:1,DISK_GB:1&required=!STORAGE_DISK_SSD")
+    assert [set(each["allocations"]) for each in found] == [{cloud.providers["host"], cloud.providers["slow"]}]
+
+
+def test_amounts_do_not_leak_between_candidates(api, make):
+    """Without group_policy=none the reference adds up amounts of other candidates: 5 came back as 11."""
+    make(provider("host", *(provider(f"numa{i}", VCPU=8) for i in range(3))))
+    found = candidates(api, "resources=VCPU:2&resources_A=VCPU:3")
+    totals = {sum(share["resources"]["VCPU"] for share in each["allocations"].values()) for each in found}
+    assert totals == {5}
+    assert len(found) == 9
+
+
+def test_a_sharing_provider_need_not_be_a_root(api, make):
+    """The reference answers 500 where another tree shares with the child of a tree that is not in play."""
+    cloud = make(
+        provider("host", VCPU=8, aggregates=["A"]),
+        provider("array", provider("pool", DISK_GB=100, traits=[SHARES], aggregates=["A"])),
+    )
+    (found,) = candidates(api, "resources=VCPU:1,DISK_GB:10")
+    assert set(found["allocations"]) == {cloud.providers["host"], cloud.providers["pool"]}
+
+
+def test_one_sharing_provider_serves_the_unsuffixed_group_of_every_tree(api, make):
+    """The reference takes the equal shares of two trees for one and joins them with other groups in one tree only."""
+    cloud = make(
+        provider("host1", VCPU=8, aggregates=["A"]),
+        provider("host2", VCPU=8, aggregates=["A"]),
+        provider("pool", DISK_GB=100, traits=[SHARES], aggregates=["A"]),
+    )
+    found = candidates(api, "resources=DISK_GB:10&resources_C=VCPU:1")
+    pool = cloud.providers["pool"]
+    assert {frozenset(each["allocations"]) for each in found} == {
+        frozenset({pool, cloud.providers[host]}) for host in ("host1", "host2")
+    }
+
+
+@pytest.mark.parametrize("path", ["/allocation_candidates", "/resource_providers"])
+def test_an_amount_of_ten_to_the_twentieth_is_malformed(api, path):
+    """The reference answers 500."""
+    assert api.get(f"{path}?resources=VCPU:{10**20}").status_code == 400
+
+
+def test_a_refused_claim_leaves_no_consumer_behind(api, make):
+    """The reference keeps the consumer, and the next claim with generation null is refused."""
+    host = make(provider("host", VCPU=8)).providers["host"]
+    consumer = uuid.uuid4()
+    for place, status in ((str(uuid.uuid4()), 400), (host, 204)):
+        body = {
+            "allocations": {place: {"resources": {"VCPU": 1}}},
+            "project_id": "p",
+            "user_id": "u",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        assert api.put(f"/allocations/{consumer}", body).status_code == status
+
+
+def test_a_missing_token_is_answered_with_a_list_of_errors(app):
+    """The reference's noauth2 answers without one, which crashes the openstack command."""
+    response = app.test_client().get("/resource_providers")
+    assert response.status_code == 401
+    (error,) = response.get_json()["errors"]
+    assert error["detail"]
