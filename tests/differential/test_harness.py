@@ -43,5 +43,5 @@ def _first_mismatch(pair: Pair) -> Mismatch | None:
         requests = plan(SEED, number)
         mismatch = play(pair, requests, Tally())
         if mismatch:
-            return shrunk(pair, requests, mismatch, seconds=10)
+            return shrunk(pair, requests, mismatch, seconds=120)
     return None
