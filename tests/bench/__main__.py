@@ -3,6 +3,8 @@
 tox -e bench                                   everything, and write tests/bench/RESULTS.md (about an hour)
 tox -e bench -- --only nested-1000 --pairs 5   what has this in its name, printed
 tox -e bench -- --quick                        a small selection in a few minutes, printed
+
+Servers are started for each cloud: do not edit the code meanwhile, or run this from a clone.
 """
 
 import argparse
