@@ -90,7 +90,7 @@ def is_candidate(plan: Plan, tree: Tree, choice: tuple[int, ...]) -> bool:
     return True
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(searches())
 def test_the_search_finds_exactly_what_trying_everything_finds(search):
     """No candidate is missed, none is wrong, none comes twice."""
