@@ -1,0 +1,1 @@
+"""Real client libraries, as their users run them, against a running server."""
