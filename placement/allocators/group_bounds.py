@@ -128,7 +128,7 @@ class Bounds:
                 if most:
                     score = state.records[site][3]
                     fills.append(((2 * score + most) * factors[site], most, score, factors[site]))
-            total += _most_tightness(fills, gain)
+            total += most_tightness(fills, gain)
         return total
 
     def _room(self, depth: int) -> list[int]:
@@ -143,7 +143,7 @@ class Bounds:
         return room
 
 
-def _most_tightness(fills: list[Fill], gain: int) -> int:
+def most_tightness(fills: list[Fill], gain: int) -> int:
     """Return the most that the squares can gain if the sum of scores rises by a gain, spread over locations.
 
     Squares are convex: filling a location by less than can be gains less than that share of what filling it gains. So

@@ -85,6 +85,22 @@ class Everything:
 
     def worth(self, choice: Choice) -> Worth | None:
         """Return how good a choice is, or None if something does not fit."""
+        played = self._play(choice)
+        if played is None:
+            return None
+        scores, _used = played
+        means = self._means(scores)
+        squares = [mean * mean for path, mean in means.items() if path]
+        return means.get((), Fraction(0)), self._touched(choice), sum(squares, start=Fraction(0))
+
+    def taken(self, choice: Choice) -> dict[tuple[Path, str], int]:
+        """Return what a choice that fits takes."""
+        _scores, used = self._play(choice)
+        added = {cell: used[cell].total - capacity.used for cell, capacity in self._cells.items()}
+        return {cell: amount for cell, amount in added.items() if amount}
+
+    def _play(self, choice: Choice):
+        """Return the scores and the use after a choice, container by container; None if something does not fit."""
         used = {cell: Used(cap.used) for cell, cap in self._cells.items()}
         scores = dict(self._scores)
         for number in sorted(range(len(self._demands)), key=lambda n: self._demands[n].phase is not Phase.RUNNING):
@@ -98,9 +114,7 @@ class Everything:
                 used[cell] = verdict.used
                 if phase is Phase.RUNNING:
                     scores[cell] = verdict.score
-        means = self._means(scores)
-        squares = [mean * mean for path, mean in means.items() if path]
-        return means.get((), Fraction(0)), self._touched(choice), sum(squares, start=Fraction(0))
+        return scores, used
 
     def _asked(self, choice: Choice, number: int) -> dict[tuple[Path, str], list[int]]:
         asked = defaultdict(list)

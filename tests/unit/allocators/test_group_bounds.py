@@ -1,0 +1,46 @@
+"""The bound on tightness, compared with every way to spread a gain."""
+
+from itertools import product
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from placement.allocators.group_bounds import most_tightness
+
+
+def best_spread(locations: list[tuple[int, int, int]], gain: int) -> int:
+    """Return the most that the weighted squares gain if the gain is spread in whole numbers.
+
+    Args:
+        locations: (score before, by how much it can rise, factor).
+        gain: how much there is to spread, not all of which need be used.
+    """
+    spreads = product(*[range(min(most, gain) + 1) for _score, most, _factor in locations])
+    return max(
+        sum(
+            ((score + rise) ** 2 - score**2) * factor
+            for (score, _m, factor), rise in zip(locations, rises, strict=True)
+        )
+        for rises in spreads
+        if sum(rises) <= gain
+    )
+
+
+def bound(locations: list[tuple[int, int, int]], gain: int) -> int:
+    limited = [(score, min(most, gain), factor) for score, most, factor in locations if min(most, gain)]
+    return most_tightness([((2 * score + most) * factor, most, score, factor) for score, most, factor in limited], gain)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 4)), max_size=4), st.integers(0, 9))
+def test_no_way_to_spread_a_gain_exceeds_the_bound(locations, gain):
+    assert bound(locations, gain) >= best_spread(locations, gain)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, 4), max_size=4), st.integers(0, 12))
+def test_for_locations_of_one_size_the_bound_is_exact(scores, gain):
+    """Without that, hosts with many devices that are alike take a long search."""
+    locations = [(score, 4 - score, 1) for score in scores]
+    assume(all(rise <= gain for _score, rise, _factor in locations))
+    assert bound(locations, gain) == best_spread(locations, gain)
