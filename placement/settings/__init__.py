@@ -3,11 +3,14 @@
 from placement.errors import ConfigurationError
 from placement.settings.loading import load
 from placement.settings.own_database import with_own_database
+from placement.settings.planner import PlannerSettings
 from placement.settings.values import (
     MISSING_CONSUMER_ID,
     DatabaseSettings,
     LoggingSettings,
     PlacementSettings,
+    PlannerApiSettings,
+    RankingSettings,
     Settings,
 )
 
@@ -17,6 +20,9 @@ __all__ = [
     "DatabaseSettings",
     "LoggingSettings",
     "PlacementSettings",
+    "PlannerApiSettings",
+    "PlannerSettings",
+    "RankingSettings",
     "Settings",
     "load",
     "with_own_database",

@@ -12,7 +12,15 @@ from oslo_config import cfg
 from placement.errors import ConfigurationError
 from placement.settings.environment import Environment
 from placement.settings.options import NO_EFFECT, OPTIONS
-from placement.settings.values import DatabaseSettings, LoggingSettings, PlacementSettings, Settings
+from placement.settings.planner.sections import load_planner, planner_file
+from placement.settings.values import (
+    DatabaseSettings,
+    LoggingSettings,
+    PlacementSettings,
+    PlannerApiSettings,
+    RankingSettings,
+    Settings,
+)
 
 PROJECT = "placement"
 PROGRAM = "placement-api"
@@ -39,6 +47,7 @@ def load(
 
     Raises:
         ConfigurationError: a file cannot be read, a value cannot be used, or the database is not named.
+            The planner file is one of these files.
     """
     environ = os.environ if environ is None else environ
     source = read(config_files, environ, config_dirs=config_dirs, search=search)
@@ -104,6 +113,9 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
     return Settings(
         database=_group(DatabaseSettings, source.placement_database),
         placement=_group(PlacementSettings, source.placement),
+        ranking=_group(RankingSettings, source.ranking),
+        planner_api=_group(PlannerApiSettings, source.planner),
+        planner=load_planner(planner_file(source)),
         logging=_group(LoggingSettings, source),
         auth_strategy=source.api.auth_strategy or ("keystone" if configured else "noauth2"),
         auth_is_implicit=not configured,

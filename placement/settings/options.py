@@ -1,6 +1,7 @@
 """The options an operator can set, declared for oslo.config: names, types, defaults and what they do.
 
-Names and defaults are those of openstack-placement; ``[http_basic]`` is this server's own. The sample configuration
+Names and defaults are those of openstack-placement; ``[http_basic]``, ``[ranking]`` and ``[planner]`` are this server's
+own. The sample configuration
 file is generated from ``list_opts``.
 """
 
@@ -62,12 +63,12 @@ PLACEMENT = (
     ),
     cfg.StrOpt(
         "allocation_candidates_generation_strategy",
-        default="depth-first",
         choices=(
             ("depth-first", "all candidates of one tree, then those of the next"),
             ("breadth-first", "one candidate of each tree, then the second of each, and so on"),
         ),
-        help="In which order trees contribute candidates. It matters where a limit cuts the list.",
+        help="In which order trees contribute candidates. It matters where a limit cuts the list. Unset means "
+        "breadth-first where [ranking] is enabled, and depth-first where it is not.",
     ),
     cfg.StrOpt(
         "incomplete_consumer_project_id",
@@ -83,6 +84,36 @@ PLACEMENT = (
         "allocation_conflict_retry_count",
         default=10,
         help="How often a write of allocations is tried again when another writer was faster.",
+    ),
+)
+
+RANKING = (
+    cfg.BoolOpt(
+        "enabled",
+        default=True,
+        help="Whether allocation candidates come best first, by the default profile of the planner file. Otherwise "
+        "they come in a stable order that means nothing.",
+    ),
+    cfg.FloatOpt(
+        "near_equal",
+        default=1.0,
+        min=0,
+        max=100,
+        help="With [placement] randomize_allocation_candidates: provider trees whose scores (of 100) differ by no more "
+        "than this change places at random, so that clients which ask at once do not all take the same one.",
+    ),
+    cfg.StrOpt(
+        "planner_file",
+        sample_default="planner.yaml",
+        help="The planner file: profiles, levels and more, see the sample planner.yaml. A relative path is looked for "
+        "in the directories of --config-dir and beside the configuration files. Unset means planner.yaml in these "
+        "places, if there is one, and built-in defaults if not.",
+    ),
+)
+
+PLANNER = (
+    cfg.BoolOpt(
+        "enabled", default=True, help="Whether the planner API below /planner/v1 is served; if not, it is 404."
     ),
 )
 
@@ -149,6 +180,8 @@ OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
     "api": API,
     "placement_database": PLACEMENT_DATABASE,
     "placement": PLACEMENT,
+    "ranking": RANKING,
+    "planner": PLANNER,
     "http_basic": HTTP_BASIC,
     "oslo_middleware": OSLO_MIDDLEWARE,
     "cors": CORS,

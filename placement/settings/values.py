@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from placement.settings.planner.values import PlannerSettings
+
 if TYPE_CHECKING:
     from oslo_config.cfg import ConfigOpts
 
@@ -35,14 +37,34 @@ class DatabaseSettings:
 
 @dataclass(frozen=True, slots=True)
 class PlacementSettings:
-    """``[placement]``."""
+    """``[placement]``. A strategy of None was not chosen: the ranking decides."""
 
     randomize_allocation_candidates: bool = False
     max_allocation_candidates: int = -1
-    allocation_candidates_generation_strategy: str = "depth-first"
+    allocation_candidates_generation_strategy: str | None = None
     incomplete_consumer_project_id: str = MISSING_CONSUMER_ID
     incomplete_consumer_user_id: str = MISSING_CONSUMER_ID
     allocation_conflict_retry_count: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RankingSettings:
+    """``[ranking]``. ``near_equal`` are points of 100; ``planner_file`` is as the operator wrote it."""
+
+    enabled: bool = True
+    near_equal: float = 1.0
+    planner_file: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.near_equal <= 100:  # so that "nan" is refused, too
+            raise ValueError(f"[ranking] near_equal has to be a number from 0 to 100, but is {self.near_equal}.")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerApiSettings:
+    """``[planner]``."""
+
+    enabled: bool = True
 
 
 DEFAULT_LOG_LEVELS = (
@@ -94,6 +116,9 @@ class Settings:
     Args:
         database: ``[placement_database]``.
         placement: ``[placement]``.
+        ranking: ``[ranking]``.
+        planner_api: ``[planner]``.
+        planner: what the planner file says.
         logging: the logging options of ``[DEFAULT]``.
         auth_strategy: ``[api] auth_strategy``: keystone, http_basic or noauth2.
         auth_is_implicit: noauth2 holds only because nothing at all was configured; nobody chose it.
@@ -106,6 +131,9 @@ class Settings:
 
     database: DatabaseSettings
     placement: PlacementSettings = PlacementSettings()
+    ranking: RankingSettings = RankingSettings()
+    planner_api: PlannerApiSettings = PlannerApiSettings()
+    planner: PlannerSettings = field(default_factory=PlannerSettings)
     logging: LoggingSettings = LoggingSettings()
     auth_strategy: str = "keystone"
     auth_is_implicit: bool = False

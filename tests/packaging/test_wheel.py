@@ -39,7 +39,7 @@ def test_the_wheel_carries_migrations_samples_and_licence_but_no_tests(wheel: Pa
         f"placement/migrations/versions/{path.name}" for path in (SOURCE / "migrations/versions").glob("*.py")
     ]
     assert migrations
-    for ending in (*migrations, "/placement.conf", "/policy.yaml", "/LICENSE"):
+    for ending in (*migrations, "/placement.conf", "/planner.yaml", "/policy.yaml", "/LICENSE"):
         assert [name for name in names if name.endswith(ending)], f"no {ending} in {names}"
 
 

@@ -1,0 +1,40 @@
+"""What an operator configures for the order of candidates: a strategy, how much compactness counts, and a name."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from placement.allocators.entries import Number, check_number, exact
+from placement.allocators.strategy_profile import MAX_NODE_SCORE, Fit, Profile
+
+
+def _spread() -> Profile:
+    return Profile(fit=Fit())
+
+
+@dataclass(frozen=True, slots=True)
+class RankingProfile:
+    """A named way to order candidates. Without arguments it is the one that holds where nothing is configured.
+
+    Args:
+        name: how requests and answers call it.
+        strategy: the policies for the provider tree as a whole; unless given, VCPU and MEMORY_MB are spread.
+        compactness: the weight of how few levels (NUMA nodes, switches) a candidate touches; 0 leaves that out.
+
+    Raises:
+        InvalidEntry: for a weight that is no number from 0 up.
+
+    >>> RankingProfile().maximum
+    Fraction(2000, 1)
+    """
+
+    name: str = "default"
+    strategy: Profile = field(default_factory=_spread)
+    compactness: Number = 10
+
+    def __post_init__(self) -> None:
+        check_number(self.compactness, "compactness")
+
+    @property
+    def maximum(self) -> Fraction:
+        """The upper bound of the weighted sum of all parts: 100 times the sum of the weights."""
+        return self.strategy.maximum + MAX_NODE_SCORE * exact(self.compactness)

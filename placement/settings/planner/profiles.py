@@ -1,0 +1,127 @@
+"""The sections ``profiles`` and ``default_profile``: named ways to order candidates.
+
+A part of a profile that is not written is off; written as ``{}``, it has the defaults of the library.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+from placement.allocators.entries import InvalidEntry, Number
+from placement.allocators.patterns import resource_class
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_profile import (
+    Exemption,
+    Failing,
+    Fit,
+    Preference,
+    Profile,
+    Proportional,
+    ScarceMode,
+    Sra,
+    Strategy,
+)
+from placement.settings.planner.document import Entry
+from placement.settings.planner.values import PlannerSettings
+
+NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,254}"
+
+
+def read_profiles(entry: Entry, _known: PlannerSettings) -> Mapping[str, RankingProfile]:
+    """Return name -> profile.
+
+    Raises:
+        ConfigurationError: with the line of what cannot be used.
+    """
+    return MappingProxyType({name: _profile(name, each) for name, each in entry.mapping(at_least=1).items()})
+
+
+def read_default_profile(entry: Entry, known: PlannerSettings) -> str:
+    """Return the name of the profile in force.
+
+    Raises:
+        ConfigurationError: there is no such profile.
+    """
+    return entry.word(*known.profiles)
+
+
+def _profile(name: str, entry: Entry) -> RankingProfile:
+    if not entry.is_named_like(NAME):
+        raise entry.misnamed("the name of a profile: letters, digits, dots, dashes and underscores")
+    parts = entry.fields("fit", "sra", "proportional", "compactness")
+    return RankingProfile(
+        name=name,
+        strategy=Profile(
+            fit=_fit(parts["fit"]) if "fit" in parts else None,
+            sra=_sra(parts["sra"]) if "sra" in parts else None,
+            proportional=_proportional(parts["proportional"]) if "proportional" in parts else None,
+        ),
+        compactness=_compactness(parts["compactness"]) if "compactness" in parts else 0,
+    )
+
+
+def _fit(entry: Entry) -> Fit:
+    parts = entry.fields("weight", "resources")
+    given: dict[str, Any] = _weight(parts)
+    if "resources" in parts:
+        given["resources"] = {name: _preference(each) for name, each in _by_class(parts["resources"]).items()}
+    return Fit(**given)
+
+
+def _preference(entry: Entry) -> Preference:
+    parts = entry.fields("type", "weight", required=["type"])
+    type_ = cast("Strategy", parts["type"].word("MostAllocated", "LeastAllocated"))
+    return Preference(type_, **_weight(parts))
+
+
+def _sra(entry: Entry) -> Sra:
+    parts = entry.fields("weight", "mode", "resources", required=["resources"])
+    given: dict[str, Any] = _weight(parts)
+    if "mode" in parts:
+        given["mode"] = cast("ScarceMode", parts["mode"].word("unneeded", "upstream"))
+    return Sra({name: each.number() for name, each in _by_class(parts["resources"]).items()}, **given)
+
+
+def _proportional(entry: Entry) -> Proportional:
+    parts = entry.fields("exempt", "mode", "reserve", required=["reserve"])
+    given: dict[str, Any] = {}
+    if "exempt" in parts:
+        given["exempt"] = cast("Exemption", parts["exempt"].word("all", "own"))
+    if "mode" in parts:
+        given["mode"] = cast("Failing", parts["mode"].word("last", "filter"))
+    reserve = {primary: _secondaries(primary, each) for primary, each in _by_class(parts["reserve"]).items()}
+    return Proportional(reserve, **given)
+
+
+def _secondaries(primary: str, entry: Entry) -> dict[str, Number]:
+    secondaries: dict[str, Number] = {}
+    for name, each in _by_class(entry).items():
+        secondaries[name] = each.number()
+        try:
+            Proportional({primary: {name: secondaries[name]}})
+        except InvalidEntry as wrong:
+            raise each.misnamed(wrong.expected) from wrong
+    return secondaries
+
+
+def _compactness(entry: Entry) -> Number:
+    return _weight(entry.fields("weight")).get("weight", RankingProfile().compactness)
+
+
+def _weight(parts: Mapping[str, Entry]) -> dict[str, Number]:
+    """Return the weight as an argument, so that the library's default holds where it is not written."""
+    return {"weight": parts["weight"].number()} if "weight" in parts else {}
+
+
+def _by_class(entry: Entry) -> dict[str, Entry]:
+    """Return what stands under resource classes, families and vendors' names, under the classes that these mean."""
+    entries: dict[str, Entry] = {}
+    for key, each in entry.mapping(at_least=1).items():
+        try:
+            name = resource_class(key)
+        except ValueError as wrong:
+            raise each.misnamed("a resource class or a family such as CUSTOM_GPU_*") from wrong
+        if name in entries:
+            raise each.misnamed(f"one entry for {name}")
+        entries[name] = each
+    return entries

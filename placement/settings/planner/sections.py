@@ -1,0 +1,66 @@
+"""From the planner file to PlannerSettings: the table of its sections, and where the file is found.
+
+To add a section: give ``PlannerSettings`` (values.py) a field of the section's name with a default for where it is not
+written; write a module with ``read_<section>(entry, known)``, which makes the field's value with the methods of
+``Entry`` (they raise the error that names file, line and key; ``entry.wrong("...")`` makes one of your own); add it to
+``SECTIONS``; and show it in ``etc/placement/planner.yaml``. Sections are read in the order of the table, wherever they
+stand in the file, and ``known`` holds what was read before: the section may refer to levels and profiles.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.settings.planner.document import Entry, read_document
+from placement.settings.planner.levels import read_levels
+from placement.settings.planner.profiles import read_default_profile, read_profiles
+from placement.settings.planner.values import PlannerSettings
+
+if TYPE_CHECKING:
+    from oslo_config.cfg import ConfigOpts
+
+PLANNER_FILE = "planner.yaml"
+
+SECTIONS: Mapping[str, Callable[[Entry, PlannerSettings], Any]] = {
+    "levels": read_levels,
+    "profiles": read_profiles,
+    "default_profile": read_default_profile,
+}
+
+
+def load_planner(path: Path | None) -> PlannerSettings:
+    """Return what a planner file says; without one, or for sections that it leaves out, the defaults.
+
+    Raises:
+        ConfigurationError: one sentence that names file, line, key and what was expected.
+    """
+    document = read_document(path) if path else None
+    return _planner(document) if document else PlannerSettings()
+
+
+def planner_file(source: "ConfigOpts") -> Path | None:
+    """Return where the planner file is, or None where there is none.
+
+    It is looked for in the directories given with ``--config-dir`` and beside the configuration files, the last one
+    first. Where no configuration file was read, only ``[ranking] planner_file`` names it.
+    """
+    name = source.ranking.planner_file
+    places = [*(Path(file).parent for file in source.config_file), *map(Path, source.config_dir)]
+    for place in reversed(places):
+        # A link to nowhere is there, too: reading it is refused, instead of going on with defaults.
+        if os.path.lexists(place / (name or PLANNER_FILE)):
+            return place / (name or PLANNER_FILE)
+    return Path(name) if name else None
+
+
+def _planner(document: Entry) -> PlannerSettings:
+    entries = document.fields(*SECTIONS)
+    planner = PlannerSettings()
+    for name, read in SECTIONS.items():
+        if name in entries:
+            planner = replace(planner, **{name: read(entries[name], planner)})
+    if planner.default_profile not in planner.profiles:
+        raise entries["profiles"].wrong("a profile named default, or the key default_profile beside it")
+    return planner
