@@ -5,6 +5,7 @@ Codes other than the default are fixed by what the reference's clients compare (
 """
 
 import inspect
+from collections.abc import Iterable
 
 UNDEFINED_CODE = "placement.undefined_code"
 CONCURRENT_UPDATE = "placement.concurrent_update"
@@ -32,6 +33,14 @@ class ConfigurationError(PlacementError):
 
 class Invalid(PlacementError):
     """The request is not valid."""
+
+
+class InvalidAt(Invalid):
+    """A part of the request document is not valid."""
+
+    def __init__(self, path: Iterable[str | int], sentence: str) -> None:
+        """Refuse a part of a document; the path is the keys and positions that lead there."""
+        super().__init__(f"{json_path(path)}: {sentence}")
 
 
 class Unauthorized(PlacementError):
@@ -94,3 +103,9 @@ class ProviderHasChildren(Conflict):
     """The resource provider has children."""
 
     code = "placement.resource_provider.cannot_delete_parent"
+
+
+def json_path(path: Iterable[str | int]) -> str:
+    """Return how keys and positions in a JSON document are written: ``groups._GPU[2]``; "body" is the document."""
+    parts = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return parts.removeprefix(".") or "body"

@@ -10,7 +10,7 @@ from flask import Request, Response
 from werkzeug.http import http_date
 
 from placement.api.query import Query
-from placement.api.validation import Schema, load
+from placement.api.validation import Schema, load, load_document
 from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
 from placement.errors import Invalid
@@ -71,11 +71,17 @@ class Call:
 
     def body(self, schemas: Versioned[Schema] | Schema) -> Any:
         """Return the JSON body, validated by the schema that belongs to the microversion."""
+        return load(schemas.at(self.version) if isinstance(schemas, Versioned) else schemas, self._json_body())
+
+    def document(self, schema: Schema) -> Any:
+        """Return the JSON body of a planner request; a fault is told with its path in the body."""
+        return load_document(schema, self._json_body())
+
+    def _json_body(self) -> Any:
         try:
-            document = orjson.loads(self.request.get_data(cache=False))
+            return orjson.loads(self.request.get_data(cache=False))
         except orjson.JSONDecodeError as error:
             raise Invalid(f"Malformed JSON: {error}") from error
-        return load(schemas.at(self.version) if isinstance(schemas, Versioned) else schemas, document)
 
     def link(self, path: str) -> str:
         """Return a link inside this API: the path with the mount prefix, without scheme and host."""

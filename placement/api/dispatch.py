@@ -8,9 +8,10 @@ from werkzeug.routing import Rule
 
 from placement.api import errors
 from placement.api.call import Call, Server
-from placement.api.routes import ROUTES
+from placement.api.planner.index import is_planner_path
+from placement.api.routes import PLAIN_ROUTES, ROUTES
 from placement.api.routing import NO_SUCH_PATH, Resource, resources
-from placement.api.versions import requested_version
+from placement.api.versions import MAXIMUM, requested_version
 from placement.domain.identity import Identity
 from placement.errors import Invalid, NotFound, Unauthorized
 from placement.logs import log_for, log_for_none
@@ -35,7 +36,8 @@ def install(app: Flask, server: Server, strategy: Identifier) -> None:
     app.after_request(_finish)
     app.teardown_request(lambda _error: log_for_none())
     errors.register(app)
-    for path, resource in resources(ROUTES).items():
+    routes = ROUTES if server.settings.planner_api.enabled else PLAIN_ROUTES
+    for path, resource in resources(routes).items():
         # Without methods werkzeug lets every method through, so that 405 and HEAD are answered in one place.
         app.url_map.add(Rule(path, endpoint=path))
         app.view_functions[path] = _endpoint(server, resource)
@@ -53,7 +55,8 @@ def _begin(strategy: Identifier) -> None:
         if g.identity is None:
             raise Unauthorized
         log_for(g.request_id, sent_id, g.identity)
-    g.version = requested_version(request.headers)
+    # The planner has no microversions: whatever is asked for, it answers as at the newest.
+    g.version = MAXIMUM if is_planner_path(request.path) else requested_version(request.headers)
     _check_length()
     if "\0" in request.path:
         raise NotFound(NO_SUCH_PATH)

@@ -1,4 +1,4 @@
-"""All routes of the API, in one list."""
+"""All routes of the API, in one list; and those that are served where the planner is switched off."""
 
 from placement.api import (
     aggregates,
@@ -13,9 +13,10 @@ from placement.api import (
     traits,
     usages,
 )
+from placement.api.planner import routes as planner
 from placement.api.routing import Route
 
-ROUTES: tuple[Route, ...] = (
+PLAIN_ROUTES: tuple[Route, ...] = (
     *root.ROUTES,
     *allocation_candidates.ROUTES,
     *health.ROUTES,
@@ -28,3 +29,5 @@ ROUTES: tuple[Route, ...] = (
     *usages.ROUTES,
     *reshaper.ROUTES,
 )
+
+ROUTES: tuple[Route, ...] = (*PLAIN_ROUTES, *planner.ROUTES)

@@ -6,13 +6,16 @@ fields of ``api/fields.py`` report a Fault each; here the first one is turned in
 because the ``openstack`` command shows the last line only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from marshmallow import RAISE, ValidationError
 from marshmallow import Schema as MarshmallowSchema
 
-from placement.errors import Invalid
+from placement.errors import Invalid, InvalidAt
+
+Path = tuple[str | int, ...]
+"""The keys and positions that lead to a part of a body."""
 
 
 class Fault(str):
@@ -45,15 +48,28 @@ def load(schema: Schema, document: Any) -> Any:
     """Return the validated body.
 
     Raises:
-        Invalid: with the first fault, the outermost first.
+        Invalid: with the first fault, the outermost first, in the words of JSON Schema.
     """
+    return _loaded(schema, document, _in_schema)
+
+
+def load_document(schema: Schema, document: Any) -> Any:
+    """Return the validated body of a request that has no counterpart in the reference.
+
+    Raises:
+        InvalidAt: with the first fault, the outermost first, and where in the document it is.
+    """
+    return _loaded(schema, document, InvalidAt)
+
+
+def _loaded(schema: Schema, document: Any, refusal: Callable[[Path, Fault], Invalid]) -> Any:
     if not isinstance(document, dict) and not getattr(schema, "bare", False):
-        raise Invalid(_message(Fault(f"{shown(document)} is not of type 'object'", "type"), ""))
+        raise refusal((), Fault(f"{shown(document)} is not of type 'object'", "type"))
     try:
         return schema.load(document)
     except ValidationError as error:
         path, fault = min(_faults(error.normalized_messages()), key=lambda found: len(found[0]))  # type: ignore[no-untyped-call]
-        raise Invalid(_message(fault, "".join(path))) from error
+        raise refusal(path, fault) from error
 
 
 def shown(value: Any) -> str:
@@ -62,11 +78,13 @@ def shown(value: Any) -> str:
     return text if len(text) <= 500 else text[:500] + "..."
 
 
-def _message(fault: Fault, path: str) -> str:
-    return f"JSON does not validate: {fault}. Failed validating '{fault.rule}' in schema{path}"
+def _in_schema(path: Path, fault: Fault) -> Invalid:
+    """Return the error of a JSON Schema validator."""
+    steps = "".join("['items']" if isinstance(step, int) else f"['properties'][{step!r}]" for step in path)
+    return Invalid(f"JSON does not validate: {fault}. Failed validating '{fault.rule}' in schema{steps}")
 
 
-def _faults(messages: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Fault]]:
+def _faults(messages: Any, path: Path = ()) -> Iterator[tuple[Path, Fault]]:
     """Flatten marshmallow's nested messages into paths and faults."""
     if isinstance(messages, dict):
         for key, inner in messages.items():
@@ -78,7 +96,7 @@ def _faults(messages: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
         yield path, messages if isinstance(messages, Fault) else Fault(str(messages), "type")
 
 
-def _faults_at(key: Any, inner: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Fault]]:
+def _faults_at(key: Any, inner: Any, path: Path) -> Iterator[tuple[Path, Fault]]:
     if inner == ["Unknown field."]:
         sentence = f"Additional properties are not allowed ({key!r} was unexpected)"
         yield path, Fault(sentence, "additionalProperties")
@@ -86,7 +104,5 @@ def _faults_at(key: Any, inner: Any, path: tuple[str, ...]) -> Iterator[tuple[tu
         yield path, Fault(f"{key!r} is a required property", "required")
     elif key == "_schema":
         yield from _faults(inner, path)
-    elif isinstance(key, int):
-        yield from _faults(inner, (*path, "['items']"))
     else:
-        yield from _faults(inner, (*path, f"['properties'][{key!r}]"))
+        yield from _faults(inner, (*path, key))

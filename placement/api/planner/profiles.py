@@ -1,0 +1,77 @@
+"""GET /planner/v1/profiles: the profiles and levels in force, in the shape of the planner file."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from flask import Response
+
+from placement.allocators.entries import Number
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_profile import Fit, Proportional, Sra
+from placement.api.call import Call
+from placement.api.planner.index import PATH
+from placement.api.routing import Route
+
+
+def list_profiles(call: Call) -> Response:
+    """Answer with all profiles and levels. JSON is YAML: what is shown could stand in the file."""
+    planner = call.server.settings.planner
+    return call.json(
+        {
+            "default_profile": planner.default_profile,
+            "profiles": {name: _profile(profile) for name, profile in planner.profiles.items()},
+            "levels": dict(planner.levels),
+        }
+    )
+
+
+def _profile(profile: RankingProfile) -> dict[str, Any]:
+    """Show the parts that are on."""
+    strategy = profile.strategy
+    parts: dict[str, Any] = {}
+    if strategy.fit is not None:
+        parts["fit"] = _fit(strategy.fit)
+    if strategy.sra is not None:
+        parts["sra"] = _sra(strategy.sra)
+    if strategy.proportional is not None:
+        parts["proportional"] = _proportional(strategy.proportional)
+    if profile.compactness:
+        parts["compactness"] = {"weight": _plain(profile.compactness)}
+    return parts
+
+
+def _fit(fit: Fit) -> dict[str, Any]:
+    resources = {
+        name: {"type": preference.type, "weight": _plain(preference.weight)}
+        for name, preference in fit.resources.items()
+    }
+    return {"weight": _plain(fit.weight), "resources": resources}
+
+
+def _sra(sra: Sra) -> dict[str, Any]:
+    return {"weight": _plain(sra.weight), "mode": sra.mode, "resources": _numbers(sra.resources)}
+
+
+def _proportional(policy: Proportional) -> dict[str, Any]:
+    reserve = {primary: _numbers(secondaries) for primary, secondaries in policy.reserve.items()}
+    return {"mode": policy.mode, "exempt": policy.exempt, "reserve": reserve}
+
+
+def _numbers(entries: Mapping[str, Number]) -> dict[str, int | float]:
+    return {name: _plain(number) for name, number in entries.items()}
+
+
+def _plain(number: Number) -> int | float:
+    return float(number) if isinstance(number, Fraction) else number
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path=f"{PATH}/profiles",
+        view=list_profiles,
+        rule="placement:planner:profiles:list",
+        answers_json=True,
+    ),
+)
