@@ -14,7 +14,9 @@ from placement.api.routing import NO_SUCH_PATH, Resource, resources
 from placement.api.versions import MAXIMUM, requested_version
 from placement.domain.identity import Identity
 from placement.errors import Invalid, NotFound, Unauthorized
-from placement.logs import log_for, log_for_none
+from placement.logs import CURRENT_REQUEST, log_for, log_for_none
+from placement.telemetry.record import KEY as RECORD
+from placement.telemetry.record import RequestRecord
 
 OPEN_PATHS = frozenset({"/", "", "/healthcheck", "/readycheck"})
 """Served to anybody."""
@@ -80,5 +82,17 @@ def _endpoint(server: Server, resource: Resource):  # type: ignore[no-untyped-de
 
 
 def _finish(response: Response) -> Response:
+    _tell_record()
     response.headers["x-openstack-request-id"] = g.request_id
     return errors.version_headers(response)
+
+
+def _tell_record() -> None:
+    """Tell the layer outside, which sees nothing of Flask, what it wants to know of this request."""
+    record: RequestRecord | None = request.environ.get(RECORD)
+    if record is None:
+        return
+    record.logged = CURRENT_REQUEST.get()
+    record.version = str(g.version) if g.version else None
+    if request.url_rule is not None:
+        record.route = request.url_rule.rule

@@ -4,7 +4,7 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.routing import Route
-from placement.services.health import is_ready
+from placement.services.health import readiness
 
 
 def healthy(call: Call) -> Response:
@@ -13,10 +13,11 @@ def healthy(call: Call) -> Response:
 
 
 def ready(call: Call) -> Response:
-    """Answer whether the database can be used: 200 or 503."""
-    if is_ready(call.database):
-        return call.json({"status": "ready"})
-    return call.json({"status": "not ready"}, status=503)
+    """Answer whether the database can be used: 200, or 503 with the reason."""
+    found = readiness(call.database)
+    if found.problem is not None:
+        return call.json({"status": "not ready", "reason": found.problem}, status=503)
+    return call.json({"status": "ready", "usage": "kept" if found.keeps_usage else "summed"})
 
 
 ROUTES = (

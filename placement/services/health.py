@@ -1,19 +1,38 @@
 """Whether this server can do its work."""
 
+import logging
+
 from placement.errors import Unavailable
-from placement.store import health
 from placement.store.database import Database
+from placement.store.health import Health, health
 from placement.store.unit_of_work import Transaction, reads
+
+LOG = logging.getLogger(__name__)
+
+UNREACHABLE = "the database cannot be reached"
 
 
 @reads
-def _answers(tx: Transaction) -> bool:
-    return health.has_schema(tx)
+def _health(tx: Transaction) -> Health:
+    return health(tx)
 
 
-def is_ready(database: Database) -> bool:
-    """Tell whether the database answers and holds our tables."""
+def readiness(database: Database) -> Health:
+    """Tell whether the database answers and holds what this release needs.
+
+    Missing triggers do not stop the server: from the moment they are missed it sums usage at each request, which is
+    slower and right. It goes back to the kept usage when they are there again, because whoever makes them counts anew.
+    """
     try:
-        return _answers(database)
+        found = _health(database)
     except Unavailable:
-        return False
+        return Health(UNREACHABLE)
+    if found.problem is None and found.keeps_usage != database.keeps_usage:
+        database.keeps_usage = found.keeps_usage
+        if found.keeps_usage:
+            LOG.info("The triggers that keep usage are in place; it is read from there again.")
+        else:
+            LOG.warning(
+                "The triggers that keep usage are missing; it is summed at each request. Run 'placement db upgrade'."
+            )
+    return found

@@ -6,6 +6,7 @@ from placement.settings.own_database import with_own_database
 from placement.settings.planner import PlannerSettings
 from placement.settings.values import (
     MISSING_CONSUMER_ID,
+    AccessLogSettings,
     DatabaseSettings,
     LoggingSettings,
     PlacementSettings,
@@ -16,6 +17,7 @@ from placement.settings.values import (
 
 __all__ = [
     "MISSING_CONSUMER_ID",
+    "AccessLogSettings",
     "ConfigurationError",
     "DatabaseSettings",
     "LoggingSettings",

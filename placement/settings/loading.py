@@ -14,6 +14,7 @@ from placement.settings.environment import Environment
 from placement.settings.options import NO_EFFECT, OPTIONS
 from placement.settings.planner.sections import load_planner, planner_file
 from placement.settings.values import (
+    AccessLogSettings,
     DatabaseSettings,
     LoggingSettings,
     PlacementSettings,
@@ -117,6 +118,7 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
         planner_api=_group(PlannerApiSettings, source.planner),
         planner=load_planner(planner_file(source)),
         logging=_group(LoggingSettings, source),
+        access_log=_group(AccessLogSettings, source.access_log),
         auth_strategy=source.api.auth_strategy or ("keystone" if configured else "noauth2"),
         auth_is_implicit=not configured,
         http_basic_file=basic.user_file,

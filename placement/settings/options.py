@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from placement.settings.options_logging import LOGGING, LOGGING_NO_EFFECT
+from placement.settings.options_logging import ACCESS_LOG, LOGGING, LOGGING_NO_EFFECT
 from placement.settings.values import MISSING_CONSUMER_ID
 
 API = (
@@ -177,6 +177,7 @@ CORS = (
 
 OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
     None: LOGGING,
+    "access_log": ACCESS_LOG,
     "api": API,
     "placement_database": PLACEMENT_DATABASE,
     "placement": PLACEMENT,

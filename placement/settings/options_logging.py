@@ -1,4 +1,4 @@
-"""The logging options of ``[DEFAULT]``, with the names and meanings that oslo.log gave them."""
+"""The logging options: ``[DEFAULT]``, with the names and meanings that oslo.log gave them, and ``[access_log]``."""
 
 from oslo_config import cfg
 
@@ -20,6 +20,11 @@ LOGGING = (
     cfg.BoolOpt("use_stderr", default=False, help="Log to standard error too. It is also used where nothing else is."),
     cfg.BoolOpt("use_syslog", default=False, help="Log to syslog too."),
     cfg.StrOpt("syslog_log_facility", default=_DEFAULTS.syslog_log_facility, help="The facility for syslog."),
+    cfg.BoolOpt(
+        "use_json",
+        default=_DEFAULTS.use_json,
+        help="Log one JSON object for each message; the format strings below are not used then.",
+    ),
     cfg.StrOpt(
         "logging_context_format_string",
         default=_DEFAULTS.logging_context_format_string,
@@ -52,9 +57,17 @@ LOGGING = (
     ),
 )
 
+ACCESS_LOG = (
+    cfg.BoolOpt(
+        "enabled",
+        default=True,
+        help="Log each request: who asked for what, status, size, microversion, seconds and number of SQL statements. "
+        "The logger is placement.access; health checks that succeed are logged at DEBUG.",
+    ),
+)
+
 LOGGING_NO_EFFECT = (
     "use_journal",
-    "use_json",
     "log_color",
     "watch_log_file",
     "log_rotate_interval",

@@ -67,6 +67,13 @@ class PlannerApiSettings:
     enabled: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class AccessLogSettings:
+    """``[access_log]``."""
+
+    enabled: bool = True
+
+
 DEFAULT_LOG_LEVELS = (
     "sqlalchemy=WARNING",
     "alembic=WARNING",
@@ -94,6 +101,7 @@ class LoggingSettings:
     use_stderr: bool = False
     use_syslog: bool = False
     syslog_log_facility: str = "LOG_USER"
+    use_json: bool = False
     logging_context_format_string: str = (
         "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s "
         "[%(global_request_id)s %(request_id)s %(user_identity)s] %(message)s"
@@ -120,6 +128,7 @@ class Settings:
         planner_api: ``[planner]``.
         planner: what the planner file says.
         logging: the logging options of ``[DEFAULT]``.
+        access_log: ``[access_log]``.
         auth_strategy: ``[api] auth_strategy``: keystone, http_basic or noauth2.
         auth_is_implicit: noauth2 holds only because nothing at all was configured; nobody chose it.
         http_basic_file: ``[http_basic] user_file``, an htpasswd file with bcrypt hashes.
@@ -135,6 +144,7 @@ class Settings:
     planner_api: PlannerApiSettings = PlannerApiSettings()
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     logging: LoggingSettings = LoggingSettings()
+    access_log: AccessLogSettings = AccessLogSettings()
     auth_strategy: str = "keystone"
     auth_is_implicit: bool = False
     http_basic_file: str | None = None

@@ -1,12 +1,44 @@
-"""The smallest question to the database that only a usable one answers."""
+"""What a server needs of a database before it may serve: the schema of this release or a later one, and triggers."""
 
-from sqlalchemy import select
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from placement.store.tables import provider_usages, resource_classes
+from sqlalchemy import column, inspect, select, table
+
+from placement.store import schema
+from placement.store.tables import VERSION_TABLE, metadata, resource_classes
 from placement.store.unit_of_work import Transaction
+from placement.store.usage_triggers import triggers_in_place
+
+NEEDED = frozenset({VERSION_TABLE, *metadata.tables})
+NO_SCHEMA = "the database holds no tables of this server: run 'placement db upgrade'"
+OLD_SCHEMA = "the schema is older than this release needs: run 'placement db upgrade'"
+NO_NAMES = "the standard resource classes are missing: run 'placement db upgrade'"
 
 
-def has_schema(tx: Transaction) -> bool:
-    """Tell whether the tables are there and the standard names in them."""
-    tx.execute(select(provider_usages.c.used).limit(1))
-    return tx.execute(select(resource_classes.c.id).limit(1)).first() is not None
+class Health(NamedTuple):
+    """What is wrong with a database, if anything, and whether triggers keep its usage."""
+
+    problem: str | None
+    keeps_usage: bool = False
+
+
+def health(tx: Transaction) -> Health:
+    """Look at the schema's revision, the standard names and the triggers: three or four small queries."""
+    if not set(inspect(tx.connection).get_table_names()) >= NEEDED:
+        return Health(NO_SCHEMA)
+    revisions = tx.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalars().all()
+    if not _is_enough(revisions):
+        return Health(OLD_SCHEMA)
+    if tx.execute(select(resource_classes.c.id).limit(1)).first() is None:
+        return Health(NO_NAMES)
+    return Health(None, triggers_in_place(tx.connection))
+
+
+def _is_enough(revisions: Sequence[str]) -> bool:
+    """Tell whether a database is at our newest revision, or at one that only a later release knows.
+
+    Later releases add before they take away, so that both can serve one database during an upgrade.
+    """
+    newest, older = schema.known_revisions()
+    return newest in revisions or any(revision not in older for revision in revisions)

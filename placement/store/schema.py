@@ -3,6 +3,7 @@
 Nothing here is asked while requests are served.
 """
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,6 +109,13 @@ def _with_triggers(connection: Connection, progress: Progress) -> tuple[str, ...
     except TriggersRefused as refused:
         return (refused.message,)
     return ()
+
+
+@functools.cache
+def known_revisions() -> tuple[str, frozenset[str]]:
+    """Return the revision this release makes, and those that came before it."""
+    newest = _newest()
+    return newest, frozenset(script.revision for script in _scripts().walk_revisions()) - {newest}
 
 
 def _refuse_newer(connection: Connection) -> None:

@@ -1,5 +1,6 @@
 """Logging as configured, in processes of their own: it belongs to the whole process."""
 
+import json
 import os
 import subprocess
 import sys
@@ -137,3 +138,15 @@ def test_what_cannot_be_set_up_is_said_in_one_line(tmp_path: Path, option: dict[
     assert done.returncode == 1
     assert done.stderr.startswith("Logging cannot be set up as configured: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_json_has_one_object_for_each_message(tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in run(tmp_path, use_json="true").stderr.splitlines()]
+    outside, inside = lines[0], lines[1]
+    assert outside["message"] == "outside a request"
+    assert "context" not in outside
+    assert inside["context"]["request_id"] == "req-1"
+    assert (inside["context"]["user"], inside["context"]["project"]) == ("alice", "p1")
+    assert inside["context"]["global_request_id"] is None
+    (failed,) = [line for line in lines if line["message"] == "failed"]
+    assert failed["traceback"][-1].startswith("ZeroDivisionError")

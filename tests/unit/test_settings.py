@@ -156,9 +156,9 @@ slave_connection = mysql://replica
 optimize_for_wide_provider_trees = not even a boolean
 """,
     )
-    settings = load([path], {"OS_DEFAULT__USE_JSON": "1"}, search=False)
+    settings = load([path], {"OS_DEFAULT__USE_JOURNAL": "1"}, search=False)
     assert settings.ignored_options == (
-        "[DEFAULT] use_json",
+        "[DEFAULT] use_journal",
         "[placement_database] slave_connection",
         "[workarounds] optimize_for_wide_provider_trees",
     )

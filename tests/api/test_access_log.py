@@ -1,0 +1,107 @@
+"""One line for each request in the access log, and no token in it."""
+
+import logging
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from placement.app import create_app
+from placement.logs import CURRENT_REQUEST, LoggedRequest
+from placement.settings import AccessLogSettings, DatabaseSettings, Settings
+from tests.api.conftest import Api
+
+LOGGER = "placement.access"
+
+
+class Collector(logging.Handler):
+    """Keeps the lines, each with the request it belongs to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        record.request = CURRENT_REQUEST.get()
+        self.records.append(record)
+
+
+@pytest.fixture
+def lines() -> Iterator[list[logging.LogRecord]]:
+    """The lines that were logged."""
+    logger, collector = logging.getLogger(LOGGER), Collector()
+    logger.addHandler(collector)
+    logger.setLevel(logging.DEBUG)
+    yield collector.records
+    logger.removeHandler(collector)
+    logger.setLevel(logging.NOTSET)
+
+
+def request_of(record: logging.LogRecord) -> LoggedRequest:
+    found = vars(record)["request"]
+    assert isinstance(found, LoggedRequest)
+    return found
+
+
+def test_a_line_tells_what_was_asked_and_what_it_cost(api: Api, lines: list[logging.LogRecord]) -> None:
+    answer = api.get("/resource_providers?name=x", version="1.20", headers={"x-auth-token": "admin:p1"})
+    answer.close()
+    (line,) = lines
+    request = request_of(line)
+    assert request.request_id == answer.headers["x-openstack-request-id"]
+    assert request.identity is not None
+    assert request.identity.project_id == "p1"
+    access = vars(line)["access"]
+    assert access.pop("duration_s") > 0
+    assert access.pop("sql") > 0
+    assert access == {
+        "remote": "127.0.0.1",
+        "method": "GET",
+        "url": "/resource_providers?name=x",
+        "route": "/resource_providers",
+        "status": 200,
+        "length": answer.headers["content-length"],
+        "microversion": "1.20",
+    }
+    assert line.getMessage().startswith('127.0.0.1 "GET /resource_providers?name=x" status: 200 len: ')
+    assert " microversion: 1.20 time: 0.0" in line.getMessage()
+    assert CURRENT_REQUEST.get() is None
+
+
+def test_the_route_is_the_path_without_its_values(api: Api, lines: list[logging.LogRecord]) -> None:
+    api.get(f"/resource_providers/{uuid.uuid4()}/usages").close()
+    api.get("/nowhere").close()
+    assert [vars(line)["access"]["route"] for line in lines] == ["/resource_providers/<uuid>/usages", "none"]
+    assert [vars(line)["access"]["status"] for line in lines] == [404, 404]
+
+
+def test_no_line_holds_a_token(api: Api, lines: list[logging.LogRecord]) -> None:
+    headers = {"x-auth-token": "admin", "x-service-token": "s3cret", "authorization": "Basic s3cret"}
+    api.get("/resource_providers", headers=headers).close()
+    api.app.test_client().get("/resource_providers", headers={"x-subject-token": "s3cret"}).close()
+    assert len(lines) == 2
+    assert all("s3cret" not in line.getMessage() + repr(vars(line)["access"]) for line in lines)
+
+
+def test_a_url_cannot_forge_a_line(api: Api, lines: list[logging.LogRecord]) -> None:
+    api.get("/traits/A%0AB%C3%A9").close()
+    assert [vars(line)["access"]["url"].partition("/traits/")[2] for line in lines] == [r"A\nB\xc3\xa9"]
+
+
+def test_healthy_checks_are_no_news(api: Api, lines: list[logging.LogRecord]) -> None:
+    api.get("/healthcheck").close()
+    api.get("/").close()
+    assert [line.levelno for line in lines] == [logging.DEBUG, logging.INFO]
+
+
+def test_it_can_be_switched_off(sqlite_url: str, lines: list[logging.LogRecord]) -> None:
+    settings = Settings(
+        database=DatabaseSettings(connection=sqlite_url),
+        auth_strategy="noauth2",
+        access_log=AccessLogSettings(enabled=False),
+    )
+    app = create_app(settings)
+    answer = app.test_client().get("/")
+    assert answer.status_code == 200
+    app.extensions["placement"].database.dispose()
+    assert lines == []

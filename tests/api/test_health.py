@@ -1,0 +1,70 @@
+"""GET /healthcheck and /readycheck: what a load balancer is told of a database that is no longer what it was."""
+
+import pytest
+from flask import Flask
+from sqlalchemy import text
+
+from placement.store import usage_triggers
+from placement.store.database import Database
+from placement.store.tables import VERSION_TABLE
+from tests.api.conftest import Api
+
+
+@pytest.fixture
+def database(app: Flask) -> Database:
+    """The database of the application."""
+    found: Database = app.extensions["placement"].database
+    return found
+
+
+def answer(api: Api) -> tuple[int, dict[str, str]]:
+    """Ask whether the server is ready."""
+    response = api.get("/readycheck")
+    return response.status_code, response.get_json()
+
+
+def change(database: Database, statement: str) -> None:
+    """Change the database as its administrator would."""
+    with database.engine.begin() as connection:
+        connection.execute(text(statement))
+
+
+def test_a_migrated_database_is_ready_and_keeps_usage(api: Api) -> None:
+    assert answer(api) == (200, {"status": "ready", "usage": "kept"})
+    assert api.get("/healthcheck").get_json() == {"status": "ok"}
+
+
+def test_a_later_release_may_have_migrated_it(api: Api, database: Database) -> None:
+    change(database, f"UPDATE {VERSION_TABLE} SET version_num = 'a later one'")
+    assert answer(api)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "statement", [f"DELETE FROM {VERSION_TABLE}", f"DROP TABLE {VERSION_TABLE}", "DELETE FROM resource_classes"]
+)
+def test_a_database_without_what_this_release_needs_is_not_ready(api: Api, database: Database, statement: str) -> None:
+    change(database, statement)
+    status, document = answer(api)
+    assert (status, document["status"]) == (503, "not ready")
+    assert "run 'placement db upgrade'" in document["reason"]
+    assert api.get("/healthcheck").status_code == 200
+
+
+def test_usage_is_summed_as_long_as_triggers_are_missing(api: Api, database: Database) -> None:
+    with database.engine.begin() as connection:
+        usage_triggers.remove(connection)
+    assert answer(api) == (200, {"status": "ready", "usage": "summed"})
+    assert not database.keeps_usage
+    with database.engine.begin() as connection:
+        usage_triggers.install(connection)
+    assert answer(api) == (200, {"status": "ready", "usage": "kept"})
+    assert database.keeps_usage
+
+
+def test_a_database_that_is_gone_is_named(app: Flask, api: Api, database: Database, tmp_path) -> None:
+    if database.dialect != "sqlite":
+        pytest.skip("the PostgreSQL server is everybody's")
+    database.dispose()
+    (tmp_path / "placement.sqlite").rename(tmp_path / "away.sqlite")
+    (tmp_path / "placement.sqlite").mkdir()
+    assert answer(api) == (503, {"status": "not ready", "reason": "the database cannot be reached"})
