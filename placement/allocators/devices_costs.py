@@ -1,0 +1,79 @@
+"""What is compared between ways to serve a request, packed into one integer that adds up and compares as a whole.
+
+From the most important: for each level, outermost first, how often a wish about it is not met and how many of its
+places are touched; how many devices are taken; how many free devices the touched places have (the fewer, the more whole
+places stay free); how ill the devices fit; and the natural order of the devices' names. The last is one bit for each
+option of a group, subtracted, so that the integer also tells which options were chosen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_FIELD = 24
+"""Bits of a field: sums stay below 16 million."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """How good an allocation is: fewer is better, and the first difference decides.
+
+    Args:
+        missed, touched: for each level, outermost first: unmet wishes, and places that devices are taken from.
+        devices: devices that are taken, counted once for each group they serve.
+        free: for each level the devices that could have been taken in the touched places.
+        misfit: the sum of how ill the devices fit.
+    """
+
+    missed: tuple[int, ...]
+    touched: tuple[int, ...]
+    devices: int
+    free: tuple[int, ...]
+    misfit: int
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """What is compared, the most important first."""
+        by_level = [number for pair in zip(self.missed, self.touched, strict=True) for number in pair]
+        return (*by_level, self.devices, *self.free, self.misfit)
+
+
+class Costs:
+    """How costs are packed for a number of levels and options."""
+
+    def __init__(self, levels: int, options: int) -> None:
+        self._levels = levels
+        self._options = options
+        fields = 3 * levels + 2
+        units = [1 << (options + _FIELD * (fields - 1 - place)) for place in range(fields)]
+        self.missed = units[0 : 2 * levels : 2]
+        self.touched = units[1 : 2 * levels : 2]
+        self.device = units[2 * levels]
+        self.free = units[2 * levels + 1 : 3 * levels + 1]
+        self.misfit = units[3 * levels + 1]
+
+    def choice(self, option: int) -> int:
+        """Return the cost that notes that an option was chosen; earlier ones are preferred."""
+        return -(1 << (self._options - 1 - option))
+
+    def chosen(self, cost: int) -> list[int]:
+        """Return the options noted in a cost, ascending."""
+        bits = -cost & ((1 << self._options) - 1)
+        return [option for option in range(self._options) if bits >> (self._options - 1 - option) & 1]
+
+    def objective(self, cost: int) -> Objective:
+        """Return the parts of a cost."""
+        sums = -(-cost >> self._options)
+        parts = [self._part(sums, place) for place in range(3 * self._levels + 2)]
+        return Objective(
+            missed=self._of(parts, 0, 2),
+            touched=self._of(parts, 1, 2),
+            devices=parts[2 * self._levels],
+            free=tuple(parts[2 * self._levels + 1 : -1]),
+            misfit=parts[-1],
+        )
+
+    def _part(self, sums: int, place: int) -> int:
+        return sums >> (_FIELD * (3 * self._levels + 1 - place)) & ((1 << _FIELD) - 1)
+
+    def _of(self, parts: Sequence[int], first: int, step: int) -> tuple[int, ...]:
+        return tuple(parts[first : 2 * self._levels : step])

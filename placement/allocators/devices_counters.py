@@ -1,0 +1,61 @@
+"""Small counters packed into one integer, so that adding two sets of counts is one addition."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Counter(NamedTuple):
+    """One counter: it ends between ``least`` and ``most``. A saturating one stays at ``most`` instead of passing it."""
+
+    most: int
+    least: int
+    saturates: bool = False
+
+
+class Counters:
+    """How counters are packed. Each has a spare bit, which adding ``offset`` sets where the counter is too high.
+
+    >>> pair = Counters([Counter(2, 2), Counter(1, 1, saturates=True)])
+    >>> both = pair.units[0] + pair.units[1]
+    >>> pair.value(pair.settled(both + both), 1), pair.settled(both + both + both)
+    (1, None)
+    """
+
+    def __init__(self, counters: Sequence[Counter]) -> None:
+        self._counters = counters
+        self._shifts: list[int] = []
+        self.units: list[int] = []
+        self.offset = self.guard = 0
+        shift = 0
+        for counter in counters:
+            width = counter.most.bit_length()
+            self._shifts.append(shift)
+            self.units.append(1 << shift)
+            self.offset |= ((1 << width) - 1 - counter.most) << shift
+            self.guard |= 1 << (shift + width)
+            shift += width + 1
+        self._masks = [(2 << counter.most.bit_length()) - 1 for counter in counters]
+
+    def value(self, state: int, index: int) -> int:
+        """Return one counter."""
+        return state >> self._shifts[index] & self._masks[index]
+
+    def mask(self, indices: Sequence[int]) -> int:
+        """Return the bits of some counters: a state has none of them where all these counters are 0."""
+        return sum([self._masks[index] << self._shifts[index] for index in indices])
+
+    def settled(self, state: int) -> int | None:
+        """Return a sum of two states with saturated counters cut, or None if another counter is too high."""
+        if not (state + self.offset) & self.guard:
+            return state
+        for index, counter in enumerate(self._counters):
+            excess = self.value(state, index) - counter.most
+            if excess > 0:
+                if not counter.saturates:
+                    return None
+                state -= excess << self._shifts[index]
+        return state
+
+    def is_enough(self, state: int) -> bool:
+        """Tell whether every counter has reached its least value."""
+        return all([self.value(state, index) >= counter.least for index, counter in enumerate(self._counters)])

@@ -1,0 +1,96 @@
+"""What the device allocator works on: the devices of one host with their places, and what is asked of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+THE_DEVICE = "device"
+"""The level of the devices themselves, for what is to be exclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of a host.
+
+    Args:
+        name: tells it from the others; breaks ties, in natural order.
+        path: the place it is in at each level of the host, outermost first; None where it is in none.
+        room: how much is left of the resource classes that several groups may want of it; of others it does not matter.
+    """
+
+    name: str
+    path: tuple[str | None, ...]
+    room: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The devices of a host.
+
+    Args:
+        levels: the kinds of places (NUMA node, PCIe switch), outermost first.
+        devices: the devices, in any order.
+        in_use: the names of the devices and places of which somebody holds something, of themselves or inside.
+    """
+
+    levels: tuple[str, ...]
+    devices: tuple[Device, ...]
+    in_use: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Devices that are wanted because each can do the same.
+
+    Args:
+        label: tells it from the other groups.
+        options: the devices that could serve it, each with how ill it fits: of equals the lowest sum is taken.
+        count: how many different devices.
+        per_subtree: one for each place that the primary group of its joint allocation uses, but at least ``count``.
+        amounts: what it takes of each device, of the classes that devices have a ``room`` for.
+        apart: shares no device with another group that is apart.
+        exclusive: levels; the place around each device must not be in use by anybody else.
+        meets: which of the request's shared conditions each option meets, as a bit mask.
+    """
+
+    label: str
+    options: Mapping[str, int]
+    count: int = 1
+    per_subtree: bool = False
+    amounts: Mapping[str, int] = field(default_factory=dict)
+    apart: bool = True
+    exclusive: tuple[str, ...] = ()
+    meets: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joint:
+    """Groups that are allocated together: where devices of the primary group are, there the secondaries are, too.
+
+    Required: in every place of the level that has a primary there is each secondary, and there is none elsewhere.
+    Preferred: as few primaries as possible are in a place without each secondary, and as few secondaries as possible in
+    one without a primary; they may come from anywhere.
+    """
+
+    primary: str
+    secondaries: tuple[str, ...]
+    level: str
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """Groups whose devices are all in one place of a level; if only preferred, in as few as possible."""
+
+    groups: tuple[str, ...]
+    level: str
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked of one host; ``conditions`` is how many the devices have to meet together."""
+
+    groups: tuple[Group, ...]
+    joint: tuple[Joint, ...] = ()
+    within: tuple[Within, ...] = ()
+    conditions: int = 0

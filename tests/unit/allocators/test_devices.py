@@ -1,0 +1,251 @@
+"""The device allocator against the vectors of Koordinator's documents and tests (DV-nn).
+
+Where ours means to differ (W), the test says why. What translates Koordinator's words is tested with the planner's
+requests; here the groups are written as that translation makes them.
+"""
+
+import pytest
+
+from placement.allocators.devices import THE_DEVICE, Device, Group, Host, Joint, Request, Within, allocate
+from placement.allocators.devices_fit import device_score, node_score
+from placement.allocators.group_tree import Capacity
+
+LEVELS = ("numa", "pcie")
+
+
+def host(*numas: list[str], in_use: str = "") -> Host:
+    """Return a host; each NUMA node is a list of switches, each switch its devices."""
+    devices, number = [], 0
+    for index, switches in enumerate(numas):
+        for names in switches:
+            devices += [Device(name, (f"numa{index}", f"pcie{number}")) for name in names.split()]
+            number += 1
+    return Host(LEVELS, tuple(devices), frozenset(in_use.split()))
+
+
+STD = (["gpu0 gpu1 nic1", "gpu2 gpu3 nic2"], ["gpu4 gpu5 nic3", "gpu6 gpu7 nic4"])
+EIGHT = (["gpu0 nic0", "gpu1 nic1", "gpu2 nic2", "gpu3 nic3"], ["gpu4 nic4", "gpu5 nic5", "gpu6 nic6", "gpu7 nic7"])
+ONE_NIC_EACH = (["gpu0 nic0", "gpu1", "gpu2", "gpu3"], ["gpu4 nic1", "gpu5", "gpu6", "gpu7"])
+
+
+def group(cloud: Host, kind: str, count: int, full: str = "", **options) -> Group:
+    """Return a group for devices of a kind but those that are full."""
+    names = [d.name for d in cloud.devices if d.name.startswith(kind) and d.name not in full.split()]
+    return Group(label=kind, options=dict.fromkeys(names, 0), count=count, **options)
+
+
+def chosen(cloud: Host, *groups: Group, **rules) -> str | None:
+    """Return the chosen devices in one line, None where there is no way."""
+    found = allocate(cloud, Request(groups=groups, **rules))
+    assert found.complete
+    return found.best and " ".join(name for names in found.best.devices.values() for name in names)
+
+
+def jointly(cloud: Host, gpus: int, nics: int = 1, full: str = "", *, required: bool = False) -> str | None:
+    """Allocate as [gpu, rdma] jointly: a NIC for every switch of a GPU, at least so many."""
+    joint = Joint(primary="gpu", secondaries=("nic",), level="pcie", required=required)
+    return chosen(
+        cloud, group(cloud, "gpu", gpus, full), group(cloud, "nic", nics, full, per_subtree=True), joint=(joint,)
+    )
+
+
+def alone(cloud: Host, gpus: int, full: str = "", level: str | None = None) -> str | None:
+    """Allocate GPUs alone, perhaps all in one place of a level."""
+    within = (Within(groups=("gpu",), level=level),) if level else ()
+    return chosen(cloud, group(cloud, "gpu", gpus, full), within=within)
+
+
+FOUR_SWITCHES = (["gpu0 gpu1 nic1", "gpu2 gpu3", "gpu4 gpu5", "gpu6 gpu7"],)
+TWO_NICS = (["gpu0 gpu1 nic1 nic2", "gpu2 gpu3 nic5 nic6"], ["gpu4 gpu5 nic3 nic4", "gpu6 gpu7 nic7 nic8"])
+UNEVEN = (["gpu0 nic0 nic1 nic2", "gpu1 nic3", "gpu2 nic4", "gpu3 nic5"],)
+
+
+@pytest.mark.parametrize(
+    ("numas", "gpus", "nics", "full", "expected"),
+    [
+        pytest.param(STD, 1, 1, "", "gpu0 nic1", id="DV-02-one"),
+        pytest.param(STD, 2, 1, "", "gpu0 gpu1 nic1", id="DV-02-two"),
+        pytest.param(STD, 3, 1, "", "gpu0 gpu1 gpu2 nic1 nic2", id="DV-03-three"),
+        pytest.param(STD, 4, 1, "", "gpu0 gpu1 gpu2 gpu3 nic1 nic2", id="DV-03-four"),
+        pytest.param(STD, 6, 1, "", "gpu0 gpu1 gpu2 gpu3 gpu4 gpu5 nic1 nic2 nic3", id="DV-04"),
+        pytest.param(STD, 8, 1, "", "gpu0 gpu1 gpu2 gpu3 gpu4 gpu5 gpu6 gpu7 nic1 nic2 nic3 nic4", id="DV-05"),
+        pytest.param(STD, 2, 1, "gpu0", "gpu2 gpu3 nic2", id="DV-06-nic1-has-further-virtual-functions"),
+        pytest.param(STD, 3, 1, "gpu0", "gpu1 gpu2 gpu3 nic1 nic2", id="DV-07"),
+        pytest.param(STD, 4, 1, "gpu0 gpu1 gpu2 gpu3", "gpu4 gpu5 gpu6 gpu7 nic3 nic4", id="DV-08"),
+        pytest.param(FOUR_SWITCHES, 4, 1, "", "gpu0 gpu1 gpu2 gpu3 nic1", id="DV-10"),
+        pytest.param(TWO_NICS, 4, 4, "gpu0 gpu1 gpu2 gpu3", "gpu4 gpu5 gpu6 gpu7 nic3 nic4 nic7 nic8", id="DV-11"),
+        pytest.param(UNEVEN, 4, 4, "", "gpu0 gpu1 gpu2 gpu3 nic0 nic3 nic4 nic5", id="DV-12"),
+    ],
+)
+def test_the_preferred_joint_allocation(numas, gpus, nics, full, expected) -> None:
+    assert jointly(host(*numas), gpus, nics, full) == expected
+
+
+def test_dv_01_a_nic_alone_is_the_first() -> None:
+    cloud = host(*STD)
+    assert chosen(cloud, group(cloud, "nic", 1)) == "nic1"
+
+
+def test_dv_09_devices_outside_all_switches_cannot_be_on_the_same_one() -> None:
+    cloud = Host(LEVELS, (Device("gpu0", (None, None)), Device("nic0", (None, None))))
+    assert jointly(cloud, 1, required=True) is None
+    assert jointly(cloud, 1) == "gpu0 nic0"
+
+
+@pytest.mark.parametrize(
+    ("numas", "gpus", "full", "expected"),
+    [
+        pytest.param(STD, 2, "gpu0 nic1", "gpu2 gpu3 nic2", id="DV-20"),
+        pytest.param(ONE_NIC_EACH, 4, "", None, id="DV-24-four"),
+        pytest.param(EIGHT, 4, "", "gpu0 gpu1 gpu2 gpu3 nic0 nic1 nic2 nic3", id="DV-25"),
+    ],
+)
+def test_the_required_joint_allocation(numas, gpus, full, expected) -> None:
+    assert jointly(host(*numas), gpus, full=full, required=True) == expected
+
+
+def test_dv_21_w_a_switch_whose_nic_is_full_is_passed_over() -> None:
+    """Upstream takes GPUs without a look at NICs and fails; there is a way, all of it on one NUMA node."""
+    assert jointly(host(*STD), 3, full="gpu0 nic1", required=True) == "gpu4 gpu5 gpu6 nic3 nic4"
+
+
+def test_dv_22_w_the_gpu_with_the_free_nic_is_taken() -> None:
+    """Upstream takes gpu0, the first, and fails."""
+    cloud = host(["gpu0 nic0", "gpu1 nic1"])
+    assert jointly(cloud, 1, full="nic0", required=True) == "gpu1 nic1"
+
+
+def test_dv_23_w_no_nic_of_the_other_numa_node_is_added() -> None:
+    """The seed's text says one NIC; upstream's code takes a second one, from the other NUMA node."""
+    assert jointly(host(*ONE_NIC_EACH), 4) == "gpu0 gpu1 gpu2 gpu3 nic0"
+
+
+def test_dv_24_w_both_gpus_that_have_a_nic_are_taken() -> None:
+    """Upstream takes gpu0 and gpu1 and fails."""
+    assert jointly(host(*ONE_NIC_EACH), 2, required=True) == "gpu0 gpu4 nic0 nic1"
+
+
+def test_dv_25_the_preference_gives_the_same_where_it_can_be_met() -> None:
+    assert jointly(host(*EIGHT), 4) == "gpu0 gpu1 gpu2 gpu3 nic0 nic1 nic2 nic3"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "full", "level", "expected"),
+    [
+        pytest.param(1, "gpu5", None, "gpu4", id="DV-26-one"),
+        pytest.param(2, "gpu5", None, "gpu6 gpu7", id="DV-26-two"),
+        pytest.param(2, "gpu5", "pcie", "gpu6 gpu7", id="DV-26-two-on-one-switch"),
+        pytest.param(4, "gpu5", "numa", "gpu0 gpu1 gpu2 gpu3", id="DV-27"),
+        pytest.param(4, "gpu0 gpu5", "numa", None, id="DV-27-no-numa-node-has-four"),
+        pytest.param(5, "gpu0 gpu1 gpu4", None, "gpu2 gpu3 gpu5 gpu6 gpu7", id="DV-28"),
+        pytest.param(2, "gpu1 gpu4 gpu6", None, "gpu2 gpu3", id="DV-29"),
+    ],
+)
+def test_gpus_alone_stay_close_together(gpus, full, level, expected) -> None:
+    assert alone(host(*STD), gpus, full, level) == expected
+
+
+def test_dv_13_all_nics_beside_four_gpus() -> None:
+    """A type that is wanted entirely does not take part in the joint allocation."""
+    cloud = host(*STD)
+    assert chosen(cloud, group(cloud, "gpu", 4), group(cloud, "nic", 4)) == "gpu0 gpu1 gpu2 gpu3 nic1 nic2 nic3 nic4"
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, "nic1 nic2"), (4, "nic1 nic2 nic3 nic4"), (5, None)])
+def test_dv_15_16_requests_as_count_are_different_nics(count, expected) -> None:
+    cloud = host(*STD)
+    assert chosen(cloud, group(cloud, "nic", count)) == expected
+
+
+ORDERED = Host(
+    LEVELS,
+    tuple(
+        Device(name, ("numa0", f"pcie{switch}"))
+        for switch, names in enumerate(["gpu0 nic1 nic2", "gpu1 nic5 nic6", "nic0 nic3 nic4 nic7"])
+        for name in names.split()
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("scores", "order"),
+    [
+        pytest.param({}, "1 5 2 6 0 3 4 7", id="DV-30"),
+        pytest.param({"nic5": 10, "nic6": 50}, "6 1 5 2 0 3 4 7", id="DV-30-scores"),
+        pytest.param({"nic5": 10, "nic6": 10}, "5 1 6 2 0 3 4 7", id="DV-30-equal-scores"),
+    ],
+)
+@pytest.mark.parametrize("count", range(1, 9))
+def test_dv_30_nics_come_from_the_switches_of_the_gpus_in_turn(count, scores, order) -> None:
+    """Upstream's order of devices, as what is taken when 1, 2 and so on are wanted."""
+    gpus = group(ORDERED, "gpu", 2)
+    names = [device.name for device in ORDERED.devices if device.name.startswith("nic")]
+    nics = Group(label="nic", options={name: 100 - scores.get(name, 0) for name in names}, count=count)
+    joint = Joint(primary="gpu", secondaries=("nic",), level="pcie", required=False)
+    expected = sorted(f"nic{number}" for number in order.split()[:count])
+    assert chosen(ORDERED, gpus, nics, joint=(joint,)) == " ".join(["gpu0", "gpu1", *expected])
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "prefer", "score"),
+    [(50, 0, "least", 50), (50, 50, "least", 0), (30, 50, "least", 20), (30, 50, "most", 80)],
+)
+def test_dv_31_the_score_of_a_device(asked, used, prefer, score) -> None:
+    """The second row: what is full after the allocation scores 0, as upstream's without any room."""
+    assert device_score({"RATIO": Capacity(100, used)}, {"RATIO": asked}, prefer) == score
+
+
+def test_dv_32_the_score_of_a_host_is_not_cut() -> None:
+    """Upstream divides whole numbers and says 87."""
+    idle = {"RATIO": Capacity(100), "MEMORY": Capacity(16)}
+    assert node_score([idle, idle], {"RATIO": 50}, "least") == 87.5
+
+
+@pytest.mark.parametrize(("asked", "score"), [({"RATIO": 50}, 50), ({"MEMORY": 8}, 50)])
+def test_dv_33_classes_that_nobody_asks_for_count(asked, score) -> None:
+    gpu = {"RATIO": Capacity(100, 25), "MEMORY": Capacity(16, 4)}
+    assert device_score(gpu, asked, "least") == score
+
+
+def test_dv_34_w_exclusively_a_switch_in_use_is_not_taken() -> None:
+    """Upstream's PCIeLevel has no effect and takes nic1."""
+    cloud = host(*STD, in_use="nic1 pcie0 numa0")
+    assert chosen(cloud, group(cloud, "nic", 1, exclusive=("pcie",))) == "nic2"
+
+
+def test_an_exclusive_device_may_share_its_switch() -> None:
+    cloud = host(*STD, in_use="gpu0 pcie0 numa0")
+    assert chosen(cloud, group(cloud, "nic", 1, exclusive=(THE_DEVICE,))) == "nic1"
+
+
+def test_names_are_ordered_as_people_do() -> None:
+    cloud = host(["gpu10 gpu2"])
+    assert chosen(cloud, group(cloud, "gpu", 1)) == "gpu2"
+
+
+def test_eight_of_sixteen_switches_on_eight_numa_nodes_fill_four() -> None:
+    switches = [f"gpu{number} nic{number}" for number in range(16)]
+    cloud = host(*[switches[first : first + 2] for first in range(0, 16, 2)])
+    gpus, nics = [" ".join(f"{kind}{number}" for number in range(8)) for kind in ("gpu", "nic")]
+    assert jointly(cloud, 8, required=True) == f"{gpus} {nics}"
+
+
+def test_a_search_that_would_take_too_long_says_so() -> None:
+    names = [f"d{number}" for number in range(40)]
+    cloud = Host(LEVELS, tuple(Device(name, ("n", "p")) for name in names))
+    groups = [Group(label=str(index), options=dict.fromkeys(names, 0), count=4) for index in range(8)]
+    found = allocate(cloud, Request(groups=tuple(groups)))
+    assert (found.best, found.complete) == (None, False)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"joint": (Joint(primary="gpu", secondaries=("fpga",), level="pcie"),)},
+        {"within": (Within(groups=("gpu",), level="rack"),)},
+    ],
+)
+def test_unknown_groups_and_levels_are_refused(rules) -> None:
+    cloud = host(*STD)
+    with pytest.raises(ValueError, match="There is no"):
+        allocate(cloud, Request(groups=(group(cloud, "gpu", 1),), **rules))

@@ -1,0 +1,199 @@
+"""The device allocator compared with trying everything: nothing is missed and nothing better is left."""
+
+from collections import Counter
+from itertools import combinations, product
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.allocators.devices import THE_DEVICE, Device, Group, Host, Joint, Request, Within, allocate
+
+LEVELS = ("numa", "pcie")
+
+
+class Everything:
+    """All ways to serve a request, judged by the definitions alone."""
+
+    def __init__(self, host, request) -> None:
+        self.host, self.request = host, request
+        self.devices = {device.name: device for device in host.devices}
+        self.eligible = {group.label: self._eligible(group) for group in request.groups}
+
+    def _eligible(self, group):
+        return [name for name in sorted(group.options) if self._is_free(group, name) and self._is_placed(group, name)]
+
+    def _is_free(self, group, name) -> bool:
+        around = {**dict(zip(LEVELS, self.devices[name].path, strict=True)), THE_DEVICE: name}
+        return all(around[level] is not None and around[level] not in self.host.in_use for level in group.exclusive)
+
+    def _is_placed(self, group, name) -> bool:
+        rules = [(r.level, (r.primary, *r.secondaries)) for r in self.request.joint if r.required]
+        rules += [(r.level, r.groups) for r in self.request.within if r.required]
+        return all(self.place(name, level) is not None for level, labels in rules if group.label in labels)
+
+    def place(self, name, level):
+        return self.devices[name].path[LEVELS.index(level)]
+
+    def ranked(self):
+        """Return (rank, choice) of all ways, the best first."""
+        ways = product(*[list(self._sets(group)) for group in self.request.groups])
+        choices = [dict(zip(self.eligible, way, strict=True)) for way in ways]
+        return sorted((self._rank(choice), choice) for choice in choices if self._is_allowed(choice))
+
+    def _sets(self, group):
+        names = self.eligible[group.label]
+        sizes = range(group.count, len(names) + 1) if group.per_subtree else [group.count]
+        for size in sizes:
+            yield from combinations(names, size)
+
+    def _is_allowed(self, choice) -> bool:
+        return (
+            self._devices_suffice(choice)
+            and self._conditions_are_met(choice)
+            and all(self._is_joint(rule, choice) for rule in self.request.joint if rule.required)
+            and all(len(self._touched(r.groups, r.level, choice)) <= 1 for r in self.request.within if r.required)
+        )
+
+    def _devices_suffice(self, choice) -> bool:
+        for name, device in self.devices.items():
+            serving = [group for group in self.request.groups if name in choice[group.label]]
+            if sum(group.apart for group in serving) > 1:
+                return False
+            if any(sum(g.amounts.get(c, 0) for g in serving) > room for c, room in device.room.items()):
+                return False
+        return True
+
+    def _conditions_are_met(self, choice) -> bool:
+        met = 0
+        for group in self.request.groups:
+            for name in choice[group.label]:
+                met |= group.meets.get(name, 0)
+        return met == (1 << self.request.conditions) - 1
+
+    def _is_joint(self, rule, choice) -> bool:
+        primaries = self._touched([rule.primary], rule.level, choice)
+        return all(self._touched([label], rule.level, choice) == primaries for label in rule.secondaries)
+
+    def _touched(self, labels, level, choice):
+        return {self.place(name, level) for label in labels for name in choice[label]}
+
+    def _rank(self, choice):
+        taken = [name for names in choice.values() for name in names]
+        numbers = []
+        for level in LEVELS:
+            numbers += [self._missed(level, choice), len({self.place(name, level) for name in taken} - {None})]
+        wanted = {name for names in self.eligible.values() for name in names}
+        for level in [None, *LEVELS]:
+            if level is None:
+                numbers.append(len(taken))
+            else:
+                touched = {self.place(name, level) for name in taken} - {None}
+                numbers.append(sum(self.place(name, level) in touched for name in wanted))
+        misfit = sum(group.options[name] for group in self.request.groups for name in choice[group.label])
+        order = [(index, name) for index, names in enumerate(choice.values()) for name in names]
+        every = [(index, name) for index, names in enumerate(self.eligible.values()) for name in names]
+        return (*numbers, misfit), [option not in order for option in every]
+
+    def _missed(self, level, choice) -> int:
+        missed = 0
+        for rule in self.request.joint:
+            if rule.level == level and not rule.required:
+                primaries = self._touched([rule.primary], level, choice) - {None}
+                for label in rule.secondaries:
+                    there = self._touched([label], level, choice) - {None}
+                    missed += sum(self.place(name, level) not in there for name in choice[rule.primary])
+                    missed += sum(self.place(name, level) not in primaries for name in choice[label])
+        for rule in self.request.within:
+            if rule.level == level and not rule.required:
+                places = Counter(self.place(name, level) for label in rule.groups for name in choice[label])
+                missed += len(places.keys() - {None}) + places[None]
+        return missed
+
+
+@st.composite
+def instances(draw):
+    numas = draw(st.integers(1, 3))
+    devices = []
+    for index in range(draw(st.integers(1, 6))):
+        numa = draw(st.sampled_from([None, *range(numas)]))
+        switch = draw(st.sampled_from([None, 0, 1]))
+        path = (None if numa is None else f"numa{numa}", None if switch is None else f"pcie{numa}{switch}")
+        devices.append(Device(f"d{index}", path, {"VF": draw(st.integers(1, 3))}))
+    places = [place for device in devices for place in (*device.path, device.name) if place]
+    in_use = draw(st.lists(st.sampled_from(places), max_size=2))
+    host = Host(LEVELS, tuple(draw(st.permutations(devices))), frozenset(in_use))
+    conditions = draw(st.integers(0, 1))
+    groups = [draw(groups_of(label, devices, conditions)) for label in draw(st.sampled_from(["a", "ab", "abc"]))]
+    labels = [group.label for group in groups]
+    rules = {"joint": draw(joints(labels)), "within": draw(withins(labels))}
+    return host, Request(groups=tuple(groups), conditions=conditions, **rules)
+
+
+@st.composite
+def groups_of(draw, label, devices, conditions):
+    names = draw(st.lists(st.sampled_from([device.name for device in devices]), unique=True, min_size=1))
+    return Group(
+        label=label,
+        options={name: draw(st.integers(0, 2)) for name in names},
+        count=draw(st.integers(1, 3)),
+        per_subtree=draw(st.booleans()),
+        amounts={"VF": draw(st.integers(1, 2))},
+        apart=draw(st.booleans()),
+        exclusive=draw(st.sampled_from([(), (), ("pcie",), (THE_DEVICE,)])),
+        meets={name: draw(st.integers(0, 2**conditions - 1)) for name in names},
+    )
+
+
+@st.composite
+def joints(draw, labels):
+    if len(labels) < 2 or draw(st.booleans()):
+        return ()
+    primary, *secondaries = draw(st.permutations(labels))
+    level, required = draw(st.sampled_from(LEVELS)), draw(st.booleans())
+    return (Joint(primary=primary, secondaries=tuple(secondaries), level=level, required=required),)
+
+
+@st.composite
+def withins(draw, labels):
+    rules = []
+    for _ in range(draw(st.integers(0, 2))):
+        some = draw(st.lists(st.sampled_from(labels), unique=True, min_size=1))
+        level, required = draw(st.sampled_from(LEVELS)), draw(st.booleans())
+        rules.append(Within(groups=tuple(some), level=level, required=required))
+    return tuple(rules)
+
+
+@settings(max_examples=120, deadline=None)
+@given(instances())
+def test_the_best_of_all_ways_is_found(instance) -> None:
+    host, request = instance
+    everything = Everything(host, request).ranked()
+    found = allocate(host, request)
+    assert found.complete
+    assert (found.best is None) == (not everything)
+    if found.best is not None:
+        (rank, _order), choice = everything[0]
+        assert found.best.objective.rank == rank
+        assert found.best.devices == choice
+
+
+@settings(max_examples=40, deadline=None)
+@given(instances(), st.integers(2, 5))
+def test_further_ways_come_in_order(instance, most) -> None:
+    """Ways that only take more than is asked for are no ways: several are compared where counts are exact."""
+    host, request = instance
+    if any(group.per_subtree for group in request.groups):
+        return
+    expected = [(rank, choice) for (rank, _order), choice in Everything(host, request).ranked()[:most]]
+    found = allocate(host, request, most=most).allocations
+    assert [(one.objective.rank, one.devices) for one in found] == expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(instances(), st.randoms())
+def test_the_order_of_what_is_given_does_not_matter(instance, chance) -> None:
+    host, request = instance
+    devices = list(host.devices)
+    chance.shuffle(devices)
+    shuffled = Host(host.levels, tuple(devices), host.in_use)
+    assert allocate(shuffled, request) == allocate(host, request)
