@@ -59,6 +59,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:reshaper:reshape": (("POST", "/reshaper"),),
     "placement:planner:show": (("GET", "/planner/v1"),),
     "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),
+    "placement:planner:scores": (("POST", "/planner/v1/scores"),),
 }
 """Rules of the API and the requests that each one guards."""
 

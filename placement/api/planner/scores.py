@@ -1,0 +1,87 @@
+"""POST /planner/v1/scores: how good allocation requests are, for weighers outside."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from flask import Response
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.api.allocation_schemas import UUID_KEY, GroupMappings, ProviderAllocation
+from placement.api.call import Call
+from placement.api.fields import Array, Mapping, Object, Text
+from placement.api.planner.index import PATH
+from placement.api.routing import Route
+from placement.api.validation import Schema
+from placement.errors import InvalidAt
+from placement.services import scores as service
+from placement.services.scores import ScoredRequest
+
+
+class AllocationRequest(Schema):
+    """One of the requests that GET /allocation_candidates answers with from 1.12 on, as it stands there."""
+
+    allocations = Mapping(UUID_KEY, Object(ProviderAllocation), smallest=1)
+    mappings = GroupMappings(required=False)
+
+
+class ScoresBody(Schema):
+    """The body. Without a profile, the default one scores."""
+
+    allocation_requests = Array(Object(AllocationRequest))
+    profile = Text(required=False)
+
+
+SCHEMA = ScoresBody()
+
+
+def score_requests(call: Call) -> Response:
+    """Answer with the score of each allocation request, in the order of the body."""
+    body = call.document(SCHEMA)
+    profile = profile_named(call, body.get("profile"))
+    levels = call.server.settings.planner.levels
+    requests = [
+        {uuid: entry["resources"] for uuid, entry in request["allocations"].items()}
+        for request in body["allocation_requests"]
+    ]
+    scored = service.scores(call.database, requests, profile, levels)
+    return call.json({"profile": profile.name, "scores": [_shown(each, levels) for each in scored]})
+
+
+def profile_named(call: Call, name: str | None) -> RankingProfile:
+    """Return the profile that a body names under ``profile``, or the default one.
+
+    Raises:
+        InvalidAt: there is no such profile.
+    """
+    planner = call.server.settings.planner
+    if name is None:
+        return planner.profile_in_force
+    if name not in planner.profiles:
+        raise InvalidAt(["profile"], f"There is no profile {name!r}, but {', '.join(planner.profiles)}.")
+    return planner.profiles[name]
+
+
+def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
+    """Show a score; what the profile leaves out is null."""
+    score = scored.score
+    return {
+        "total": score.total,
+        "fit": score.fit,
+        "sra": score.sra,
+        "compactness": score.compactness,
+        "touched": dict(zip(levels, score.counts, strict=True)),
+        "keeps_proportion": score.keeps_proportion,
+        "has_room": scored.has_room,
+    }
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path=f"{PATH}/scores",
+        view=score_requests,
+        rule="placement:planner:scores",
+        answers_json=True,
+        takes_json=True,
+    ),
+)

@@ -1,0 +1,62 @@
+"""The score of a candidate, with its parts, each from 0 to 100: what the order of candidates is made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from placement.allocators.compactness import Counts, compactness
+from placement.allocators.entries import Number, exact
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_fit import Node, assess
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How good a candidate is. A part that the profile leaves out is None.
+
+    Args:
+        total: the mean of the parts by their weights; 0 where the profile has none.
+        fit, sra: the strategy fit of the provider tree.
+        compactness: how few places of each level the candidate touches.
+        counts: for each level, outermost first, how many.
+        keeps_proportion: whether the reserve of scarce resources stays. Candidates that break it come last, whatever
+            their total, or are left out.
+    """
+
+    total: float
+    fit: float | None
+    sra: float | None
+    compactness: float | None
+    counts: Counts
+    keeps_proportion: bool | None
+
+
+def score(profile: RankingProfile, requested: Mapping[str, int], node: Node, *, counts: Counts) -> Score:
+    """Return the score of a candidate.
+
+    Args:
+        profile: what counts, and how much.
+        requested: what is asked for, by class.
+        node: what the tree has and uses, without the candidate.
+        counts: how many places of each level the candidate touches.
+
+    >>> said = score(RankingProfile(), {"VCPU": 4}, Node({"VCPU": 16}), counts=(2, 2))
+    >>> said.total, said.fit, said.sra, said.compactness
+    (57.5, 75.0, None, 40.0)
+    """
+    strategy = profile.strategy
+    verdict = assess(strategy, requested, node)
+    compact = compactness(counts)
+    total = verdict.total + exact(profile.compactness) * Fraction(compact)
+    return Score(
+        total=float(100 * total / profile.maximum) if profile.maximum else 0.0,
+        fit=_part(verdict.fit, strategy.fit.weight) if strategy.fit else None,
+        sra=_part(verdict.sra, strategy.sra.weight) if strategy.sra else None,
+        compactness=compact if profile.compactness else None,
+        counts=counts,
+        keeps_proportion=verdict.keeps_proportion if strategy.proportional else None,
+    )
+
+
+def _part(weighted: Fraction, weight: Number) -> float | None:
+    return float(weighted / exact(weight)) if weight else None

@@ -1,0 +1,88 @@
+"""How good are these allocation requests now? The use case behind POST /planner/v1/scores."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import os_traits
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.forest import Forest, Member
+from placement.candidates.scores import Score
+from placement.domain.inventory import Inventory
+from placement.errors import InvalidAt
+from placement.store.providers import providers_by_uuid
+from placement.store.summaries import Stock, Summaries, tree_summaries
+from placement.store.unit_of_work import Transaction, reads
+
+__all__ = ["Score", "ScoredRequest", "scores"]
+
+SHARING: str = os_traits.MISC_SHARES_VIA_AGGREGATE
+
+Allocations = Mapping[str, Mapping[str, int]]
+"""Provider uuid -> resource class -> amount."""
+
+
+class ScoredRequest(NamedTuple):
+    """The score of a request, and whether its providers have room for it now."""
+
+    score: Score
+    has_room: bool
+
+
+@reads
+def scores(
+    tx: Transaction, requests: Sequence[Allocations], profile: RankingProfile, levels: Mapping[str, str]
+) -> list[ScoredRequest]:
+    """Return the score of each request by a profile, in the same order, all as of one moment.
+
+    Args:
+        tx: the transaction.
+        requests: what is taken from which provider.
+        profile: what counts, and how much.
+        levels: name of a level -> trait of its places, outermost first.
+
+    Raises:
+        InvalidAt: a provider or class does not exist, or a request takes from several trees.
+    """
+    providers = providers_by_uuid(tx, {uuid for request in requests for uuid in request})
+    _check_names(tx, requests, providers)
+    trees = tree_summaries(tx, {provider.root_id for provider in providers.values()})
+    forest = Forest(dict(_members(trees)), list(levels.values()))
+    found = []
+    for position, request in enumerate(requests):
+        taken = {providers[uuid].id: amounts for uuid, amounts in request.items()}
+        if len(forest.roots(taken)) > 1:
+            raise InvalidAt(_path(position), "The providers are of several trees; a request is scored in one.")
+        found.append(ScoredRequest(forest.score(profile, taken), forest.has_room(taken)))
+    return found
+
+
+def _path(position: int) -> tuple[str | int, ...]:
+    return ("allocation_requests", position, "allocations")
+
+
+def _check_names(tx: Transaction, requests: Sequence[Allocations], providers: Mapping[str, object]) -> None:
+    """Refuse the first name that does not exist."""
+    named = {name for request in requests for amounts in request.values() for name in amounts}
+    classes = tx.names.classes.ids(tx.connection, named)
+    for position, request in enumerate(requests):
+        for uuid, amounts in request.items():
+            if uuid not in providers:
+                raise InvalidAt((*_path(position), uuid), "There is no such resource provider.")
+            if unknown := [name for name in amounts if name not in classes]:
+                path = (*_path(position), uuid, "resources", unknown[0])
+                raise InvalidAt(path, "There is no such resource class.")
+
+
+def _members(trees: Summaries) -> Iterator[tuple[int, Member]]:
+    for provider, _uuid, root, parent in trees.members.values():
+        stocks = [Stock._make(row) for row in trees.stocks.get(provider, ())]
+        names = [trees.class_names[stock.class_id] for stock in stocks]
+        capacities = {name: _capacity(stock) for name, stock in zip(names, stocks, strict=True)}
+        used = {name: int(stock.used) for name, stock in zip(names, stocks, strict=True)}
+        traits = frozenset(trees.trait_names[trait] for trait in trees.traits.get(provider, ()))
+        yield provider, Member(root, parent, capacities, used, traits, SHARING in traits)
+
+
+def _capacity(stock: Stock) -> int:
+    return Inventory(stock.total, stock.reserved, allocation_ratio=stock.allocation_ratio).capacity

@@ -1,0 +1,211 @@
+"""POST /planner/v1/scores: what candidates are worth, by profile and part."""
+
+import uuid
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_profile import Fit, Preference, Profile, Sra
+from placement.app import create_app
+from placement.settings import PlannerSettings
+from tests.api.conftest import Api
+from tests.api.test_statement_counts import statements
+from tests.clouds import SHARES, Cloud, allocate, build, provider
+
+AI = RankingProfile(
+    "ai",
+    Profile(
+        fit=Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated")}),
+        sra=Sra({"PGPU": 1}),
+    ),
+    0,
+)
+PLANNER = PlannerSettings(profiles={"default": RankingProfile(), "ai": AI})
+PATH = "/planner/v1/scores"
+
+
+@pytest.fixture
+def planner(app: Flask) -> Api:
+    """A client of a server with a second profile."""
+    return Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
+
+
+def call(api: Api):
+    def send(method: str, path: str, version: str, body: object = None):
+        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
+        return response.status_code, response.get_json(silent=True)
+
+    return send
+
+
+@pytest.fixture
+def cloud(planner: Api) -> Cloud:
+    """Two servers with CPUs, one of them half full, and one with GPUs; a pool of disks for all."""
+
+    def server(name: str, *devices, **inventories):
+        return provider(name, *devices, aggregates=["A"], **inventories)
+
+    built = build(
+        call(planner),
+        server("cpu0", VCPU=32),
+        server("cpu1", VCPU=32),
+        server(
+            "gpu0",
+            provider("numa0", provider("g0", PGPU=4), VCPU=8, traits=["HW_NUMA_ROOT"]),
+            provider("numa1", provider("g1", PGPU=4), VCPU=8, traits=["HW_NUMA_ROOT"]),
+        ),
+        provider("pool", DISK_GB=1000, traits=[SHARES], aggregates=["A"]),
+    )
+    allocate(call(planner), built.providers["cpu1"], {"VCPU": 16})
+    allocate(call(planner), built.providers["g1"], {"PGPU": 2})
+    return built
+
+
+def taking(cloud: Cloud, **amounts: dict[str, int]) -> dict[str, object]:
+    """An allocation request, by names of providers."""
+    return {"allocations": {cloud.providers[name]: {"resources": taken} for name, taken in amounts.items()}}
+
+
+def scores(api: Api, *requests: object, **more: object) -> list[dict]:
+    answer = api.post(PATH, {"allocation_requests": list(requests), **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json["scores"]
+
+
+def test_the_parts_are_shown_on_a_scale_to_100(planner: Api, cloud: Cloud) -> None:
+    job = {"VCPU": 4}
+    empty, half_full, gpus = scores(
+        planner,
+        *(taking(cloud, **{name: job}) for name in ("cpu0", "cpu1", "numa0")),
+        profile="ai",
+    )
+    # The vectors RS-21, divided by the maximum of 2000.
+    assert empty == {
+        "total": 93.75,
+        "fit": 87.5,
+        "sra": 100.0,
+        "compactness": None,
+        "touched": {"numa": 1, "pcie": 1},
+        "keeps_proportion": None,
+        "has_room": True,
+    }
+    assert (half_full["fit"], half_full["sra"], half_full["total"]) == (37.5, 100, 68.75)
+    assert (gpus["fit"], gpus["sra"], gpus["total"]) == (75, 0, 37.5)
+
+
+def test_without_a_profile_the_default_one_scores(planner: Api, cloud: Cloud) -> None:
+    request = taking(cloud, numa0={"VCPU": 4}, g1={"PGPU": 1})
+    answer = planner.post(PATH, {"allocation_requests": [request]})
+    assert answer.json["profile"] == "default"
+    assert answer.json["scores"] == scores(planner, request, profile="default")
+    assert answer.json["scores"][0]["touched"] == {"numa": 2, "pcie": 1}
+    assert answer.json["scores"][0] | {"total": 62.5, "fit": 75, "compactness": 50} == answer.json["scores"][0]
+
+
+def test_a_shared_pool_does_not_count(planner: Api, cloud: Cloud) -> None:
+    alone, with_disk = scores(
+        planner,
+        taking(cloud, cpu0={"VCPU": 4}),
+        taking(cloud, cpu0={"VCPU": 4}, pool={"DISK_GB": 900}),
+    )
+    assert alone == with_disk
+
+
+def test_what_no_longer_fits_is_told(planner: Api, cloud: Cloud) -> None:
+    request = taking(cloud, cpu1={"VCPU": 16}, pool={"DISK_GB": 1})
+    assert scores(planner, request)[0]["has_room"] is True
+    allocate(call(planner), cloud.providers["cpu1"], {"VCPU": 1})
+    assert scores(planner, request)[0]["has_room"] is False
+
+
+def test_candidates_can_be_sent_as_they_came(planner: Api, cloud: Cloud) -> None:
+    query = "/allocation_candidates?resources=VCPU:2"
+    for version, more, count in (("1.12", "", 4), ("1.39", "&resources_G=PGPU:1", 4)):
+        candidates = planner.get(query + more, version=version).json["allocation_requests"]
+        assert len(scores(planner, *candidates)) == len(candidates) == count
+
+
+def test_nothing_to_score_is_no_error(planner: Api, cloud: Cloud) -> None:
+    assert scores(planner) == []
+
+
+def test_it_is_a_constant_number_of_statements(app: Flask, planner: Api, cloud: Cloud) -> None:
+    one = [taking(cloud, cpu0={"VCPU": 1})]
+    many = [taking(cloud, **{name: {"VCPU": n}}) for name in ("cpu0", "cpu1", "numa0") for n in range(1, 9)]
+    scores(planner, *many)  # Names of standard classes and traits are looked up once.
+    sent = []
+    for requests in (one, many, many * 10):
+        with statements(planner.app) as statements_of_one:
+            scores(planner, *requests)
+        sent.append(len(statements_of_one))
+    assert sent[0] == sent[1] == sent[2] <= 6
+
+
+NOWHERE = str(uuid.UUID(int=0))
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ([], "body: [] is not of type 'object'"),
+        ({}, "body: 'allocation_requests' is a required property"),
+        ({"allocation_requests": {}}, "allocation_requests: {} is not of type 'array'"),
+        ({"allocation_requests": [1]}, "allocation_requests[0]: 1 is not of type 'object'"),
+        ({"allocation_requests": [{}]}, "allocation_requests[0]: 'allocations' is a required property"),
+        (
+            {"allocation_requests": [], "profiles": 1},
+            "body: Additional properties are not allowed ('profiles' was unexpected)",
+        ),
+        ({"allocation_requests": [{"allocations": {}}]}, "allocation_requests[0].allocations: {} does not have enough"),
+        (
+            {"allocation_requests": [{"allocations": {NOWHERE: {"resources": {"VCPU": 0}}}}]},
+            f"allocation_requests[0].allocations.{NOWHERE}.resources.VCPU: 0 is less than the minimum of 1",
+        ),
+        (
+            {"allocation_requests": [{"allocations": {NOWHERE: {"resources": {"VCPU": 1}}}}]},
+            f"allocation_requests[0].allocations.{NOWHERE}: There is no such resource provider.",
+        ),
+        ({"allocation_requests": [], "profile": "best"}, "profile: There is no profile 'best', but default, ai."),
+        ({"allocation_requests": [], "profile": None}, "profile: None is not of type 'string'"),
+    ],
+)
+def test_a_fault_is_told_with_its_path(planner: Api, body: object, sentence: str) -> None:
+    answer = planner.post(PATH, body)
+    assert answer.status_code == 400
+    assert sentence in answer.json["errors"][0]["detail"]
+
+
+def test_an_unknown_class_is_told_with_its_path(planner: Api, cloud: Cloud) -> None:
+    known, unknown = taking(cloud, cpu0={"VCPU": 1}), taking(cloud, cpu1={"CUSTOM_WAND": 1})
+    answer = planner.post(PATH, {"allocation_requests": [known, unknown]})
+    path = f"allocation_requests[1].allocations.{cloud.providers['cpu1']}.resources.CUSTOM_WAND"
+    assert answer.status_code == 400
+    assert f"{path}: There is no such resource class." in answer.json["errors"][0]["detail"]
+
+
+def test_a_request_of_two_trees_is_refused(planner: Api, cloud: Cloud) -> None:
+    answer = planner.post(PATH, {"allocation_requests": [taking(cloud, cpu0={"VCPU": 1}, cpu1={"VCPU": 1})]})
+    assert answer.status_code == 400
+    assert "allocation_requests[0].allocations: The providers are of several trees" in answer.text
+
+
+def test_bodies_of_other_types_are_refused(planner: Api) -> None:
+    assert planner.request("POST", PATH, data="{}", content_type="text/plain").status_code == 415
+    malformed = planner.request("POST", PATH, data="{", content_type="application/json")
+    assert (malformed.status_code, "Malformed JSON" in malformed.text) == (400, True)
+
+
+def test_it_answers_the_same_at_every_microversion(planner: Api, cloud: Cloud) -> None:
+    body = {"allocation_requests": [taking(cloud, cpu0={"VCPU": 1})]}
+    assert len({planner.post(PATH, body, version=version).data for version in ("1.0", "1.39")}) == 1
+    assert len({planner.post(PATH, {}, version=version).json["errors"][0]["code"] for version in ("1.0", "1.39")}) == 1
+
+
+def test_scoring_is_for_administrators_and_services(planner: Api) -> None:
+    def status(roles: str) -> int:
+        headers = {"x-auth-token": "user:project", "x-roles": roles}
+        return planner.post(PATH, {"allocation_requests": []}, headers=headers).status_code
+
+    assert [status(roles) for roles in ("admin", "service", "member,reader")] == [200, 200, 403]

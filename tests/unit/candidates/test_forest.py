@@ -1,0 +1,121 @@
+"""The score of what is taken from a tree, on trees written as tables; the numbers are worked out by hand."""
+
+from itertools import permutations
+
+import pytest
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_profile import Fit, Preference, Profile, Proportional, Sra
+from placement.candidates.forest import Forest, Member
+
+NUMA, PCIE = "HW_NUMA_ROOT", "CUSTOM_HW_PCIE_SWITCH"
+HOST, NODE0, NODE1, GPU0, GPU1, POOL, OTHER = 1, 2, 3, 4, 5, 6, 7
+
+
+def member(root: int, parent: int | None, *traits: str, shares: bool = False, **stock: tuple[int, int]) -> Member:
+    """A provider; a stock is (capacity, used)."""
+    capacities = {name: capacity for name, (capacity, _used) in stock.items()}
+    used = {name: taken for name, (_capacity, taken) in stock.items()}
+    return Member(root, parent, capacities, used, frozenset(traits), shares)
+
+
+MEMBERS = {
+    HOST: member(HOST, None, MEMORY_MB=(1000, 0)),
+    NODE0: member(HOST, HOST, NUMA, VCPU=(8, 4)),
+    NODE1: member(HOST, HOST, NUMA, VCPU=(8, 0)),
+    GPU0: member(HOST, NODE0, PCIE, PGPU=(4, 2)),
+    GPU1: member(HOST, NODE1, PCIE, PGPU=(4, 0)),
+    POOL: member(POOL, None, shares=True, DISK_GB=(100, 90), VCPU=(100, 0)),
+    OTHER: member(OTHER, None, VCPU=(8, 0)),
+}
+FOREST = Forest(MEMBERS, [NUMA, PCIE])
+
+SPREAD = RankingProfile()
+PACK_GPUS = RankingProfile(
+    "ai",
+    Profile(
+        fit=Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated")}, weight=6),
+        sra=Sra({"PGPU": 1}, weight=3),
+        proportional=Proportional({"PGPU": {"VCPU": 2}}),
+    ),
+    1,
+)
+
+
+def test_the_node_is_the_sum_of_the_whole_tree() -> None:
+    said = FOREST.score(SPREAD, {NODE0: {"VCPU": 4}, HOST: {"MEMORY_MB": 500}})
+    assert said.fit == 50  # VCPU (16 - 8) / 16, MEMORY_MB (1000 - 500) / 1000
+    assert (said.compactness, said.counts) == (100, (1, 1))
+    assert said.total == 75
+    assert (said.sra, said.keeps_proportion) == (None, None)
+
+
+def test_parts_count_by_their_weights() -> None:
+    said = FOREST.score(PACK_GPUS, {NODE1: {"VCPU": 4}, GPU0: {"PGPU": 2}})
+    assert said.fit == pytest.approx(100 * (2 * 4 / 8 + 8 / 16) / 3)
+    assert said.sra == 100  # the GPUs are asked for
+    assert said.counts == (2, 1)
+    assert said.compactness == 50
+    assert said.total == pytest.approx((6 * said.fit + 3 * 100 + 1 * 50) / 10)
+    assert said.keeps_proportion is True
+
+
+def test_what_does_not_ask_for_scarce_resources_is_better_off_elsewhere() -> None:
+    here, there = (FOREST.score(PACK_GPUS, {provider: {"VCPU": 2}}) for provider in (NODE1, OTHER))
+    assert (here.sra, there.sra) == (0, 100)
+    assert (here.keeps_proportion, there.keeps_proportion) == (False, True)
+    assert here.total < there.total
+
+
+def test_what_shares_with_other_trees_is_not_the_nodes() -> None:
+    alone = FOREST.score(SPREAD, {NODE0: {"VCPU": 4}})
+    assert FOREST.score(SPREAD, {NODE0: {"VCPU": 4}, POOL: {"DISK_GB": 5}}) == alone
+    disks = RankingProfile("disks", Profile(fit=Fit({"DISK_GB": Preference("MostAllocated")})), 0)
+    assert FOREST.score(disks, {NODE0: {"VCPU": 4}, POOL: {"DISK_GB": 5}}).fit == 0
+
+
+def test_what_takes_from_sharing_providers_alone_has_no_node() -> None:
+    said = FOREST.score(PACK_GPUS, {POOL: {"VCPU": 50}})
+    assert (said.fit, said.sra, said.compactness, said.counts) == (0, 100, 100, (1, 1))
+
+
+def test_a_provider_of_the_tree_is_the_nodes_even_if_it_shares() -> None:
+    members = {**MEMBERS, HOST: member(HOST, None, shares=True, MEMORY_MB=(1000, 0))}
+    taken = {NODE0: {"VCPU": 4}, HOST: {"MEMORY_MB": 500}}
+    assert Forest(members, [NUMA, PCIE]).score(SPREAD, taken) == FOREST.score(SPREAD, taken)
+
+
+def test_levels_count_from_the_provider_upwards() -> None:
+    assert FOREST.score(SPREAD, {GPU0: {"PGPU": 1}, NODE0: {"VCPU": 1}}).counts == (1, 1)
+    assert FOREST.score(SPREAD, {GPU0: {"PGPU": 1}, GPU1: {"PGPU": 1}}).counts == (2, 2)
+    assert Forest(MEMBERS, []).score(SPREAD, {GPU0: {"PGPU": 1}, GPU1: {"PGPU": 1}}).counts == ()
+
+
+def test_the_order_in_which_providers_are_named_does_not_matter() -> None:
+    taken = [(NODE0, {"VCPU": 1}), (GPU1, {"PGPU": 1}), (POOL, {"DISK_GB": 1})]
+    assert len({FOREST.score(PACK_GPUS, dict(order)) for order in permutations(taken)}) == 1
+
+
+def test_trees_are_told_apart_but_for_those_that_share() -> None:
+    assert FOREST.roots({NODE0: {}, GPU1: {}, POOL: {}}) == {HOST}
+    assert FOREST.roots({NODE0: {}, OTHER: {}}) == {HOST, OTHER}
+    assert FOREST.roots({POOL: {}}) == set()
+
+
+@pytest.mark.parametrize(
+    ("taken", "has_room"),
+    [
+        ({NODE0: {"VCPU": 4}}, True),
+        ({NODE0: {"VCPU": 5}}, False),
+        ({NODE1: {"VCPU": 8}, POOL: {"DISK_GB": 10}}, True),
+        ({NODE1: {"VCPU": 8}, POOL: {"DISK_GB": 11}}, False),
+        ({NODE1: {"PGPU": 1}}, False),
+    ],
+)
+def test_room_is_what_each_provider_has_left(taken: dict[int, dict[str, int]], has_room: bool) -> None:
+    assert FOREST.has_room(taken) is has_room
+
+
+def test_a_profile_without_parts_scores_nothing() -> None:
+    said = FOREST.score(RankingProfile("none", Profile(), 0), {NODE0: {"VCPU": 1}})
+    assert (said.total, said.fit, said.sra, said.compactness) == (0, None, None, None)
