@@ -13,11 +13,8 @@ from placement.api.dispatch import install
 from placement.auth import Strategy, strategy_from
 from placement.auth.policy import Policy
 from placement.settings import Settings
-from placement.store.database import Database
 from placement.store.opening import open_database
-from placement.store.statements import count_statements
-from placement.telemetry.access_log import log_access
-from placement.telemetry.record import Observed, Observer
+from placement.telemetry.watching import meters_for, watched
 
 LOG = logging.getLogger(__name__)
 
@@ -42,24 +39,15 @@ def create_app(settings: Settings) -> Flask:
     policy = Policy(settings)
     policy.prepare()
     database = open_database(settings.database, retries=settings.placement.allocation_conflict_retry_count)
-    server = Server(database=database, policy=policy, settings=settings)
+    meters = meters_for(database, settings)
+    server = Server(database=database, policy=policy, settings=settings, meters=meters)
     app = MountedFlask("placement", static_folder=None)
     app.extensions["placement"] = server
     install(app, server, strategy)
-    observers = _observers(database, settings)
-    app.wsgi_app = _wrapped(app, strategy, settings)  # type: ignore[method-assign]
-    if observers:
-        app.wsgi_app = Observed(app.wsgi_app, observers)  # type: ignore[method-assign]
+    wrapped = _wrapped(app, strategy, settings)
+    app.wsgi_app = watched(wrapped, database, meters=meters, settings=settings)  # type: ignore[assignment, method-assign]
     _spare_the_collector()
     return app
-
-
-def _observers(database: Database, settings: Settings) -> tuple[Observer, ...]:
-    """Return who wants to know of every request; what they want to know is counted from here on."""
-    observers: tuple[Observer, ...] = (log_access,) if settings.access_log.enabled else ()
-    if observers:
-        count_statements(database.engine)
-    return observers
 
 
 def _wrapped(app: Flask, strategy: Strategy, settings: Settings) -> Any:

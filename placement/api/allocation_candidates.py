@@ -1,12 +1,15 @@
 """GET /allocation_candidates: where can this request go?"""
 
+from time import perf_counter
+
 from flask import Response
 
 from placement.api.call import JSON, Call
 from placement.api.candidate_json import candidates_json
 from placement.api.candidate_query import candidate_request
 from placement.api.routing import Route
-from placement.services.allocation_candidates import SearchOptions, allocation_candidates
+from placement.services.allocation_candidates import Answer, SearchOptions, allocation_candidates
+from placement.telemetry.meters import SearchSeen
 
 SEARCH_HEADER = "x-placement-search"
 """Says ``incomplete`` on an answer whose search was cut off by its budget."""
@@ -15,12 +18,19 @@ SEARCH_HEADER = "x-placement-search"
 def list_candidates(call: Call) -> Response:
     """Answer with candidates and a summary of the providers they touch."""
     request = candidate_request(call.query, call.version)
+    began = perf_counter()
     answer = allocation_candidates(call.database, request, _options(call))
+    call.server.meters.searched(_seen(answer, perf_counter() - began))
     response = Response(candidates_json(answer, call.version), content_type=JSON)
     call.date(response, None)
     if not answer.complete:
         response.headers[SEARCH_HEADER] = "incomplete"
     return response
+
+
+def _seen(answer: Answer, duration_s: float) -> SearchSeen:
+    trees = len({root for root, _choice in answer.candidates})
+    return SearchSeen(duration_s, trees, len(answer.candidates), answer.complete)
 
 
 def _options(call: Call) -> SearchOptions:

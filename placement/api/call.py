@@ -1,6 +1,6 @@
 """One request being served, as the views see it: who asks what at which microversion, and the means to answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from placement.domain.identity import Identity
 from placement.errors import Invalid
 from placement.settings import Settings
 from placement.store.database import Database
+from placement.telemetry.meters import Meters, NoMeters
 
 JSON = "application/json"
 
@@ -34,6 +35,7 @@ class Server:
     database: Database
     policy: Authorizer
     settings: Settings
+    meters: Meters = field(default_factory=NoMeters)
 
 
 class Call:

@@ -1,6 +1,6 @@
 """The policy rules: every name, default and scope of openstack-placement, so that its policy.yaml works unchanged.
 
-Those of the planner (``placement:planner:*``) are this server's own.
+Those of the planner (``placement:planner:*``) and of the metrics are this server's own.
 
 Importing this module imports oslo.policy, which is large; ``policy.py`` does it on first use.
 """
@@ -57,6 +57,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:resource_providers:allocations:list": (("GET", "/resource_providers/{uuid}/allocations"),),
     "placement:allocation_candidates:list": (("GET", "/allocation_candidates"),),
     "placement:reshaper:reshape": (("POST", "/reshaper"),),
+    "placement:metrics:show": (("GET", "/metrics"),),
     "placement:planner:show": (("GET", "/planner/v1"),),
     "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),
     "placement:planner:scores": (("POST", "/planner/v1/scores"),),

@@ -36,7 +36,7 @@ def demo(*, port: int | None, once: bool) -> None:
         application = create_app(_settings(Path(directory)))
         application.extensions["placement"].database.dispose()
         story = Story(url_of(listener), once=once)
-        serve(application, listener, Processes(workers=1, threads=4), when_ready=story.begin)
+        serve(application, [listener], Processes(workers=1, threads=4), when_ready=story.begin)
     if story.failed:
         sys.exit(1)
 

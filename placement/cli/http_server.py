@@ -5,7 +5,7 @@ import ipaddress
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,18 +66,22 @@ class Processes:
 
 
 def serve(
-    application: "WSGIApplication", listener: socket.socket, processes: Processes, *, when_ready: Callable[[Any], None]
+    application: "WSGIApplication",
+    listeners: Sequence[socket.socket],
+    processes: Processes,
+    *,
+    when_ready: Callable[[Any], None],
 ) -> None:
     """Serve until a signal stops the server: at SIGTERM answers under way are finished, at Ctrl-C they are not.
 
     ``when_ready`` is called with gunicorn's arbiter when the server is up.
     """
-    _run(HttpServer(application, _options(listener, processes) | {"when_ready": when_ready}))
+    _run(HttpServer(application, _options(listeners, processes) | {"when_ready": when_ready}))
 
 
-def _options(listener: socket.socket, processes: Processes) -> dict[str, Any]:
+def _options(listeners: Sequence[socket.socket], processes: Processes) -> dict[str, Any]:
     return {
-        "bind": f"fd://{listener.detach()}",
+        "bind": [f"fd://{listener.detach()}" for listener in listeners],
         "worker_class": "gthread",
         "workers": processes.workers,
         "threads": processes.threads,

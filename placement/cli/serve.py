@@ -1,6 +1,9 @@
 """``placement serve``: the API by gunicorn, as configured or, where nothing is, on a database file of the user's."""
 
+import contextlib
 import dataclasses
+import socket
+import tempfile
 from typing import Any
 
 import click
@@ -10,7 +13,7 @@ from placement.cli import http_server
 from placement.cli.http_server import Processes
 from placement.errors import ConfigurationError
 from placement.logs import configure_logging
-from placement.settings import DatabaseSettings, Settings, load, with_own_database
+from placement.settings import DatabaseSettings, MetricsSettings, Settings, load, with_own_database
 
 AUTHENTICATION = {
     "noauth2": "noauth2: nobody is checked; send X-Auth-Token: admin",
@@ -38,13 +41,31 @@ def serve(
     settings = _settings(config_files, host, insecure_noauth=insecure_noauth)
     configure_logging(settings)
     processes = Processes(workers or http_server.cores(), threads)
-    with http_server.listen(host, port) as listener:
+    with contextlib.ExitStack() as held:
+        listener = held.enter_context(http_server.listen(host, port))
+        settings, own_listeners = _metrics_listener(settings, held)
         application = create_app(settings)
         database = application.extensions["placement"].database
         lines = _announcement(http_server.url_of(listener), settings, _shown(database.engine.url), processes=processes)
         # Each worker opens its own connections; this process needs none any more.
         database.dispose()
-        http_server.serve(application, listener, processes, when_ready=lambda _arbiter: click.echo(lines))
+        listeners = [listener, *own_listeners]
+        http_server.serve(application, listeners, processes, when_ready=lambda _arbiter: click.echo(lines))
+
+
+def _metrics_listener(settings: Settings, held: contextlib.ExitStack) -> tuple[Settings, list[socket.socket]]:
+    """Return the settings with what the metrics of this run need: a fresh directory, the port that was given."""
+    metrics = settings.metrics
+    if not metrics.enabled:
+        return settings, []
+    if metrics.directory is None:
+        metrics = dataclasses.replace(metrics, directory=held.enter_context(tempfile.TemporaryDirectory()))
+    listeners = []
+    if metrics.address is not None:
+        host, port = metrics.address
+        listeners.append(held.enter_context(http_server.listen(host, port)))
+        metrics = dataclasses.replace(metrics, listen=f"{host}:{listeners[0].getsockname()[1]}")
+    return dataclasses.replace(settings, metrics=metrics), listeners
 
 
 def _settings(config_files: tuple[str, ...], host: str, *, insecure_noauth: bool) -> Settings:
@@ -66,13 +87,18 @@ def _shown(url: Any) -> str:
 
 def _announcement(url: str, settings: Settings, database: str, *, processes: Processes) -> str:
     connections = _connections(settings.database, processes)
+    metrics = f"\n  metrics         {_metrics(url, settings.metrics)}" if settings.metrics.enabled else ""
     size = f"{processes.workers} x {processes.threads} threads, at most {connections} database connections"
     return (
         f"Placement is served at {url} (Ctrl-C stops it)\n"
         f"  authentication  {AUTHENTICATION[settings.auth_strategy].format(settings)}\n"
         f"  database        {database}\n"
-        f"  processes       {size}"
+        f"  processes       {size}{metrics}"
     )
+
+
+def _metrics(url: str, metrics: MetricsSettings) -> str:
+    return f"{url}/metrics" if metrics.listen is None else f"http://{metrics.listen}/metrics"
 
 
 def _connections(database: DatabaseSettings, processes: Processes) -> int:

@@ -175,9 +175,34 @@ CORS = (
     ),
 )
 
+METRICS = (
+    cfg.BoolOpt(
+        "enabled",
+        default=False,
+        help="Keep metrics for Prometheus and show them at /metrics, to callers that the policy rule "
+        "placement:metrics:show lets in. Needs the extra metrics.",
+    ),
+    cfg.StrOpt(
+        "listen",
+        help="HOST:PORT where the metrics are shown to everybody, for example 127.0.0.1:9778. "
+        "'placement serve' listens there; another server has to be told to (gunicorn --bind).",
+    ),
+    cfg.StrOpt(
+        "directory",
+        help="Where the processes of this server share their counts; best emptied when it starts. Unset: "
+        "$PROMETHEUS_MULTIPROC_DIR, or one among the temporary files.",
+    ),
+    cfg.BoolOpt(
+        "capacity",
+        default=True,
+        help="Show inventory and usage of every provider too, under the names of the OpenStack exporter.",
+    ),
+)
+
 OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
     None: LOGGING,
     "access_log": ACCESS_LOG,
+    "metrics": METRICS,
     "api": API,
     "placement_database": PLACEMENT_DATABASE,
     "placement": PLACEMENT,

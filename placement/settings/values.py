@@ -74,6 +74,28 @@ class AccessLogSettings:
     enabled: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """``[metrics]``. ``listen`` is HOST:PORT."""
+
+    enabled: bool = False
+    listen: str | None = None
+    directory: str | None = None
+    capacity: bool = True
+
+    def __post_init__(self) -> None:
+        if self.listen is not None and not self.listen.rpartition(":")[2].isdecimal():
+            raise ValueError(f"[metrics] listen has to be HOST:PORT, but is {self.listen}.")
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """The host and port to listen on, if there is one for the metrics alone."""
+        if self.listen is None:
+            return None
+        host, _, port = self.listen.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
 DEFAULT_LOG_LEVELS = (
     "sqlalchemy=WARNING",
     "alembic=WARNING",
@@ -129,6 +151,7 @@ class Settings:
         planner: what the planner file says.
         logging: the logging options of ``[DEFAULT]``.
         access_log: ``[access_log]``.
+        metrics: ``[metrics]``.
         auth_strategy: ``[api] auth_strategy``: keystone, http_basic or noauth2.
         auth_is_implicit: noauth2 holds only because nothing at all was configured; nobody chose it.
         http_basic_file: ``[http_basic] user_file``, an htpasswd file with bcrypt hashes.
@@ -145,6 +168,7 @@ class Settings:
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     logging: LoggingSettings = LoggingSettings()
     access_log: AccessLogSettings = AccessLogSettings()
+    metrics: MetricsSettings = MetricsSettings()
     auth_strategy: str = "keystone"
     auth_is_implicit: bool = False
     http_basic_file: str | None = None

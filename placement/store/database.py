@@ -5,6 +5,7 @@ import os
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,7 @@ class Database:
         self.keeps_usage = keeps_usage
         self.names = Names()
         self.retries: Counter[str] = Counter()
+        self.on_retry: Callable[[str], object] | None = None
         self.writer = engine.execution_options(**_writing(engine.dialect.name))
         self.reader = engine.execution_options(**_reading(engine.dialect.name))
         self.looker = engine.execution_options(**_looking(engine.dialect.name))
@@ -58,6 +60,17 @@ class Database:
     def dialect(self) -> str:
         """The kind of database: ``sqlite``, ``postgresql``, ``mysql`` or ``mariadb``."""
         return self.engine.dialect.name
+
+    def note_retry(self, reason: str) -> None:
+        """Take note that a unit of work is tried again, and tell whoever wants to know."""
+        self.retries[reason] += 1
+        if self.on_retry is not None:
+            self.on_retry(reason)
+
+    def watch_pool(self, *, taken: Callable[[], object], given_back: Callable[[], object]) -> None:
+        """Call these whenever a connection is taken from the pool and given back."""
+        event.listen(self.engine, "checkout", lambda *_connection: taken() and None)
+        event.listen(self.engine, "checkin", lambda *_connection: given_back() and None)
 
     def dispose(self) -> None:
         """Close all connections."""

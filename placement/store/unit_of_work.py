@@ -103,7 +103,7 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
 
 
 def _retried(database: Database, attempt: Callable[[], T]) -> T:
-    return retried(attempt, noted=lambda reason: database.retries.update((reason,)), attempts=database.attempts)
+    return retried(attempt, noted=database.note_retry, attempts=database.attempts)
 
 
 def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:

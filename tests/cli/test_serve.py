@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import signal
+import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -105,6 +106,22 @@ def test_a_request_under_way_is_answered_before_the_server_ends(placement: Comma
             with connection.getresponse() as answer:
                 assert answer.status == 200
         assert server.process.wait(30) == 0
+
+
+def test_metrics_of_all_workers_are_on_a_port_of_their_own(placement: Command):
+    metrics = {"enabled": "true", "listen": "127.0.0.1:0"}
+    file = {"connection": f"sqlite:///{placement.home}/p.sqlite", "sync_on_startup": "true"}
+    path = _configuration(placement, {"placement_database": file, "metrics": metrics})
+    with placement.running("serve", "--port", "0", "--workers", "2", "--config-file", str(path)) as server:
+        url = server.url()
+        own = server.says("metrics ").split()[1]
+        for _ in range(20):
+            assert HttpCalls(url)("GET", "/traits", "1.6")[0] == 200
+        with urllib.request.urlopen(own) as answer:
+            lines = answer.read().decode().splitlines()
+        assert server.ends(signal.SIGTERM) == 0
+    assert 'placement_request_seconds_count{method="GET",route="/traits",status="200"} 20.0' in lines
+    assert list(placement.temporary.iterdir()) == []
 
 
 def _configuration(placement: Command, sections: dict[str, dict[str, str]]) -> Path:

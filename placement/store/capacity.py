@@ -1,0 +1,42 @@
+"""Inventory and usage of all providers in one query."""
+
+from sqlalchemy import Select, and_, func, select
+
+from placement.store.tables import inventories, resource_classes, resource_providers
+from placement.store.unit_of_work import Transaction
+from placement.store.usage_source import usage_source
+
+CapacityRow = tuple[str, str, int, float, int, int]
+"""Name of the provider, of the resource class; total, allocation ratio, reserved, used."""
+
+
+def _rows(*, keeps_usage: bool) -> Select[CapacityRow]:
+    usage = usage_source(keeps_usage=keeps_usage)
+    columns = inventories.c
+    held = and_(
+        usage.c.resource_provider_id == columns.resource_provider_id,
+        usage.c.resource_class_id == columns.resource_class_id,
+    )
+    return (
+        select(
+            func.coalesce(resource_providers.c.name, resource_providers.c.uuid),
+            resource_classes.c.name,
+            columns.total,
+            columns.allocation_ratio,
+            columns.reserved,
+            func.coalesce(usage.c.used, 0),
+        )
+        .select_from(inventories)
+        .join(resource_providers, resource_providers.c.id == columns.resource_provider_id)
+        .join(resource_classes, resource_classes.c.id == columns.resource_class_id)
+        .outerjoin(usage, held)
+        .order_by(resource_providers.c.id, resource_classes.c.id)
+    )
+
+
+_ROWS = {keeps_usage: _rows(keeps_usage=keeps_usage) for keeps_usage in (True, False)}
+
+
+def capacity_rows(tx: Transaction) -> list[CapacityRow]:
+    """Return what every provider has of every resource class, in the order of their ids."""
+    return tx.tuples(_ROWS[tx.database.keeps_usage])

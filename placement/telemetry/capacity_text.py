@@ -1,0 +1,31 @@
+"""The capacity of the cloud as metrics, under the names of the OpenStack exporter, so that its dashboards go on.
+
+https://github.com/openstack-exporter/openstack-exporter: ``openstack_placement_resource_*{hostname,resourcetype}``.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from placement.services.capacity import CapacityRow
+
+ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+GAUGES = (
+    ("openstack_placement_resource_total", "Inventory of a resource class.", 2),
+    ("openstack_placement_resource_allocation_ratio", "How often it may be given out.", 3),
+    ("openstack_placement_resource_reserved", "How much is kept back.", 4),
+    ("openstack_placement_resource_usage", "How much is allocated.", 5),
+)
+"""Name, help, and index in a row."""
+
+
+def capacity_lines(rows: Sequence[CapacityRow] | None) -> Iterator[str]:
+    """Yield the lines of the gauges; only that the database answers if there are no rows."""
+    yield "# HELP openstack_placement_up Whether the database answers.\n# TYPE openstack_placement_up gauge\n"
+    yield "openstack_placement_up 1\n"
+    if rows is None:
+        return
+    labels = [f'{{hostname="{row[0].translate(ESCAPES)}",resourcetype="{row[1]}"}}' for row in rows]
+    for name, help_text, index in GAUGES:
+        yield f"# HELP {name} {help_text}\n# TYPE {name} gauge\n"
+        for label, row in zip(labels, rows, strict=True):
+            yield f"{name}{label} {row[index]}\n"

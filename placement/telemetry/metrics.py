@@ -1,0 +1,119 @@
+"""Metrics for Prometheus, kept by prometheus_client and summed up over all processes of the server.
+
+Importing this module imports prometheus_client, which is an extra; only ``[metrics] enabled`` does it.
+"""
+
+import logging
+import threading
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess, values
+
+from placement.errors import PlacementError
+from placement.services.capacity import capacity
+from placement.settings import MetricsSettings
+from placement.store.database import Database
+from placement.telemetry.capacity_text import capacity_lines
+from placement.telemetry.meters import SearchSeen
+from placement.telemetry.record import RequestRecord
+from placement.telemetry.shared_directory import forget_the_dead, shared_directory
+
+LOG = logging.getLogger(__name__)
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+AMOUNTS = (0, 1, 10, 100, 1000, 10000)
+METHODS = frozenset({"GET", "PUT", "POST", "DELETE"})
+"""Any other method is counted as OTHER, so that callers cannot make up labels."""
+
+_STARTING = threading.Lock()
+
+
+class Metrics:
+    """The meters of a server that keeps metrics; called with a record it takes note of a request."""
+
+    def __init__(self, database: Database, settings: MetricsSettings) -> None:
+        self._database = database
+        self._shows_capacity = settings.capacity
+        with _STARTING:
+            self._directory = shared_directory(settings.directory)
+            # The library has chosen where values live when it was first imported, perhaps by somebody else.
+            values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
+            self._make()
+        self._watch(database)
+
+    def _make(self) -> None:
+        own = CollectorRegistry()  # what is scraped is read from the files, not from here
+        self._requests = Histogram(
+            "placement_request_seconds",
+            "Requests and how long their answers took.",
+            ("method", "route", "status"),
+            buckets=SECONDS,
+            registry=own,
+        )
+        self._statements = Counter("placement_sql_statements", "SQL statements of requests.", registry=own)
+        self._search = Histogram(
+            "placement_candidate_search_seconds", "Searches for candidates.", buckets=SECONDS, registry=own
+        )
+        self._trees = Histogram(
+            "placement_candidate_search_trees", "Trees that candidates were in.", buckets=AMOUNTS, registry=own
+        )
+        self._candidates = Histogram(
+            "placement_candidate_search_candidates", "Candidates in an answer.", buckets=AMOUNTS, registry=own
+        )
+        self._budget_hits = Counter(
+            "placement_candidate_search_budget_hits", "Searches that ran out of steps.", registry=own
+        )
+        self._empty = Counter(
+            "placement_candidate_search_empty", "Searches that found nothing, by cause.", ("cause",), registry=own
+        )
+        self._retries = Counter(
+            "placement_transaction_retries", "Transactions tried again, by reason.", ("reason",), registry=own
+        )
+        self._pool = Gauge(
+            "placement_database_connections",
+            "Database connections in use.",
+            registry=own,
+            multiprocess_mode="livesum",
+        )
+        self._children: dict[tuple[str, str, int], Histogram] = {}
+
+    def _watch(self, database: Database) -> None:
+        database.on_retry = lambda reason: self._retries.labels(reason).inc()
+        database.watch_pool(taken=self._pool.inc, given_back=self._pool.dec)
+
+    def __call__(self, record: RequestRecord) -> None:
+        """Take note of a request."""
+        method = record.environ["REQUEST_METHOD"]
+        key = (method if method in METHODS else "OTHER", record.route, record.status)
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = self._requests.labels(*key)
+        child.observe(record.duration_s)
+        self._statements.inc(record.statements)
+
+    def searched(self, seen: SearchSeen) -> None:
+        """Take note of a search for candidates."""
+        self._search.observe(seen.duration_s)
+        self._trees.observe(seen.trees)
+        self._candidates.observe(seen.candidates)
+        if not seen.complete:
+            self._budget_hits.inc()
+
+    def found_nothing(self, cause: str) -> None:
+        """Take note of why a search found no candidates."""
+        self._empty.labels(cause).inc()
+
+    def exposition(self) -> bytes:
+        """Return everything in the text format of Prometheus: what was counted, then the capacity at this moment."""
+        forget_the_dead(self._directory)
+        registry = CollectorRegistry()
+        multiprocess.MultiProcessCollector(registry, path=str(self._directory))  # type: ignore[no-untyped-call]
+        return generate_latest(registry) + "".join(self._database_lines()).encode()
+
+    def _database_lines(self) -> list[str]:
+        kept = f"placement_usage_is_kept {int(self._database.keeps_usage)}\n"
+        head = ["# HELP placement_usage_is_kept Whether triggers keep usage.\n# TYPE placement_usage_is_kept gauge\n"]
+        try:
+            return [*head, kept, *capacity_lines(capacity(self._database) if self._shows_capacity else None)]
+        except PlacementError as error:
+            LOG.warning("Metrics are shown without capacity: %s", error.message)
+            return [*head, kept, "openstack_placement_up 0\n"]

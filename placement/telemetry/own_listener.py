@@ -1,0 +1,37 @@
+"""A port of its own for the metrics, where they need no token: for machines that cannot have one."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from placement.telemetry.meters import CONTENT_TYPE, Meters
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+HEALTH = frozenset({"/healthcheck", "/readycheck"})
+
+
+class OwnListener:
+    """A WSGI application that serves the metrics, and nothing else but health, on one of its ports.
+
+    It has to stand outside everything that believes a client about the port it has reached.
+    """
+
+    def __init__(self, application: "WSGIApplication", meters: Meters, port: int) -> None:
+        self._application = application
+        self._meters = meters
+        self._port = str(port)
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        """Serve one request."""
+        path = environ.get("PATH_INFO", "")
+        if environ.get("SERVER_PORT") != self._port or path in HEALTH:
+            return self._application(environ, start_response)
+        if path != "/metrics" or environ["REQUEST_METHOD"] != "GET":
+            return _answer(start_response, "404 Not Found", b"Here are /metrics, /healthcheck and /readycheck.\n")
+        return _answer(start_response, "200 OK", self._meters.exposition() or b"")
+
+
+def _answer(start_response: "StartResponse", status: str, text: bytes) -> list[bytes]:
+    start_response(status, [("content-type", CONTENT_TYPE), ("content-length", str(len(text)))])
+    return [text]

@@ -1,0 +1,48 @@
+"""Who watches a server: made from the settings, put around its application."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from placement.errors import ConfigurationError
+from placement.settings import Settings
+from placement.store.database import Database
+from placement.store.statements import count_statements
+from placement.telemetry.access_log import log_access
+from placement.telemetry.meters import Meters, NoMeters
+from placement.telemetry.own_listener import OwnListener
+from placement.telemetry.record import Observed, Observer
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
+
+def meters_for(database: Database, settings: Settings) -> Meters:
+    """Return the meters that the settings ask for.
+
+    Raises:
+        ConfigurationError: the extra is not installed, or the directory cannot be used.
+    """
+    if not settings.metrics.enabled:
+        return NoMeters()
+    try:
+        module = import_module("placement.telemetry.metrics")
+    except ImportError as error:
+        raise ConfigurationError(
+            "[metrics] enabled needs prometheus_client: pip install 'placement-server[metrics]'."
+        ) from error
+    return cast("Meters", module.Metrics(database, settings.metrics))
+
+
+def watched(
+    application: "WSGIApplication", database: Database, *, meters: Meters, settings: Settings
+) -> "WSGIApplication":
+    """Return the application with everybody around it who wants to know of its requests."""
+    observers: list[Observer] = [log_access] if settings.access_log.enabled else []
+    if settings.metrics.enabled:
+        observers.append(cast("Observer", meters))
+    if observers:
+        count_statements(database.engine)
+        application = Observed(application, observers)
+    if settings.metrics.enabled and settings.metrics.address is not None:
+        application = OwnListener(application, meters, settings.metrics.address[1])
+    return application

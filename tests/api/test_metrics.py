@@ -1,0 +1,171 @@
+"""The metrics: what is counted, who may see it, and that several processes are summed up."""
+
+import dataclasses
+import json
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from placement.app import create_app
+from placement.errors import ConfigurationError
+from placement.settings import DatabaseSettings, MetricsSettings, Settings
+from placement.telemetry.shared_directory import VARIABLE
+from tests.api.conftest import Api
+from tests.clouds import allocate, build, provider
+
+PORT = 9778
+DASHBOARD = Path(__file__).parents[2] / "etc/grafana/placement.json"
+
+
+@pytest.fixture
+def start(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Api]]:
+    """Start applications with metrics, on a database of each kind."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    started: list[Api] = []
+
+    def begin(**options: object) -> Api:
+        metrics = MetricsSettings(enabled=True, directory=str(tmp_path / "metrics"))
+        settings = Settings(database=DatabaseSettings(connection=database_url), auth_strategy="noauth2")
+        started.append(Api(create_app(dataclasses.replace(settings, metrics=dataclasses.replace(metrics, **options)))))
+        return started[-1]
+
+    yield begin
+    for api in started:
+        api.app.extensions["placement"].database.dispose()
+    os.environ.pop(VARIABLE, None)
+
+
+def shown(api: Api) -> dict[str, float]:
+    """Return the metrics by name and labels."""
+    lines = api.get("/metrics").text.splitlines()
+    pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, _, value in pairs}
+
+
+def call_of(api: Api) -> Callable[..., tuple[int, object]]:
+    def call(method: str, path: str, version: str, body: object = None) -> tuple[int, object]:
+        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
+        response.close()
+        return response.status_code, response.get_json(silent=True)
+
+    return call
+
+
+def test_requests_are_counted_by_method_route_and_status(start: Callable[..., Api]) -> None:
+    api = start()
+    for path in (f"/resource_providers/{uuid.uuid4()}", f"/resource_providers/{uuid.uuid4()}", "/traits", "/nowhere"):
+        api.get(path).close()
+    api.request("BREW", "/traits").close()
+    found = shown(api)
+    name = 'placement_request_seconds_count{method="%s",route="%s",status="%s"}'
+    assert found[name % ("GET", "/resource_providers/<uuid>", 404)] == 2
+    assert found[name % ("GET", "/traits", 200)] == 1
+    assert found[name % ("GET", "none", 404)] == 1
+    assert found[name % ("OTHER", "/traits", 405)] == 1
+    assert found["placement_sql_statements_total"] >= 3
+
+
+def test_searches_retries_and_connections_are_counted(start: Callable[..., Api]) -> None:
+    api = start()
+    call = call_of(api)
+    build(call, provider("h1", VCPU=8), provider("h2", VCPU=8))
+    for amount in (1, 9):
+        call("GET", f"/allocation_candidates?resources=VCPU:{amount}", "1.39")
+    api.app.extensions["placement"].database.note_retry("deadlock")
+    found = shown(api)
+    assert found["placement_candidate_search_seconds_count"] == 2
+    assert found["placement_candidate_search_candidates_sum"] == 2
+    assert found['placement_candidate_search_trees_bucket{le="0.0"}'] == 1
+    assert found["placement_candidate_search_budget_hits_total"] == 0
+    assert found['placement_transaction_retries_total{reason="deadlock"}'] == 1
+    assert found["placement_database_connections"] == 0
+    assert found["placement_usage_is_kept"] == 1
+
+
+def test_capacity_has_the_names_of_the_openstack_exporter(start: Callable[..., Api]) -> None:
+    api = start()
+    call = call_of(api)
+    cloud = build(call, provider('the "host"', VCPU=8))
+    allocate(call, cloud.providers['the "host"'], {"VCPU": 3})
+    labels = r'{hostname="the \"host\"",resourcetype="VCPU"}'
+    found = shown(api)
+    assert found["openstack_placement_up"] == 1
+    assert {name: found[f"openstack_placement_resource_{name}{labels}"] for name in ("total", "usage")} == {
+        "total": 8,
+        "usage": 3,
+    }
+    assert found[f"openstack_placement_resource_allocation_ratio{labels}"] == 1
+    assert found[f"openstack_placement_resource_reserved{labels}"] == 0
+    assert not any(name.startswith("openstack_placement_resource") for name in shown(start(capacity=False)))
+
+
+def test_every_line_is_in_the_text_format(start: Callable[..., Api]) -> None:
+    api = start()
+    build(call_of(api), provider("h1", VCPU=8))
+    line = re.compile(r'(# (HELP|TYPE) [a-z_]+ .*|[a-z_]+(\{([a-z_]+="[^"\n]*",?)+\})? [0-9.e+-]+|)')
+    assert [text for text in api.get("/metrics").text.splitlines() if not line.fullmatch(text)] == []
+    assert api.get("/metrics").headers["content-type"].startswith("text/plain; version=0.0.4")
+
+
+def test_only_those_whom_the_policy_lets_in_see_them(start: Callable[..., Api]) -> None:
+    api = start()
+    assert api.get("/metrics", headers={"x-auth-token": "somebody"}).status_code == 403
+    assert api.app.test_client().get("/metrics").status_code == 401
+
+
+def test_a_port_of_their_own_shows_them_to_everybody_and_nothing_else(start: Callable[..., Api]) -> None:
+    client = start(listen=f"127.0.0.1:{PORT}").app.test_client()
+    own = {"base_url": f"http://localhost:{PORT}"}
+    assert b"placement_usage_is_kept" in client.get("/metrics", **own).data
+    assert client.get("/readycheck", **own).get_json() == {"status": "ready", "usage": "kept"}
+    assert client.get("/resource_providers", headers={"x-auth-token": "admin"}, **own).status_code == 404
+    assert client.get("/metrics", headers={"host": f"localhost:{PORT}"}).status_code == 401
+
+
+def test_without_metrics_there_is_nothing_to_see(api: Api) -> None:
+    assert api.get("/metrics").status_code == 404
+
+
+def test_processes_are_summed_up_and_the_dead_hold_no_connections(start: Callable[..., Api], tmp_path: Path) -> None:
+    """A directory with what two processes left: one that is this one's, one that is no more."""
+    api = start()
+    api.get("/traits").close()
+    dead = 2**22 + 1  # above the largest process id
+    for path in (tmp_path / "metrics").iterdir():
+        (path.parent / path.name.replace(f"_{os.getpid()}.", f"_{dead}.")).write_bytes(path.read_bytes())
+    name = 'placement_request_seconds_count{method="GET",route="/traits",status="200"}'
+    assert shown(api)[name] == 2
+    assert not list((tmp_path / "metrics").glob(f"gauge_live*_{dead}.db"))
+
+
+def test_a_directory_that_cannot_be_used_stops_the_start(start: Callable[..., Api], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match=r"directory .*/file/below cannot be used"):
+        start(directory=str(tmp_path / "file" / "below"))
+
+
+def test_an_address_without_a_port_is_refused() -> None:
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        MetricsSettings(listen="127.0.0.1")
+
+
+def test_the_dashboard_asks_for_metrics_that_exist(start: Callable[..., Api]) -> None:
+    api = start()
+    meters = api.app.extensions["placement"].meters
+    build(call_of(api), provider("h1", VCPU=8))
+    api.get("/allocation_candidates?resources=VCPU:1").close()
+    meters.found_nothing("capacity")
+    api.app.extensions["placement"].database.note_retry("deadlock")
+    names = {name.partition("{")[0] for name in shown(api)}
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    asked = {
+        name
+        for panel in panels
+        for target in panel["targets"]
+        for name in re.findall(r"(?:openstack_)?placement_[a-z_]+", target["expr"])
+    }
+    assert asked <= names
