@@ -13,7 +13,7 @@ import pytest
 from placement.app import create_app
 from placement.errors import ConfigurationError
 from placement.settings import DatabaseSettings, MetricsSettings, Settings
-from placement.telemetry.shared_directory import VARIABLE
+from placement.telemetry.shared_directory import VARIABLE, shared_directory
 from tests.api.conftest import Api
 from tests.clouds import allocate, build, provider
 
@@ -142,10 +142,10 @@ def test_processes_are_summed_up_and_the_dead_hold_no_connections(start: Callabl
     assert not list((tmp_path / "metrics").glob(f"gauge_live*_{dead}.db"))
 
 
-def test_a_directory_that_cannot_be_used_stops_the_start(start: Callable[..., Api], tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match=r"directory .*/file/below cannot be used"):
-        start(directory=str(tmp_path / "file" / "below"))
+        shared_directory(str(tmp_path / "file" / "below"))
 
 
 def test_an_address_without_a_port_is_refused() -> None:
