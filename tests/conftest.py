@@ -21,6 +21,11 @@ from tests.postgresql import PostgreSQL, running_postgresql
 KINDS = ["sqlite", "postgresql"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let whoever has the time run the long form of the tests that have one."""
+    parser.addoption("--long", action="store_true", help="run the long form of the tests that have one")
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgreSQL]:
     """A PostgreSQL server, one for each test process."""

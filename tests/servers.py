@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 15
@@ -79,18 +80,36 @@ def placement_manage(installation: Installation, directory: Path, *arguments: st
     return done.stdout
 
 
-@contextlib.contextmanager
-def running_server(
+@dataclass(slots=True)
+class Served:
+    """A server that runs, with its workers in a process group of its own."""
+
+    url: str
+    process: "subprocess.Popen[bytes]"
+
+    def kill(self) -> None:
+        """End it and its workers at once, in the middle of whatever they do."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(STOP_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """End it and its workers as an operator does."""
+        _stop(self.process)
+
+
+def started_server(
     installation: Installation,
     directory: Path,
     *,
+    port: int | None = None,
     workers: int = 1,
     threads: int = 4,
     application: str = APPLICATION,
     options: Sequence[str] = (),
-) -> Iterator[str]:
-    """Serve the directory's configuration with gunicorn and yield the base URL; stop the server afterwards."""
-    port = free_port()
+) -> Served:
+    """Serve the directory's configuration with gunicorn; the caller ends it."""
+    port = port or free_port()
     command = [str(installation.python), "-m", "gunicorn", application]
     command += ["--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--threads", str(threads)]
     command += ["--worker-class", "gthread", "--keep-alive", "30", "--timeout", "120", "--graceful-timeout", "2"]
@@ -101,11 +120,23 @@ def running_server(
         process = subprocess.Popen(
             command, cwd=directory, env=variables, stdout=log, stderr=log, start_new_session=True
         )
+    served = Served(f"http://127.0.0.1:{port}", process)
     try:
         _wait_until_it_answers(process, port, directory / "server.log")
-        yield f"http://127.0.0.1:{port}"
+    except BaseException:
+        served.stop()
+        raise
+    return served
+
+
+@contextlib.contextmanager
+def running_server(installation: Installation, directory: Path, **options: Any) -> Iterator[str]:
+    """Serve the directory's configuration (options as for ``started_server``), yield the base URL, stop it."""
+    served = started_server(installation, directory, **options)
+    try:
+        yield served.url
     finally:
-        _stop(process)
+        served.stop()
 
 
 def free_port() -> int:

@@ -1,0 +1,32 @@
+"""Servers that are made to be killed."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import servers
+
+
+@pytest.fixture
+def is_long(request: pytest.FixtureRequest) -> bool:
+    """Whether the long form was asked for."""
+    return bool(request.config.getoption("--long"))
+
+
+def configured(directory: Path, url: str, **database: str) -> Path:
+    """Write a configuration for a database and migrate it; return the directory."""
+    directory.mkdir(exist_ok=True)
+    sections = servers.default_sections(url)
+    sections["placement_database"] |= database
+    servers.write_configuration(directory, sections)
+    servers.placement_manage(servers.this_project(), directory, "db", "sync")
+    return directory
+
+
+def check_database(directory: Path) -> None:
+    """Let ``placement db check`` find nothing wrong."""
+    installation = servers.this_project()
+    command = [installation.command("placement"), "db", "--config-file", str(directory / "placement.conf"), "check"]
+    done = subprocess.run(command, env=dict(installation.variables), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "Nothing is wrong.\n"), done.stdout + done.stderr

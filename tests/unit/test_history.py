@@ -1,0 +1,131 @@
+"""The checker of histories accepts what can have happened and nothing else."""
+
+import itertools
+import random
+
+import pytest
+
+from tests.survival.history import LOST, NOTHING, Operation, Register, State, is_linearizable
+
+ONE, TWO = frozenset({("host", "VCPU", 1)}), frozenset({("host", "VCPU", 2)})
+CONSUMERS = ("a", "b")
+
+
+def write(start, end, **changes):
+    """A write; each change is (generation it was based on, what is held from then on)."""
+    seen = {name: Register(generation) for name, (generation, _) in changes.items()}
+    return Operation(start, end, seen, {name: shares for name, (_, shares) in changes.items()})
+
+
+def read(start, end, **seen):
+    return Operation(start, end, {name: Register(*register) for name, register in seen.items()})
+
+
+POSSIBLE = {
+    "nothing at all": [],
+    "a read sees the write before it": [write(0, 1, a=(None, ONE)), read(2, 3, a=(1, ONE))],
+    "a read beside a write sees it or not": [
+        write(0, 5, a=(None, ONE)),
+        read(1, 2, a=(None, NOTHING)),
+        read(3, 4, a=(1, ONE)),
+    ],
+    "a lost write has happened": [write(0, LOST, a=(None, ONE)), read(7, 8, a=(1, ONE))],
+    "a lost write has not happened": [write(0, LOST, a=(None, ONE)), read(7, 8, a=(None, NOTHING))],
+    "a lost write happens late": [
+        write(0, LOST, a=(None, ONE)),
+        read(1, 2, a=(None, NOTHING)),
+        read(3, 4, a=(1, ONE)),
+    ],
+    "one that gives all up begins anew": [
+        write(0, 1, a=(None, ONE)),
+        write(2, 3, a=(1, NOTHING)),
+        write(4, 5, a=(None, TWO)),
+        read(6, 7, a=(1, TWO)),
+    ],
+    "a move changes both at once": [
+        write(0, 1, a=(None, ONE)),
+        write(2, 3, a=(1, NOTHING), b=(None, ONE)),
+        read(4, 5, a=(None, NOTHING), b=(1, ONE)),
+    ],
+}
+
+IMPOSSIBLE = {
+    "an acknowledged write is lost": [write(0, 1, a=(None, ONE)), read(2, 3, a=(None, NOTHING))],
+    "two writes from one generation": [write(0, 3, a=(None, ONE)), write(1, 2, a=(None, TWO))],
+    "a write that nobody sent": [write(0, 1, a=(None, ONE)), read(2, 3, a=(1, TWO))],
+    "a write that was made twice": [write(0, 1, a=(None, ONE)), read(2, 3, a=(2, ONE))],
+    "a lost write happens before it was sent": [read(0, 1, a=(1, ONE)), write(2, LOST, a=(None, ONE))],
+    "a lost write comes and goes": [
+        write(0, LOST, a=(None, ONE)),
+        read(1, 2, a=(1, ONE)),
+        read(3, 4, a=(None, NOTHING)),
+    ],
+    "half a move": [
+        write(0, 1, a=(None, ONE)),
+        write(2, LOST, a=(1, NOTHING), b=(None, ONE)),
+        read(4, 5, a=(1, ONE)),
+        read(6, 7, b=(1, ONE)),
+        read(8, 9, a=(1, ONE)),
+    ],
+    "a read goes back in time": [
+        write(0, 1, a=(None, ONE)),
+        write(2, 9, a=(1, TWO)),
+        read(3, 4, a=(2, TWO)),
+        read(5, 6, a=(1, ONE)),
+    ],
+}
+
+
+@pytest.mark.parametrize("history", POSSIBLE.values(), ids=POSSIBLE)
+def test_what_can_have_happened_is_accepted(history):
+    assert is_linearizable(history)
+
+
+@pytest.mark.parametrize("history", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_what_cannot_have_happened_is_refused(history):
+    assert not is_linearizable(history)
+
+
+def by_hand(history):
+    """Try every order of every subset that holds all the answered operations."""
+    answered = [operation for operation in history if operation.end != LOST]
+    lost = [operation for operation in history if operation.end == LOST]
+    for count in range(len(lost) + 1):
+        for made in itertools.combinations(lost, count):
+            if any(explains(order) for order in itertools.permutations([*answered, *made])):
+                return True
+    return False
+
+
+def explains(order):
+    state: State = {}
+    for index, operation in enumerate(order):
+        if any(later.end < operation.start for later in order[index + 1 :]) or not operation.is_possible(state):
+            return False
+        state = operation.applied(state)
+    return True
+
+
+def random_history(choice):
+    """Six operations that overlap a little, of which some histories are possible and some are not."""
+    history = []
+    for number in range(6):
+        start = number + choice.random() * 2
+        end = LOST if choice.random() < 0.2 else start + choice.random() * 3
+        names = choice.sample(CONSUMERS, choice.choice((1, 1, 2)))
+        if choice.random() < 0.4:
+            seen = {name: choice.choice([(), (1, ONE), (1, TWO), (2, ONE), (2, TWO)]) for name in names[:1]}
+            history.append(read(start, start + choice.random() * 3, **seen))
+        else:
+            changes = {name: (choice.choice((None, 1)), choice.choice((ONE, TWO, NOTHING))) for name in names}
+            history.append(write(start, end, **changes))
+    return history
+
+
+def test_it_agrees_with_trying_every_order():
+    choice = random.Random(7)
+    verdicts = [
+        (is_linearizable(history), by_hand(history)) for history in (random_history(choice) for _ in range(250))
+    ]
+    assert all(quick == slow for quick, slow in verdicts)
+    assert len({quick for quick, _ in verdicts}) == 2
