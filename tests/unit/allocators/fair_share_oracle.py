@@ -1,0 +1,126 @@
+"""Hierarchical dominant resource fairness by its definition: every share worked out anew, in fractions.
+
+The switches turn single rules off, to show what they are for and what Volcano, which lacks some of them, gives instead.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from placement.allocators.entries import exact
+from placement.allocators.fair_share_tree import Branch, Leaf, in_order, joined
+
+
+@dataclass(frozen=True)
+class Rules:
+    scales_by_weight: bool = True
+    ignores_exhausted: bool = True
+    blocked_stay_whole: bool = True
+    scales: bool = True
+
+
+PAPER = Rules()
+VOLCANO = Rules(scales_by_weight=False, ignores_exhausted=False)
+
+
+@dataclass
+class State:
+    totals: Mapping[str, int]
+    usage: dict[str, dict[str, int]]
+    tasks: Mapping[str, Mapping[str, int]]
+    supposed: Mapping[str, int] | None = None
+    """What counts as free instead of what is left."""
+
+    def free(self, name: str) -> int:
+        if self.supposed is not None:
+            return self.supposed[name]
+        return self.totals[name] - sum(amounts.get(name, 0) for amounts in self.usage.values())
+
+    def fits(self, task: Mapping[str, int]) -> bool:
+        return all(amount <= self.free(name) for name, amount in task.items() if amount)
+
+
+@dataclass(frozen=True)
+class Shown:
+    path: str
+    place: int
+    vector: dict[str, Fraction]
+    share: Fraction
+    weighted: Fraction
+    is_blocked: bool
+    levels: tuple[tuple[bool, Fraction], ...]
+
+
+def ratio(used: int | Fraction, total: int) -> Fraction:
+    return Fraction(used) / total if total else Fraction(1 if used else 0)
+
+
+def shares(root: Branch, state: State, rules: Rules = PAPER) -> dict[str, Shown]:
+    """Return every node in the order of the tree, children before their branch."""
+    open_ = [name for name in state.totals if state.free(name) > 0] if rules.ignores_exhausted else list(state.totals)
+    found: dict[str, Shown] = {}
+
+    def visit(part: Branch | Leaf, above: str, levels: tuple[tuple[bool, Fraction], ...], place: list[int]) -> None:
+        path = joined(above, part.name)
+        vector, share, is_blocked = value(part, path)
+        weighted = share / exact(part.weight)
+        mine = (*levels, (is_blocked, weighted)) if above else ()
+        found[path] = Shown(path, place[0], vector, share, weighted, is_blocked, mine)
+        place[0] += 1
+        for inner in in_order(part.parts) if isinstance(part, Branch) else ():
+            visit(inner, path, mine, place)
+
+    def value(part: Branch | Leaf, path: str) -> tuple[dict[str, Fraction], Fraction, bool]:
+        if isinstance(part, Leaf):
+            vector = {
+                name: ratio(state.usage.get(path, {}).get(name, 0), total) for name, total in state.totals.items()
+            }
+            task = {name: amount for name, amount in state.tasks.get(path, {}).items() if amount}
+            return vector, max(vector.values(), default=Fraction(0)), not task or not state.fits(task)
+        vector, is_blocked = combined([(inner, *value(inner, joined(path, inner.name))) for inner in part.parts])
+        return vector, max([vector[name] for name in open_], default=Fraction(0)), is_blocked
+
+    def combined(parts) -> tuple[dict[str, Fraction], bool]:
+        weights = {part.name: exact(part.weight) if rules.scales_by_weight else Fraction(1) for part, *_rest in parts}
+        scaled = {
+            part.name: share / weights[part.name]
+            for part, _vector, share, is_blocked in parts
+            if share and rules.scales and not (is_blocked and rules.blocked_stay_whole)
+        }
+        smallest = min(scaled.values(), default=Fraction(1))
+        total = dict.fromkeys(state.totals, Fraction(0))
+        for part, vector, _share, _is_blocked in parts:
+            factor = smallest / scaled[part.name] if part.name in scaled else Fraction(1)
+            for name, amount in vector.items():
+                total[name] += amount * factor
+        return total, all(is_blocked for *_rest, is_blocked in parts)
+
+    visit(root, "", (), [0])
+    return found
+
+
+def order(root: Branch, state: State, rules: Rules = PAPER) -> list[str]:
+    """Return the leaves that wait, the first to be served first."""
+    found = shares(root, state, rules)
+    waiting = [path for path, task in state.tasks.items() if any(task.values())]
+    return sorted(waiting, key=lambda path: (found[path].levels, found[path].place))
+
+
+def next_leaf(root: Branch, state: State, rules: Rules = PAPER) -> str | None:
+    """Return who is served: the first in order whose task fits."""
+    return next((path for path in order(root, state, rules) if state.fits(state.tasks[path])), None)
+
+
+def give(state: State, path: str, sign: int = 1) -> None:
+    held = state.usage.setdefault(path, {})
+    for name, amount in state.tasks[path].items():
+        held[name] = held.get(name, 0) + sign * amount
+
+
+def fill(root: Branch, state: State, rules: Rules = PAPER) -> list[str]:
+    """Serve until nothing fits; return who was served, task by task."""
+    served = []
+    while (path := next_leaf(root, state, rules)) is not None:
+        give(state, path)
+        served.append(path)
+    return served

@@ -1,0 +1,34 @@
+"""The trees of the seed and of the vectors HD-nn: nodes with weights, leaves with the task they wait for."""
+
+from placement.allocators.fair_share_tree import Branch, Leaf
+
+Trees = dict[str, object]
+
+
+def tree(name: str, parts: Trees, weight=1) -> Branch:
+    """Make a tree of ``name`` or ``(name, weight)`` -> parts, or the class (or task) that a leaf wants."""
+    made = []
+    for key, inner in parts.items():
+        part, part_weight = key if isinstance(key, tuple) else (key, 1)
+        made.append(tree(part, inner, part_weight) if isinstance(inner, dict) else Leaf(part, part_weight))
+    return Branch(name, tuple(made), weight)
+
+
+def tasks(parts: Trees, above: str = "n") -> dict[str, dict[str, int]]:
+    """Return the task of each leaf of such a tree, by path: a word of letters is one unit of each."""
+    found = {}
+    for key, inner in parts.items():
+        path = f"{above}/{key[0] if isinstance(key, tuple) else key}"
+        if isinstance(inner, dict):
+            found |= tasks(inner, path)
+        else:
+            found[path] = dict.fromkeys(inner, 1)
+    return found
+
+
+# The first tree of the seed: children with complementary dominant resources. c is CPU, g is GPU.
+COMPLEMENTARY = {"n1": "g", "n2": {"n21": "c", "n22": "g"}}
+# The second: a node saturated in one resource.
+SATURATED = {"n1": "c", "n2": "c", "n3": {"n31": "c", "n32": "g"}, "n4": "g"}
+# The tree of Volcano's own test.
+RESCALING = {("sci", 50): "cg", ("eng", 50): {("dev", 10): "c", ("prod", 10): "g"}}

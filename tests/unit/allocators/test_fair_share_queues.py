@@ -1,0 +1,97 @@
+"""From lines with paths and weights to a tree; what lines must not say against each other."""
+
+import pytest
+
+from placement.allocators.fair_share_queues import Contradiction, Queue, tree_of
+from placement.allocators.fair_share_tree import Branch, Leaf, leaf_paths
+
+PROD = Queue("root/eng/prod", (1, 2, 8), ("p1",))
+
+
+def test_the_form_of_volcano_makes_a_tree_with_these_weights() -> None:
+    """The seed: the hierarchy root/eng/prod with the weights 1/2/8 is a tree of three levels."""
+    queues = tree_of([PROD, Queue("root/eng/dev", (1, 2, 2), ("p2", "p3")), Queue("root/sci", (1, 8), ())])
+    assert queues.weights == {"root/eng": 2, "root/eng/prod": 8, "root/eng/dev": 2, "root/sci": 8, "root/default": 1}
+    tree = queues.tree([])
+    assert list(leaf_paths(tree)) == ["root/eng/dev/p2", "root/eng/dev/p3", "root/eng/prod/p1"]
+    assert {part.name: part.weight for part in tree.parts} == {"eng": 2, "sci": 8, "default": 1}
+
+
+def test_a_weight_may_be_left_out_and_is_one() -> None:
+    queues = tree_of([Queue("root/a", (None, 0.5), ()), Queue("root/b", (), ())])
+    assert queues.weights == {"root/a": 0.5, "root/b": 1, "root/default": 1}
+
+
+def test_who_is_not_written_is_in_the_default_queue() -> None:
+    queues = tree_of([PROD])
+    assert (queues.path_of("p1"), queues.path_of("new")) == ("root/eng/prod/p1", "root/default/new")
+    assert list(leaf_paths(queues.tree(["new", "p1"]))) == ["root/default/new", "root/eng/prod/p1"]
+    assert tree_of([PROD], default="root/eng/prod").path_of("new") == "root/eng/prod/new"
+
+
+def test_any_name_can_be_a_member() -> None:
+    names = ["a/b", "a%2Fb", "%", "/", "ä b"]
+    queues = tree_of([Queue("root/q", (), tuple(names))])
+    paths = [queues.path_of(name) for name in names]
+    assert sorted(leaf_paths(queues.tree([]))) == sorted(paths)
+    assert len(set(paths)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        pytest.param(
+            [Queue("root/sci", (1, 1), ()), Queue("root/sci/dev", (1, 1, 1), ())],
+            "root/sci is a queue and cannot contain the queue root/sci/dev",
+            id="a-queue-in-a-queue",
+        ),
+        pytest.param(
+            [Queue("root/sci/dev", (1, 1, 1), ()), Queue("root/sci", (1, 1), ())],
+            "root/sci is a queue and cannot contain the queue root/sci/dev",
+            id="the-same-in-the-other-order",
+        ),
+        pytest.param(
+            [Queue("root/eng/prod", (1, 2, 8), ()), Queue("root/eng/dev", (1, 3, 1), ())],
+            "root/eng/dev gives root/eng the weight 3, root/eng/prod gives it 2",
+            id="two-weights",
+        ),
+        pytest.param(
+            [Queue("root/a", (), ("p",)), Queue("root/b", (), ("p",))],
+            "p is in root/a and in root/b",
+            id="a-member-of-two",
+        ),
+        pytest.param(
+            [Queue("root/a", (), ()), Queue("top/b", (), ())],
+            "top/b does not begin with root, as root/a does",
+            id="roots",
+        ),
+        pytest.param([Queue("root/a", (), ()), Queue("root/a", (), ())], "root/a is written twice", id="twice"),
+    ],
+)
+def test_two_lines_that_contradict_each_other_are_named(lines, text) -> None:
+    with pytest.raises(Contradiction) as caught:
+        tree_of(lines)
+    assert str(caught.value) == text
+    assert {caught.value.first, caught.value.second} == {0, 1}
+
+
+def test_the_default_queue_must_not_be_a_branch() -> None:
+    with pytest.raises(Contradiction, match="root/eng is a queue and cannot contain the queue root/eng/prod"):
+        tree_of([PROD], default="root/eng")
+
+
+@pytest.mark.parametrize("weight", [0, -1, 1e-9, 1e9, float("nan")])
+def test_a_weight_that_makes_no_sense_is_refused(weight) -> None:
+    with pytest.raises(ValueError, match="weight"):
+        Leaf("a", weight)
+
+
+@pytest.mark.parametrize("name", ["", "a/b"])
+def test_a_name_that_cannot_be_in_a_path_is_refused(name) -> None:
+    with pytest.raises(ValueError, match="a name without a slash"):
+        Branch(name)
+
+
+def test_two_parts_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="one part of each name"):
+        Branch("root", (Leaf("a"), Branch("a")))
