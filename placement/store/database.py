@@ -12,12 +12,27 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 
+from placement.store import direct
 from placement.store.names import Names
 
 LOG = logging.getLogger(__name__)
 
-WRITES = "placement_writes"
-"""Execution option on the connections of writing units of work: SQLite takes its write lock at BEGIN."""
+_BEGIN = "placement_begin"
+"""Execution option: the text that a connection's transactions begin with; empty for statements that stand alone."""
+
+WRITE, READ, LOOK = "write", "read", "look"
+"""What a unit of work is there for: to write, to read in one snapshot, or to send a single query."""
+
+_BEGINNINGS = {
+    # A writer takes SQLite's write lock at once.
+    "sqlite": {WRITE: "BEGIN IMMEDIATE", READ: "BEGIN", LOOK: ""},
+    "postgresql": {
+        WRITE: "BEGIN ISOLATION LEVEL READ COMMITTED",
+        READ: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        LOOK: "",
+    },
+}
+_ISOLATION_LEVELS = {WRITE: "READ COMMITTED", READ: "REPEATABLE READ", LOOK: "AUTOCOMMIT"}
 
 SQLITE_BUSY_TIMEOUT_S = 15.0
 
@@ -52,9 +67,9 @@ class Database:
         self.names = Names()
         self.retries: Counter[str] = Counter()
         self.on_retry: Callable[[str], object] | None = None
-        self.writer = engine.execution_options(**_writing(engine.dialect.name))
-        self.reader = engine.execution_options(**_reading(engine.dialect.name))
-        self.looker = engine.execution_options(**_looking(engine.dialect.name))
+        self.writer = engine.execution_options(**transactions(engine, WRITE))
+        self.reader = engine.execution_options(**transactions(engine, READ))
+        self.looker = engine.execution_options(**transactions(engine, LOOK))
 
     @property
     def dialect(self) -> str:
@@ -99,22 +114,11 @@ def _leave_to_the_parent(database: Database) -> None:
     os.register_at_fork(after_in_child=forget)
 
 
-def _writing(dialect: str) -> dict[str, Any]:
-    if dialect == "sqlite":
-        return {WRITES: True}
-    return {WRITES: True, "isolation_level": "READ COMMITTED"}
-
-
-def _reading(dialect: str) -> dict[str, Any]:
-    if dialect == "sqlite":
-        return {}
-    if dialect == "postgresql":
-        return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-    return {"isolation_level": "REPEATABLE READ"}
-
-
-def _looking(dialect: str) -> dict[str, Any]:
-    return {} if dialect == "sqlite" else {"isolation_level": "AUTOCOMMIT"}
+def transactions(engine: Engine, kind: str) -> dict[str, Any]:
+    """Return the execution options for transactions of a kind: WRITE, READ or LOOK."""
+    if engine.dialect.name in _BEGINNINGS:
+        return {_BEGIN: _BEGINNINGS[engine.dialect.name][kind]}
+    return {"isolation_level": _ISOLATION_LEVELS[kind]}
 
 
 def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_synchronous: bool = True) -> Engine:
@@ -131,21 +135,33 @@ def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_sync
         query_cache_size=2000,
     )
     if backend == "postgresql":
-        event.listen(engine, "connect", _expect_a_warm_cache)
+        _speak_ourselves(engine)
     return engine
+
+
+def _speak_ourselves(engine: Engine) -> None:
+    """Begin and end PostgreSQL's transactions ourselves.
+
+    Left to the driver, every change from reading to writing, and back, sets a connection up anew.
+    """
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:
+        connection.autocommit = True
+        connection.execute(_PRICE_OF_A_PAGE)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
+            direct.begin(connection, text)
+
+    event.listen(engine, "rollback", direct.roll_back)
 
 
 # PostgreSQL's default price of a random page is that of a spinning disk. With it the planner scans all inventories of
 # a class to find those of twenty trees: forty times the work in a cloud of 10,000 hosts. These tables are small enough
 # to be in memory. An operator who has set a price of his own keeps it.
 _PRICE_OF_A_PAGE = "SELECT set_config('random_page_cost', '1.1', false) WHERE current_setting('random_page_cost') = '4'"
-
-
-def _expect_a_warm_cache(connection: Any, _record: Any) -> None:
-    # Outside a transaction, whose rollback would take it back.
-    connection.autocommit = True
-    connection.execute(_PRICE_OF_A_PAGE)
-    connection.autocommit = False
 
 
 def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
@@ -162,7 +178,7 @@ def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get(WRITES, False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
+            connection.exec_driver_sql(text)
 
     return engine

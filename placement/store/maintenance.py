@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.errors import PlacementError, Unavailable
-from placement.store.database import WRITES
+from placement.store.database import READ, WRITE, transactions
 from placement.store.retry import transient_reason
 
 MAINTENANCE_KEY = 0x706C_6163_656D_6462
@@ -46,8 +46,7 @@ def exclusively(engine: Engine) -> Iterator[Connection]:
 @contextmanager
 def looking(engine: Engine) -> Iterator[Connection]:
     """Give a connection in one snapshot that nothing is written in. Raises as ``exclusively``."""
-    options = {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
-    with _plain_errors(), engine.connect().execution_options(**options) as connection, connection.begin():
+    with _plain_errors(), engine.execution_options(**transactions(engine, READ)).begin() as connection:
         yield connection
 
 
@@ -74,7 +73,7 @@ def _first_line(error: DBAPIError) -> str:
 
 @contextmanager
 def _alone_on_sqlite(engine: Engine) -> Iterator[Connection]:
-    with engine.execution_options(**{WRITES: True}).begin() as connection:
+    with engine.execution_options(**transactions(engine, WRITE)).begin() as connection:
         yield connection
 
 

@@ -1,0 +1,67 @@
+"""Text sent straight to PostgreSQL's driver: SQLAlchemy takes longer around a statement than the driver for it.
+
+Errors are SQLAlchemy's all the same; those who listen to statements and those who log them hear of these, too.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from psycopg import RawCursor
+from psycopg.pq import TransactionStatus
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+LOG = logging.getLogger("sqlalchemy.engine.Engine")
+
+_OPEN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
+
+def send(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor[Any]":
+    """Run a statement that says ``$1``, ``$2`` for its values, and return the driver's cursor."""
+    cursor = RawCursor(_driver(connection))
+    for listener in connection.engine.dispatch.before_cursor_execute:
+        listener(connection, cursor, text, values, None, False)  # noqa: FBT003 - the event's own shape
+    return _run(connection, cursor, text, values)
+
+
+def begin(connection: Connection, text: str) -> None:
+    """Begin a transaction."""
+    _run(connection, RawCursor(_driver(connection)), text, ())
+
+
+def roll_back(connection: Connection) -> None:
+    """End the transaction, if one is open, without saving.
+
+    The driver's own way forgets all prepared statements, because a transaction may have changed tables; ours do not,
+    and after every refused request the next ones would be planned anew.
+    """
+    if not connection.invalidated:
+        driver = _driver(connection)
+        if driver.info.transaction_status in _OPEN:
+            driver.pgconn.exec_(b"ROLLBACK")
+
+
+def _run(connection: Connection, cursor: "RawCursor[Any]", text: str, values: Sequence[Any]) -> "RawCursor[Any]":
+    LOG.info("%s\n%s", text, values)
+    try:
+        return cursor.execute(text.encode(), values)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(connection, text, values, error) from error
+
+
+def _driver(connection: Connection) -> Any:
+    return connection.connection.dbapi_connection
+
+
+def _wrapped(connection: Connection, text: str, values: Sequence[Any], error: Any) -> Exception:
+    """Return a driver's error as SQLAlchemy reports it, after giving up a connection that is broken."""
+    dialect = connection.dialect
+    is_broken = dialect.is_disconnect(error, _driver(connection), None)
+    if is_broken:
+        connection.invalidate(error)
+    wrapped = DBAPIError.instance(
+        text, values, error, dialect.loaded_dbapi.Error, connection_invalidated=is_broken, dialect=dialect
+    )
+    assert isinstance(wrapped, DBAPIError)
+    return wrapped

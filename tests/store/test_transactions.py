@@ -1,0 +1,68 @@
+"""How transactions begin and end on PostgreSQL, where this server sends BEGIN and ROLLBACK itself."""
+
+import pytest
+from sqlalchemy import Connection, text
+
+from placement.errors import Invalid
+from placement.store.database import Database
+from placement.store.unit_of_work import Transaction, looks_up, reads, writes
+
+SETTINGS = ("transaction_isolation", "transaction_read_only")
+OFTEN = 8
+"""The driver prepares a statement when it comes for the sixth time."""
+
+
+def settings(connection: Connection) -> list[str]:
+    return [connection.execute(text(f"SHOW {name}")).scalar_one() for name in SETTINGS]
+
+
+@writes
+def settings_of_a_writer(tx: Transaction) -> list[str]:
+    return settings(tx.connection)
+
+
+@reads
+def settings_of_a_reader(tx: Transaction) -> list[str]:
+    return settings(tx.connection)
+
+
+@looks_up
+def transaction_ids(tx: Transaction) -> set[str]:
+    """Two statements of one transaction see the same beginning."""
+    return {tx.connection.execute(text("SELECT transaction_timestamp()::text")).scalar_one() for _ in range(2)}
+
+
+@writes
+def refused(tx: Transaction) -> None:
+    tx.connection.execute(text("SELECT count(*) FROM consumers")).scalar_one()
+    raise Invalid("no")
+
+
+@looks_up
+def prepared(tx: Transaction) -> int:
+    return int(tx.connection.execute(text("SELECT count(*) FROM pg_prepared_statements")).scalar_one())
+
+
+def test_readers_have_a_snapshot_and_may_not_write(postgresql: Database):
+    assert settings_of_a_reader(postgresql) == ["repeatable read", "on"]
+
+
+def test_writers_see_what_others_have_committed(postgresql: Database):
+    assert settings_of_a_writer(postgresql) == ["read committed", "off"]
+
+
+def test_a_lookup_is_no_transaction(postgresql: Database):
+    assert len(transaction_ids(postgresql)) == 2
+
+
+def test_a_refused_change_leaves_prepared_statements_alone(postgresql: Database):
+    for _ in range(OFTEN):
+        with pytest.raises(Invalid):
+            refused(postgresql)
+    assert prepared(postgresql) > 0
+
+
+def test_a_refused_change_leaves_no_transaction_open(postgresql: Database):
+    with pytest.raises(Invalid):
+        refused(postgresql)
+    assert settings_of_a_reader(postgresql) == ["repeatable read", "on"]
