@@ -18,6 +18,13 @@ class Kind:
     resources: tuple[tuple[str, int], ...]
     group: RequestGroup
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What two kinds have in common exactly if the same providers serve them."""
+        group = self.group
+        conditions = (group.required, group.forbidden, group.member_of, group.forbidden_aggregates, group.in_tree)
+        return (group.is_granular, self.resources, *conditions)
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -63,9 +70,9 @@ def plan_for(request: CandidateRequest) -> Plan:
     slots = []
     for group in request.groups:
         for resources in _portions(group):
-            identity = _identity(group, resources)
-            kinds.setdefault(identity, Kind(resources, group))
-            slots.append(Slot(group.suffix, resources, list(kinds).index(identity)))
+            kind = Kind(resources, group)
+            kinds.setdefault(kind.identity, kind)
+            slots.append(Slot(group.suffix, resources, list(kinds).index(kind.identity)))
     unsuffixed = next((group for group in request.groups if not group.is_granular), RequestGroup())
     return Plan(
         request=request,
@@ -90,8 +97,3 @@ def _portions(group: RequestGroup) -> list[tuple[tuple[str, int], ...]]:
     """Return the amounts that one provider must serve together."""
     amounts = tuple(sorted(group.resources.items()))
     return [amounts] if group.is_granular else [(amount,) for amount in amounts]
-
-
-def _identity(group: RequestGroup, resources: tuple[tuple[str, int], ...]) -> tuple[object, ...]:
-    conditions = (group.required, group.forbidden, group.member_of, group.forbidden_aggregates, group.in_tree)
-    return (group.is_granular, resources, *conditions)

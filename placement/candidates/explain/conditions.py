@@ -1,0 +1,71 @@
+"""The conditions of a request by name, as explanations speak of them."""
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Sort(StrEnum):
+    """What a condition is about."""
+
+    # What one provider is asked for, in the order in which providers are counted.
+    INVENTORY = "inventory"
+    CAPACITY = "capacity"
+    MIN_UNIT = "min_unit"
+    MAX_UNIT = "max_unit"
+    STEP_SIZE = "step_size"
+    REQUIRED = "required"
+    FORBIDDEN = "forbidden"
+    MEMBER_OF = "member_of"
+    FORBIDDEN_AGGREGATES = "forbidden_aggregates"
+    IN_TREE = "in_tree"
+    EMPTY_GROUP = "empty_group"
+    # What a tree is asked for, likewise.
+    EVERY_GROUP = "every_group"
+    ROOT_REQUIRED = "root_required"
+    ROOT_FORBIDDEN = "root_forbidden"
+    TRAIT_PLACEMENT = "trait_placement"
+    GROUP_POLICY = "group_policy"
+    SAME_SUBTREE = "same_subtree"
+    COMBINED_CAPACITY = "combined_capacity"
+    ONE_PROVIDER_PER_TREE = "one_provider_per_tree"
+    # Parts of a request that may be left out as a whole.
+    RESOURCE = "resource"
+    GROUP = "group"
+
+
+UNITS = (Sort.MIN_UNIT, Sort.MAX_UNIT, Sort.STEP_SIZE)
+NUMERIC = (Sort.CAPACITY, *UNITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of a request.
+
+    Args:
+        sort: what it is about.
+        groups: the suffixes of the groups that make it, "" for the unsuffixed one; empty for the request as a whole.
+        value: what is asked for, written as in a query string: ``VCPU:8``, ``in:HW_A,HW_B``, ``!HW_A``.
+    """
+
+    sort: Sort
+    groups: tuple[str, ...] = ()
+    value: str = ""
+
+    @property
+    def resource_class(self) -> str:
+        """The resource class in the value."""
+        return self.value.partition(":")[0]
+
+
+def any_of_value(any_of: AbstractSet[str], *, forbidden: bool = False) -> str:
+    """Write a set of names the way ``required`` and ``member_of`` do."""
+    names = sorted(any_of)
+    text = names[0] if len(names) == 1 else "in:" + ",".join(names)
+    return f"!{text}" if forbidden else text
+
+
+def resources_value(resources: Iterable[tuple[str, int]]) -> str:
+    """Write amounts the way ``resources`` does."""
+    return ",".join(f"{name}:{amount}" for name, amount in resources)

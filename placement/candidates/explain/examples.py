@@ -1,0 +1,73 @@
+"""Providers that show a near miss, with the numbers and names that tell how near it is."""
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import islice
+from typing import Any
+
+from placement.candidates.explain.case import Case
+from placement.candidates.explain.conditions import NUMERIC, Condition, Sort
+from placement.candidates.explain.explanation import Example
+from placement.candidates.explain.tree_search import Served
+from placement.domain.facts import Facts
+
+MOST_EXAMPLES = 5
+
+WORDS = {
+    Sort.REQUIRED: "lacks",
+    Sort.ROOT_REQUIRED: "lacks",
+    Sort.FORBIDDEN: "has",
+    Sort.ROOT_FORBIDDEN: "has",
+    Sort.MEMBER_OF: "not_in",
+    Sort.FORBIDDEN_AGGREGATES: "in",
+    Sort.IN_TREE: "not_in_tree",
+}
+"""How a provider fails a condition on what it is or where it is."""
+
+
+def examples(case: Case, condition: Condition, served: Served) -> Iterator[Example]:
+    """Yield a few providers that would serve if it were not for a condition, each of another tree."""
+    failing = frozenset[int]()
+    for demand in case.demands:
+        for sifted in (demand.own, demand.shared):
+            failing |= sifted.failing_only.get(condition, frozenset())
+    providers = islice(_one_of_each(case.facts, failing, served), MOST_EXAMPLES) if failing else iter(())
+    chosen = list(providers) or sorted(served.trees)[:MOST_EXAMPLES]
+    numbers = _numbers(case.facts, condition, frozenset(chosen)) if condition.sort in NUMERIC else {}
+    word = WORDS.get(condition.sort)
+    for provider in chosen:
+        if word is not None:
+            yield Example(provider, {word: condition.value.removeprefix("!")})
+        else:
+            yield Example(provider, numbers.get(provider, {}))
+
+
+def _one_of_each(facts: Facts, failing: AbstractSet[int], served: Served) -> Iterator[int]:
+    """Yield for each tree a failing provider: the one in the candidate that was found, where one was composed."""
+    by_root: dict[int, int] = {}
+    for provider in sorted(failing, reverse=True):
+        for root in (facts.home[provider], *facts.shares.get(provider, ())):
+            by_root[root] = provider
+    shown: set[int] = set()
+    for root, choice in served.trees.items():
+        chosen = [provider for provider in choice or () if provider in failing]
+        shows = chosen[0] if chosen else by_root.get(root)
+        if shows is not None and shows not in shown:
+            shown.add(shows)
+            yield shows
+
+
+def _numbers(facts: Facts, condition: Condition, providers: AbstractSet[int]) -> Mapping[int, Mapping[str, Any]]:
+    name, _, amount = condition.value.partition(":")
+    found = {}
+    for _class, provider, _root, left, *units in facts.stocks.get(name, ()):
+        if provider in providers:
+            values = (left, *units)
+            key = "free" if condition.sort == Sort.CAPACITY else condition.sort.value
+            found[provider] = {"asked": int(amount), key: _whole(values[NUMERIC.index(condition.sort)])}
+    return found
+
+
+def _whole(number: float) -> float:
+    """Return an integer where a capacity is one."""
+    return int(number) if number == int(number) else number

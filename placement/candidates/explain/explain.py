@@ -1,0 +1,58 @@
+"""From a plan and the facts of a cloud to the explanation: what each condition leaves, and which one left nothing."""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+from placement.candidates.explain.case import Case
+from placement.candidates.explain.conditions import Condition, Sort
+from placement.candidates.explain.demands import Judge
+from placement.candidates.explain.explanation import Explanation, Step
+from placement.candidates.explain.hints import hints
+from placement.candidates.explain.near_misses import near_misses
+from placement.candidates.explain.stages import stages
+from placement.candidates.explain.tree_rules import common
+from placement.candidates.explain.tree_search import TreeSearch
+from placement.candidates.search import Budget
+from placement.domain.facts import Facts
+from placement.domain.search_plan import Plan
+
+STEPS_PER_TREE = 50_000
+STEPS_FOR_CAUSE = 1_000_000
+STEPS_FOR_NEAR_MISSES = 500_000
+
+
+def explain(plan: Plan, facts: Facts) -> Explanation:
+    """Explain why a request has no candidates, or say in how many trees it has some.
+
+    O(conditions x providers), most of it inside set operations, and a bounded search.
+    """
+    case = Case(plan, facts, Judge(facts))
+    budget = Budget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
+    trees = tuple(_tree_steps(case, budget))
+    demands = tuple(demand.described for demand in case.demands)
+    cause = next(_emptied([step for demand in demands for step in demand.steps], trees), None)
+    if cause is None:
+        return Explanation(None, demands, trees, complete=not budget.was_hit)
+    # What the cause has not used is not for near misses: they are looked for in more trees than the cause was.
+    more = Budget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_NEAR_MISSES)
+    missed = near_misses(case, more)
+    return Explanation(cause, demands, trees, missed, tuple(hints(case)), complete=not (budget.was_hit or more.was_hit))
+
+
+def _tree_steps(case: Case, budget: Budget) -> Iterator[Step]:
+    """Yield what is left of the trees after each condition. Trees that the search cannot decide are left."""
+    left: AbstractSet[int] = common(case.reached) or frozenset()
+    yield Step(Condition(Sort.EVERY_GROUP), None, len(left))
+    for rule in case.rules:
+        left = left & rule.trees
+        yield Step(rule.condition, None, len(left))
+    for stage in stages(case.plan):
+        if left:
+            left = TreeSearch(stage.plan, case.demands, case.facts).served(left, budget).possible
+        yield Step(stage.condition, None, len(left))
+
+
+def _emptied(of_providers: Sequence[Step], of_trees: Sequence[Step]) -> Iterator[Condition]:
+    """Yield the conditions after which nothing is left."""
+    yield from (step.condition for step in of_providers if not step.providers)
+    yield from (step.condition for step in of_trees if not step.trees)

@@ -1,0 +1,113 @@
+"""What an explanation says, as plain values."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from placement.candidates.explain.conditions import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is left after a condition and all before it; ``providers`` is None where only trees are counted."""
+
+    condition: Condition
+    providers: int | None
+    trees: int
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Something that one provider has to serve, and how many can.
+
+    A granular group is one demand, each resource class of the unsuffixed group is one. Groups that ask the same under
+    the same conditions are one demand.
+    """
+
+    groups: tuple[str, ...]
+    resources: tuple[tuple[str, int], ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A provider that fails a condition, and the numbers or names that show it."""
+
+    provider: int
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A condition without which, all others kept, ``trees`` trees have candidates; at least, if not ``complete``."""
+
+    condition: Condition
+    trees: int
+    complete: bool
+    examples: tuple[Example, ...]
+
+
+class Lesson(StrEnum):
+    """What those who are new to the API stumble over."""
+
+    NO_INVENTORY = "no_provider_has_class"
+    NO_OWNER = "no_provider_has_trait"
+    NO_MEMBER = "no_provider_in_aggregate"
+    NO_TREE = "no_such_tree"
+    TRAIT_ELSEWHERE = "trait_on_another_provider"
+    AGGREGATE_DOES_NOT_SPAN = "aggregate_does_not_span"
+    NO_GROUP_POLICY = "group_policy_missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Something to learn about a condition.
+
+    Args:
+        lesson: what it is about.
+        condition: the condition that is misunderstood.
+        trees: in how many trees it shows.
+        here, there: providers of one such tree: one that could serve, and the one that has what it lacks.
+    """
+
+    lesson: Lesson
+    condition: Condition
+    trees: int = 0
+    here: int | None = None
+    there: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a request has no candidates, or in how many trees it has some.
+
+    Args:
+        cause: the first condition that left nothing; None where there are candidates, or where the search for them
+            ran out of steps.
+        demands: what single providers are asked for.
+        trees: what trees are asked for; the last step tells how many have candidates.
+        near_misses: most trees first; none where there are candidates.
+        hints: what to learn from it.
+        complete: whether no search ran out of steps.
+    """
+
+    cause: Condition | None
+    demands: tuple[Demand, ...]
+    trees: tuple[Step, ...]
+    near_misses: tuple[NearMiss, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    complete: bool = True
+
+    @property
+    def found(self) -> int:
+        """In how many trees there are candidates."""
+        return 0 if self.cause else self.trees[-1].trees
+
+    def providers(self) -> Iterator[int]:
+        """Yield the providers that are named anywhere."""
+        for near_miss in self.near_misses:
+            for example in near_miss.examples:
+                yield example.provider
+        for hint in self.hints:
+            yield from (provider for provider in (hint.here, hint.there) if provider is not None)

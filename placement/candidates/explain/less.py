@@ -1,0 +1,44 @@
+"""Requests with a part left out: without a resource class, or without a whole group."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from placement.candidates.explain.conditions import Condition, Sort
+from placement.candidates.explain.demands import groups_of
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import Plan
+
+
+def parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
+    """Yield each part that can be left out, and the request without it: classes of groups with several, then groups.
+
+    Groups that ask the same go together. A request without resources is none.
+    """
+    for index, kind in enumerate(plan.kinds):
+        groups = groups_of(plan, index)
+        for name, _amount in kind.resources:
+            if len(kind.group.resources) > 1:
+                less = replace(plan.request, groups=tuple(_without_class(plan, name, groups)))
+                yield Condition(Sort.RESOURCE, groups, name), less
+    for groups in dict.fromkeys(groups_of(plan, index) for index in range(len(plan.kinds))):
+        less = _without_groups(plan.request, frozenset(groups))
+        if any(group.resources for group in less.groups):
+            yield Condition(Sort.GROUP, groups), less
+
+
+def _without_class(plan: Plan, name: str, groups: tuple[str, ...]) -> Iterator[RequestGroup]:
+    for group in plan.request.groups:
+        if group.suffix in groups:
+            resources = {other: amount for other, amount in group.resources.items() if other != name}
+            yield replace(group, resources=resources)
+        else:
+            yield group
+
+
+def _without_groups(request: CandidateRequest, suffixes: frozenset[str]) -> CandidateRequest:
+    tied = (of_set - suffixes for of_set in request.same_subtree)
+    return replace(
+        request,
+        groups=tuple(group for group in request.groups if group.suffix not in suffixes),
+        same_subtree=tuple(of_set for of_set in tied if of_set),
+    )

@@ -1,0 +1,58 @@
+"""Near misses: the conditions whose removal alone would give candidates."""
+
+from collections.abc import Iterator
+
+from placement.candidates.explain.case import Case
+from placement.candidates.explain.conditions import NUMERIC, Condition, Sort
+from placement.candidates.explain.examples import examples
+from placement.candidates.explain.explanation import NearMiss
+from placement.candidates.explain.less import parts
+from placement.candidates.explain.stages import stages
+from placement.candidates.search import Budget
+from placement.domain.search_plan import plan_for
+
+NOT_REMOVABLE = (Sort.INVENTORY, Sort.EMPTY_GROUP)
+"""Without the class the rest of a demand means nothing; leaving it out of the request is a near miss of its own."""
+
+
+def near_misses(case: Case, budget: Budget) -> tuple[NearMiss, ...]:
+    """Return the near misses of a case without candidates, those that would help in most trees first.
+
+    A part of the request (a resource class, a group) is only named where none of its conditions is a near miss.
+    """
+    found = list(_of_conditions(case, budget))
+    named = [near_miss.condition for near_miss in found]
+    for part, request in parts(case.plan):
+        if not any(_concerns(condition, part) for condition in named):
+            served = case.other(plan_for(request)).served(budget)
+            if served.trees:
+                found.append(NearMiss(part, len(served.trees), not served.undecided, ()))
+                named.append(part)
+    return tuple(sorted(found, key=lambda near_miss: -near_miss.trees))
+
+
+def _of_conditions(case: Case, budget: Budget) -> Iterator[NearMiss]:
+    # What few trees depend on is looked at first, so that a budget is spent on as many conditions as possible.
+    for condition in sorted(_conditions(case), key=lambda condition: len(case.trees(condition))):
+        served = case.served(budget, condition)
+        if served.trees:
+            shown = examples(case, condition, served)
+            yield NearMiss(condition, len(served.trees), not served.undecided, tuple(shown))
+
+
+def _conditions(case: Case) -> list[Condition]:
+    """Return every condition that may be left out, in the order of the explanation."""
+    of_demands = (condition for demand in case.demands for condition in demand.conditions)
+    of_trees = (rule.condition for rule in case.rules)
+    of_search = (stage.condition for stage in stages(case.plan))
+    every = dict.fromkeys([*of_demands, *of_trees, *of_search])
+    return [condition for condition in every if condition.sort not in NOT_REMOVABLE]
+
+
+def _concerns(condition: Condition, part: Condition) -> bool:
+    """Tell whether a condition is about a part of the request."""
+    if not set(condition.groups) & set(part.groups):
+        return False
+    if part.sort == Sort.RESOURCE:
+        return condition.sort in NUMERIC and condition.resource_class == part.value
+    return True

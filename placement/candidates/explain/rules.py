@@ -1,0 +1,119 @@
+"""The conditions on single providers as sets: whom each condition refuses."""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from placement.candidates.explain.conditions import NUMERIC, Condition, Sort, any_of_value
+from placement.domain.facts import Facts
+from placement.domain.search_plan import Kind
+
+
+class Rule(NamedTuple):
+    """A condition and the providers it keeps, or refuses."""
+
+    condition: Condition
+    providers: AbstractSet[int]
+    keeps: bool
+
+    def refused(self, among: AbstractSet[int]) -> AbstractSet[int]:
+        """Return those among some providers that fail the condition."""
+        return among - self.providers if self.keeps else among & self.providers
+
+
+class RuleBook:
+    """Knows the rules of each kind of demand in one cloud."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._owners = {name: frozenset(row[1] for row in rows) for name, rows in facts.stocks.items()}
+        self._numeric: dict[tuple[str, int], list[set[int]]] = {}
+
+    def base(self, kind: Kind, *, shared: bool) -> AbstractSet[int]:
+        """Return all providers that come into question before any rule: those with the first resource class.
+
+        Args:
+            kind: the demand.
+            shared: whether to look at providers that share instead, with the eyes of the trees they share with.
+        """
+        if kind.resources:
+            found: AbstractSet[int] = self._owners.get(kind.resources[0][0], frozenset())
+        else:
+            found = self._facts.parents.keys()
+        return found & self._facts.shares.keys() if shared else found
+
+    def rules(self, kind: Kind, groups: tuple[str, ...], *, shared: bool) -> Iterator[Rule]:
+        """Yield the rules of a demand of some groups in the order in which they are counted."""
+        group = kind.group
+        facts = self._facts
+        for name, _amount in kind.resources:
+            owners = self._owners.get(name, frozenset())
+            yield Rule(Condition(Sort.INVENTORY, groups, name), owners, keeps=True)
+        yield from self._amounts(kind, groups)
+        if group.is_granular:
+            for any_of in group.required:
+                condition = Condition(Sort.REQUIRED, groups, any_of_value(any_of))
+                yield Rule(condition, facts.owners_of_any(any_of), keeps=True)
+        for name in sorted(group.forbidden):
+            condition = Condition(Sort.FORBIDDEN, groups, f"!{name}")
+            yield Rule(condition, facts.owners.get(name, frozenset()), keeps=False)
+        for any_of in group.member_of:
+            members = facts.members_of_any(any_of)
+            spans = not (group.is_granular or shared)
+            condition = Condition(Sort.MEMBER_OF, groups, any_of_value(any_of))
+            yield Rule(condition, self._spanned(members) if spans else members, keeps=True)
+        if group.forbidden_aggregates:
+            members = facts.members_of_any(group.forbidden_aggregates)
+            yield Rule(forbidden_aggregates(group.forbidden_aggregates, groups), members, keeps=False)
+        yield from self._tree(kind, groups, shared=shared)
+        if not (group.resources or group.required or group.member_of):
+            # The reference finds no provider for a group that only forbids.
+            yield Rule(Condition(Sort.EMPTY_GROUP, groups), frozenset(), keeps=True)
+
+    def _amounts(self, kind: Kind, groups: tuple[str, ...]) -> Iterator[Rule]:
+        refused = [self._refused(name, amount) for name, amount in kind.resources]
+        for index, sort in enumerate(NUMERIC):
+            for (name, amount), sets in zip(kind.resources, refused, strict=True):
+                yield Rule(Condition(sort, groups, f"{name}:{amount}"), sets[index], keeps=False)
+
+    def _refused(self, name: str, amount: int) -> list[set[int]]:
+        """Return whom each of the numeric rules refuses, in the order of NUMERIC."""
+        found = self._numeric.get((name, amount))
+        if found is None:
+            full, low, high, step = found = [set(), set(), set(), set()]
+            for _class, provider, _root, left, min_unit, max_unit, step_size in self._facts.stocks.get(name, ()):
+                if amount > left:
+                    full.add(provider)
+                if amount < min_unit:
+                    low.add(provider)
+                if amount > max_unit:
+                    high.add(provider)
+                if step_size != 1 and amount % step_size:
+                    step.add(provider)
+            self._numeric[name, amount] = found
+        return found
+
+    def _spanned(self, members: AbstractSet[int]) -> AbstractSet[int]:
+        """Return members, and all providers of the trees whose roots are: for the unsuffixed group these span."""
+        return members | {provider for provider, root in self._facts.home.items() if root in members}
+
+    def _tree(self, kind: Kind, groups: tuple[str, ...], *, shared: bool) -> Iterator[Rule]:
+        wanted = kind.group.in_tree
+        if wanted is None:
+            return
+        condition = Condition(Sort.IN_TREE, groups, wanted)
+        root = self._facts.roots.get(wanted)
+        if shared and not kind.group.is_granular:
+            # in_tree keeps the unsuffixed group inside the tree.
+            yield Rule(condition, frozenset(), keeps=True)
+        elif kind.resources:
+            inside = {provider for provider, home in self._facts.home.items() if home == root}
+            yield Rule(condition, inside, keeps=True)
+        elif root is None:
+            # A granular group without resources is found in any tree, as in the reference, but the tree must exist.
+            yield Rule(condition, frozenset(), keeps=True)
+
+
+def forbidden_aggregates(any_of: frozenset[str], groups: tuple[str, ...]) -> Condition:
+    """Return the condition that a group forbids aggregates: for the unsuffixed group also of the root of a tree."""
+    return Condition(Sort.FORBIDDEN_AGGREGATES, groups, any_of_value(any_of, forbidden=True))

@@ -1,0 +1,72 @@
+"""The conditions on whole trees that can be told without a search: as sets of the trees that meet them."""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import reduce
+from typing import NamedTuple
+
+from placement.candidates.explain.conditions import Condition, Sort, any_of_value
+from placement.candidates.explain.rules import forbidden_aggregates
+from placement.domain.candidate_request import UNSUFFIXED
+from placement.domain.facts import Facts
+from placement.domain.search_plan import Plan
+
+LOOSE = (UNSUFFIXED,)
+
+
+class TreeRule(NamedTuple):
+    """A condition and the roots of the trees that meet it."""
+
+    condition: Condition
+    trees: AbstractSet[int]
+
+
+def tree_rules(plan: Plan, facts: Facts) -> Iterator[TreeRule]:
+    """Yield what is asked of the root of a tree, then which traits some provider of the tree, or sharing with it, has.
+
+    That the traits sit on the very providers that serve is for the search to see.
+    """
+    every = set(facts.home.values()).union(*facts.shares.values())
+    for name in sorted(plan.request.root_required):
+        yield TreeRule(Condition(Sort.ROOT_REQUIRED, (), name), every & facts.owners.get(name, frozenset()))
+    for name in sorted(plan.request.root_forbidden):
+        yield TreeRule(Condition(Sort.ROOT_FORBIDDEN, (), f"!{name}"), every - facts.owners.get(name, frozenset()))
+    if plan.forbidden_root_aggregates:
+        members = facts.members_of_any(plan.forbidden_root_aggregates)
+        yield TreeRule(forbidden_aggregates(plan.forbidden_root_aggregates, LOOSE), every - members)
+    for any_of in plan.trait_sets:
+        owners = facts.owners_of_any(any_of)
+        trees = facts.trees_with(owners, owners & facts.shares.keys())
+        yield TreeRule(Condition(Sort.REQUIRED, LOOSE, any_of_value(any_of)), trees)
+
+
+class Intersections:
+    """What some sets have in common, also when one or a few of them are left out."""
+
+    def __init__(self, sets: Sequence[AbstractSet[int]]) -> None:
+        self._sets = sets
+        self._before: list[AbstractSet[int] | None] = [None]
+        for found in sets:
+            self._before.append(_both(self._before[-1], found))
+        self._behind: list[AbstractSet[int] | None] = [None]
+        for found in reversed(sets):
+            self._behind.append(_both(self._behind[-1], found))
+        self._behind.reverse()
+
+    def without(self, indices: AbstractSet[int]) -> AbstractSet[int] | None:
+        """Return what the other sets have in common, None where there is no other."""
+        if len(indices) == 1:
+            (index,) = indices
+            return _both(self._before[index], self._behind[index + 1])
+        return common([found for index, found in enumerate(self._sets) if index not in indices])
+
+
+def common(sets: Sequence[AbstractSet[int] | None]) -> AbstractSet[int] | None:
+    """Return what sets have in common; None stands for everything."""
+    return reduce(_both, sets, None)
+
+
+def _both(one: AbstractSet[int] | None, other: AbstractSet[int] | None) -> AbstractSet[int] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other

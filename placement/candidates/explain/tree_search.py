@@ -1,0 +1,145 @@
+"""The question an explanation asks of trees: is there any candidate?
+
+Most trees of a cloud are alike: hosts of one model, some of them in use. A tree is searched only if none like it was.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from placement.candidates.explain.conditions import Condition, Sort
+from placement.candidates.explain.demands import Judged
+from placement.candidates.search import Budget, Choice, Composer
+from placement.domain.facts import Facts
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+
+STEPS_OF_A_TREE = 15
+"""What looking at a tree costs, in steps of the search."""
+STEPS_OF_A_SEARCH = 100
+"""What beginning a search costs besides."""
+
+Likeness = tuple[object, ...]
+"""What two trees have in common if one has a candidate exactly if the other has; providers are named by their rank."""
+
+
+@dataclass(slots=True)
+class Served:
+    """The trees that have a candidate, each with one (None where any combination is one), and the undecided ones."""
+
+    trees: dict[int, Choice | None] = field(default_factory=dict)
+    undecided: set[int] = field(default_factory=set)
+
+    @property
+    def possible(self) -> AbstractSet[int]:
+        """All trees that are not known to have no candidate."""
+        return self.trees.keys() | self.undecided
+
+
+class TreeSearch:
+    """Searches trees for candidates of one plan.
+
+    Args:
+        plan: the plan.
+        demands: who can serve each kind of it.
+        facts: the cloud.
+        without: a condition that is left out. One on capacity or on the largest unit is also left out where amounts
+            add up; what else leaving it out means for the plan has been done to the plan.
+    """
+
+    def __init__(self, plan: Plan, demands: Sequence[Judged], facts: Facts, without: Condition | None = None) -> None:
+        self._plan = plan
+        self._demands = demands
+        self._facts = facts
+        self._without = without
+        self._known: dict[Likeness, tuple[int, ...] | None] = {}
+
+    def served(self, roots: AbstractSet[int], budget: Budget) -> Served:
+        """Find the trees with a candidate, among those in which every demand has somebody.
+
+        ``budget`` bounds the steps; what they do not suffice for is undecided, and the budget remembers that.
+        """
+        if self._plan.is_unconstrained:
+            return Served(dict.fromkeys(sorted(roots)))
+        found = Served()
+        was_hit = budget.was_hit
+        composer = Composer(self._plan, budget)
+        for tree in self._trees(roots):
+            budget.was_hit = False
+            choice = self._candidate(tree, composer, budget)
+            if choice is not None:
+                found.trees[tree.root] = choice
+            elif budget.was_hit:
+                found.undecided.add(tree.root)
+        budget.was_hit = was_hit or bool(found.undecided)
+        return found
+
+    def _candidate(self, tree: Tree, composer: Composer, budget: Budget) -> Choice | None:
+        """Return a candidate of a tree, if there is one and the budget suffices to find out."""
+        budget.left -= STEPS_OF_A_TREE
+        providers = sorted({provider for row in tree.options for provider in row})
+        rank = {provider: index for index, provider in enumerate(providers)}
+        likeness = self._likeness(tree, providers, rank)
+        if likeness in self._known:
+            ranks = self._known[likeness]
+            return None if ranks is None else tuple([providers[index] for index in ranks])
+        budget.left -= STEPS_OF_A_SEARCH
+        if budget.left <= 0:
+            budget.was_hit = True
+            return None
+        choice = next(composer.choices(tree), None)
+        if choice is not None or not budget.was_hit:
+            self._known[likeness] = None if choice is None else tuple([rank[provider] for provider in choice])
+        return choice
+
+    def _likeness(self, tree: Tree, providers: Sequence[int], rank: dict[int, int]) -> Likeness:
+        plan = self._plan
+        parts: list[object] = [tuple([rank[provider] for provider in row]) for row in tree.options]
+        parts += [
+            tuple([tree.room[provider, name] for provider in providers if (provider, name) in tree.room])
+            for name in plan.contended
+        ]
+        if plan.trait_sets:
+            parts.append(tuple([tree.met.get(provider, 0) for provider in providers]))
+        if plan.request.same_subtree:
+            parts += [frozenset([rank.get(above, -1) for above in tree.ancestry(provider)]) for provider in providers]
+        if not plan.request.combines_nested:
+            homes = [tree.home.get(provider, tree.root) for provider in providers]
+            parts.append(tuple([home if home != tree.root else None for home in homes]))
+        return tuple(parts)
+
+    def _trees(self, roots: AbstractSet[int]) -> Iterator[Tree]:
+        sharing = frozenset[int]().union(*[demand.shared.options(self._without) for demand in self._demands])
+        home = {provider: self._facts.home[provider] for provider in sharing}
+        for root in sorted(roots):
+            rows = [demand.options_in(root, self._without) for demand in self._demands]
+            yield Tree(root, rows, self._room, met=self._met, parents=self._facts.parents, home=home, sharing=sharing)
+
+    @cached_property
+    def _room(self) -> dict[tuple[int, str], float]:
+        """How much of each contended class the sum of all slots may take from each provider.
+
+        More than all of them ask for is the same as what they ask for: it makes trees more alike.
+        """
+        room: dict[tuple[int, str], float] = {}
+        for name in self._plan.contended:
+            asked = sum(dict(slot.resources).get(name, 0) for slot in self._plan.slots)
+            lifted = self._without.sort if self._without and self._without.resource_class == name else None
+            for _class, provider, _root, left, _low, max_unit, _step in self._facts.stocks.get(name, ()):
+                usable = asked if lifted == Sort.CAPACITY else int(left)
+                room[provider, name] = min(asked, usable if lifted == Sort.MAX_UNIT else min(usable, max_unit))
+        return room
+
+    @cached_property
+    def _met(self) -> dict[int, int]:
+        """Which trait sets each provider of the unsuffixed group meets, as bits."""
+        met: dict[int, int] = defaultdict(int)
+        loose = [demand for demand in self._demands if not demand.kind.group.is_granular]
+        for demand in loose if self._plan.trait_sets else []:
+            serving = demand.own.options(self._without) | demand.shared.options(self._without)
+            for index, any_of in enumerate(self._plan.trait_sets):
+                for provider in serving & self._facts.owners_of_any(any_of):
+                    met[provider] |= 1 << index
+        return met

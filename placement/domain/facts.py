@@ -1,0 +1,64 @@
+"""What a cloud has of everything that one request names: the facts that an explanation is worked out from."""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Stock(NamedTuple):
+    """What a provider has of one resource class.
+
+    ``left`` is what its capacity leaves beside what is used. Facts hold plain tuples in this shape: there may be a
+    hundred thousand.
+    """
+
+    class_id: int
+    provider: int
+    root: int
+    left: float
+    min_unit: int
+    max_unit: int
+    step_size: int
+
+
+Stocks = Sequence[tuple[int, int, int, float, int, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything is keyed by the name in the request; providers are ids.
+
+    Args:
+        stocks: by resource class what each provider has of it, in the shape of Stock.
+        owners: by trait the providers that have it.
+        members: by aggregate the providers in it.
+        home: the root of each provider that occurs here.
+        parents: the parent of every provider of the cloud; empty where the request does not need to know.
+        roots: for each ``in_tree`` the root of that tree; unknown providers are absent.
+        shares: for each provider that shares the roots of all trees it shares with.
+    """
+
+    stocks: Mapping[str, Stocks] = field(default_factory=dict)
+    owners: Mapping[str, AbstractSet[int]] = field(default_factory=dict)
+    members: Mapping[str, AbstractSet[int]] = field(default_factory=dict)
+    home: Mapping[int, int] = field(default_factory=dict)
+    parents: Mapping[int, int | None] = field(default_factory=dict)
+    roots: Mapping[str, int] = field(default_factory=dict)
+    shares: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+    def owners_of_any(self, any_of: AbstractSet[str]) -> AbstractSet[int]:
+        """Return the providers with a trait of a set."""
+        return _union([self.owners.get(name, frozenset()) for name in sorted(any_of)])
+
+    def members_of_any(self, any_of: AbstractSet[str]) -> AbstractSet[int]:
+        """Return the providers in an aggregate of a set."""
+        return _union([self.members.get(name, frozenset()) for name in sorted(any_of)])
+
+    def trees_with(self, providers: AbstractSet[int], sharing: AbstractSet[int] = frozenset()) -> set[int]:
+        """Return the roots of the trees of some providers, and of the trees that others share with."""
+        return set(map(self.home.__getitem__, providers)).union(*[self.shares[provider] for provider in sharing])
+
+
+def _union(sets: list[AbstractSet[int]]) -> AbstractSet[int]:
+    return sets[0] if len(sets) == 1 else frozenset().union(*sets)

@@ -1,0 +1,39 @@
+"""Why does this request have no candidates? The use case behind ``/planner/v1/explain``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from placement.candidates.explain.explain import explain
+from placement.candidates.explain.explanation import Explanation
+from placement.domain.candidate_request import CandidateRequest
+from placement.domain.search_plan import plan_for
+from placement.store.candidate_names import ids_for
+from placement.store.explain_query import Named, facts_for, named_providers
+from placement.store.unit_of_work import Transaction, reads
+
+__all__ = ["Explained", "Named", "explained", "explanation_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An explanation, and the names of the providers it mentions, by id."""
+
+    explanation: Explanation
+    providers: Mapping[int, Named]
+
+
+@reads
+def explanation_of(tx: Transaction, request: CandidateRequest) -> Explained:
+    """Explain a request in one snapshot.
+
+    Raises:
+        Invalid: a resource class or trait does not exist.
+    """
+    return explained(tx, request)
+
+
+def explained(tx: Transaction, request: CandidateRequest) -> Explained:
+    """Explain a request inside a transaction, for use cases that have one; as ``explanation_of``."""
+    plan = plan_for(request)
+    explanation = explain(plan, facts_for(tx, plan, ids_for(tx, plan)))
+    return Explained(explanation, named_providers(tx, explanation.providers()))

@@ -1,0 +1,140 @@
+"""Explanations of random requests to real databases, compared with what the search for candidates finds there."""
+
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+
+from placement.candidates.explain.conditions import Condition, Sort, any_of_value
+from placement.candidates.explain.explain import explain
+from placement.candidates.search import Budget
+from placement.candidates.walk import candidates_in
+from placement.domain.candidate_request import CandidateRequest
+from placement.domain.search_plan import plan_for
+from placement.services.explain import explanation_of
+from placement.store.candidate_names import ids_for
+from placement.store.candidate_trees import TreeSource
+from placement.store.database import Database
+from placement.store.unit_of_work import reads
+from tests.small_clouds import Cloud, facts_of, situations, without_part, write
+
+on_one_database = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@reads
+def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
+    """Return the roots of the trees in which GET /allocation_candidates finds something."""
+    plan = plan_for(request)
+    source = TreeSource(tx, plan, ids_for(tx, plan))
+    trees = [replace_sharing(tree) for tree in source.trees(None)]
+    return {root for root, _choice in candidates_in(plan, trees, Budget())}
+
+
+def replace_sharing(tree):
+    """Let a tree tell candidates of sharing providers alone, which the search tells of one tree only."""
+    tree.sharing = frozenset()
+    return tree
+
+
+def load(database: Database, cloud: Cloud) -> None:
+    with database.engine.begin() as connection:
+        write(connection, cloud)
+
+
+@on_one_database
+@given(situation=situations)
+def test_a_request_is_explained_by_what_is_in_the_database(database, situation):
+    request, cloud = situation
+    load(database, cloud)
+    found = explanation_of(database, request)
+    assert found.explanation == explain(plan_for(request), facts_of(cloud))
+    assert found.explanation.found == len(trees_with_candidates(database, request))
+    assert {named.uuid for named in found.providers.values()} == {
+        cloud[provider].uuid for provider in found.explanation.providers()
+    }
+
+
+@on_one_database
+@given(situation=situations)
+def test_a_request_without_the_near_miss_finds_candidates_in_so_many_trees(database, situation):
+    """As far as a request can be written without the condition."""
+    request, cloud = situation
+    load(database, cloud)
+    near_misses = explanation_of(database, request).explanation.near_misses
+    edits = [(near_miss, edited(request, near_miss.condition)) for near_miss in near_misses]
+    edits = [(near_miss, less) for near_miss, less in edits if less is not None]
+    for near_miss, less in edits:
+        assert len(trees_with_candidates(database, less)) == near_miss.trees, near_miss
+
+
+@on_one_database
+@given(situation=situations)
+def test_more_of_everything_helps_where_capacity_is_the_near_miss(database, situation):
+    """Where one group asks for the class; where several do, the condition of one is left out, not that of all."""
+    request, cloud = situation
+    load(database, cloud)
+    for near_miss in explanation_of(database, request).explanation.near_misses:
+        condition = near_miss.condition
+        asking = {group.suffix for group in request.groups if condition.resource_class in group.resources}
+        if condition.sort == Sort.CAPACITY and asking == set(condition.groups):
+            load(database, with_more(cloud, condition.resource_class))
+            assert len(trees_with_candidates(database, request)) == near_miss.trees
+            return
+
+
+def with_more(cloud: Cloud, name: str) -> Cloud:
+    return {
+        node.id: replace(
+            node,
+            inventories={
+                found: replace(stock, total=1000) if found == name else stock
+                for found, stock in node.inventories.items()
+            },
+        )
+        for node in cloud.values()
+    }
+
+
+def edited(request: CandidateRequest, condition: Condition) -> CandidateRequest | None:
+    """Return the request without a condition, or None where a request cannot say that."""
+    match condition.sort:
+        case Sort.RESOURCE | Sort.GROUP:
+            return without_part(request, condition)
+        case Sort.GROUP_POLICY:
+            return replace(request, isolate=False)
+        case Sort.SAME_SUBTREE:
+            tied = [suffixes for suffixes in request.same_subtree if ",".join(sorted(suffixes)) != condition.value]
+            return replace(request, same_subtree=tuple(tied))
+        case Sort.ONE_PROVIDER_PER_TREE:
+            return replace(request, combines_nested=True)
+        case Sort.ROOT_REQUIRED:
+            return replace(request, root_required=request.root_required - {condition.value})
+        case Sort.ROOT_FORBIDDEN:
+            return replace(request, root_forbidden=request.root_forbidden - {condition.value[1:]})
+        case Sort.IN_TREE:
+            return of_groups(request, condition, in_tree=lambda _tree: None)
+        case Sort.REQUIRED:
+            return of_groups(request, condition, required=lambda sets: without_set(sets, condition.value))
+        case Sort.MEMBER_OF:
+            return of_groups(request, condition, member_of=lambda sets: without_set(sets, condition.value))
+        case Sort.FORBIDDEN:
+            return of_groups(request, condition, forbidden=lambda names: names - {condition.value[1:]})
+        case Sort.FORBIDDEN_AGGREGATES:
+            return of_groups(request, condition, forbidden_aggregates=lambda _names: frozenset())
+        case _:
+            return None
+
+
+def of_groups(request: CandidateRequest, condition: Condition, **edits) -> CandidateRequest | None:
+    groups = [
+        replace(group, **{name: edit(getattr(group, name)) for name, edit in edits.items()})
+        if group.suffix in condition.groups
+        else group
+        for group in request.groups
+    ]
+    if not all(group.resources or group.required or group.member_of for group in groups):
+        return None  # A group that asks for nothing is no request.
+    return replace(request, groups=tuple(groups))
+
+
+def without_set(sets, value: str):
+    return tuple(any_of for any_of in sets if any_of_value(any_of) != value)

@@ -1,0 +1,48 @@
+"""Explanations of random requests in random clouds, compared with trying everything."""
+
+from hypothesis import given, settings
+
+from placement.candidates.explain.case import Case
+from placement.candidates.explain.conditions import Sort
+from placement.candidates.explain.demands import Judge
+from placement.candidates.explain.explain import explain
+from placement.candidates.explain.near_misses import _conditions
+from placement.domain.search_plan import plan_for
+from tests.small_clouds import Definition, facts_of, situations, without_part
+
+
+@settings(max_examples=250, deadline=None)
+@given(situations)
+def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
+    request, cloud = situation
+    explanation = explain(plan_for(request), facts_of(cloud))
+    assert explanation.complete
+    assert explanation.found == len(Definition(request, cloud).trees())
+    assert (explanation.cause is None) == (explanation.found > 0)
+
+
+@settings(max_examples=250, deadline=None)
+@given(situations)
+def test_without_a_near_miss_so_many_trees_have_candidates(situation):
+    request, cloud = situation
+    for near_miss in explain(plan_for(request), facts_of(cloud)).near_misses:
+        if near_miss.condition.sort in (Sort.RESOURCE, Sort.GROUP):
+            definition = Definition(without_part(request, near_miss.condition), cloud)
+        else:
+            definition = Definition(request, cloud, near_miss.condition)
+        assert near_miss.trees == len(definition.trees()), near_miss
+
+
+@settings(max_examples=150, deadline=None)
+@given(situations)
+def test_no_near_miss_is_missed(situation):
+    request, cloud = situation
+    facts = facts_of(cloud)
+    explanation = explain(plan_for(request), facts)
+    if explanation.cause is None:
+        return
+    named = {near_miss.condition for near_miss in explanation.near_misses}
+    every = _conditions(Case(plan_for(request), facts, Judge(facts)))
+    assert {condition for condition in every if Definition(request, cloud, condition).trees()} == {
+        condition for condition in named if condition.sort not in (Sort.RESOURCE, Sort.GROUP)
+    }
