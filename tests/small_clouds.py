@@ -203,14 +203,18 @@ def write(connection: Connection, cloud: Cloud) -> None:
 
 def _rows(node: Node) -> Iterator[tuple[str, dict[str, object]]]:
     yield (
-        "INSERT INTO resource_providers (id, uuid, name, generation, parent_provider_id, root_provider_id)"
-        " VALUES (:id, :uuid, :name, 0, :parent, :root)",
+        (
+            "INSERT INTO resource_providers (id, uuid, name, generation, parent_provider_id, root_provider_id)"
+            " VALUES (:id, :uuid, :name, 0, :parent, :root)"
+        ),
         {"id": node.id, "uuid": node.uuid, "name": f"node{node.id}", "parent": node.parent, "root": node.root},
     )
     for trait in node.traits:
         yield (
-            "INSERT INTO resource_provider_traits (resource_provider_id, trait_id)"
-            " SELECT :id, id FROM traits WHERE name = :name",
+            (
+                "INSERT INTO resource_provider_traits (resource_provider_id, trait_id)"
+                " SELECT :id, id FROM traits WHERE name = :name"
+            ),
             {"id": node.id, "name": trait},
         )
     for aggregate in node.aggregates:
@@ -222,15 +226,19 @@ def _rows(node: Node) -> Iterator[tuple[str, dict[str, object]]]:
     for name, stock in node.inventories.items():
         of_class = {"id": node.id, "class": name}
         yield (
-            "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit,"
-            " step_size, allocation_ratio) SELECT :id, id, :total, :reserved, :min_unit, :max_unit, :step_size,"
-            " :allocation_ratio FROM resource_classes WHERE name = :class",
+            (
+                "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit,"
+                " step_size, allocation_ratio) SELECT :id, id, :total, :reserved, :min_unit, :max_unit, :step_size,"
+                " :allocation_ratio FROM resource_classes WHERE name = :class"
+            ),
             {**vars(stock), **of_class},
         )
         if stock.used:
             yield (
-                "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used)"
-                " SELECT :id, id, 'consumer', :used FROM resource_classes WHERE name = :class",
+                (
+                    "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used)"
+                    " SELECT :id, id, 'consumer', :used FROM resource_classes WHERE name = :class"
+                ),
                 {"used": stock.used, **of_class},
             )
 
@@ -328,9 +336,9 @@ class Definition:
         for any_of in group.member_of:
             if not any_of & member_of and not self.is_out(Sort.MEMBER_OF, slot.suffix, any_of_value(any_of)):
                 return False
-        if node.aggregates & group.forbidden_aggregates:
-            if not self.is_out(Sort.FORBIDDEN_AGGREGATES, slot.suffix, _forbidden(group)):
-                return False
+        forbidden = node.aggregates & group.forbidden_aggregates
+        if forbidden and not self.is_out(Sort.FORBIDDEN_AGGREGATES, slot.suffix, _forbidden(group)):
+            return False
         if group.in_tree is None:
             return True
         if shared and not slot.is_granular:
