@@ -83,7 +83,17 @@ ROUTES = (
         since=(1, 1),
         until=(1, 18),
         takes_json=True,
+        body=BARE_LIST,
         media_first=True,
     ),
-    Route(method="PUT", path=PATH, view=replace, rule=UPDATE, since=(1, 19), takes_json=True, media_first=True),
+    Route(
+        method="PUT",
+        path=PATH,
+        view=replace,
+        rule=UPDATE,
+        since=(1, 19),
+        takes_json=True,
+        media_first=True,
+        body=AGGREGATES,
+    ),
 )

@@ -6,7 +6,7 @@ from flask import Response
 
 from placement.api.call import JSON, Call
 from placement.api.candidate_json import candidates_json
-from placement.api.candidate_query import candidate_request
+from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.routing import Route
 from placement.services.allocation_candidates import Answer, SearchOptions, allocation_candidates
 from placement.telemetry.meters import SearchSeen
@@ -50,5 +50,6 @@ ROUTES = (
         rule="placement:allocation_candidates:list",
         since=(1, 10),
         answers_json=True,
+        query=KEYS,
     ),
 )

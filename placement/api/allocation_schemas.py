@@ -121,11 +121,11 @@ class ByConsumer(Schema):
 
     def __init__(self, entry: type[Schema]) -> None:
         super().__init__()
-        self._entries = by_consumer(entry, smallest=1)
+        self.entries = by_consumer(entry, smallest=1)
 
     def load(self, data: Any, **_: Any) -> Any:
         """Check the body."""
-        return self._entries.deserialize(data)
+        return self.entries.deserialize(data)
 
 
 def by_consumer(entry: type[Schema], *, smallest: int = 0) -> Mapping:

@@ -88,9 +88,10 @@ ROUTES = (
         rule=RULE + "manage",
         since=(1, 13),
         takes_json=True,
+        body=schemas.POST,
     ),
     Route(method="GET", path=ONE, view=show, rule=RULE + "list", answers_json=True),
-    Route(method="PUT", path=ONE, view=replace, rule=RULE + "update", takes_json=True),
+    Route(method="PUT", path=ONE, view=replace, rule=RULE + "update", takes_json=True, body=schemas.PUT),
     Route(method="DELETE", path=ONE, view=delete, rule=RULE + "delete"),
     Route(
         method="GET",

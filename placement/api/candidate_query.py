@@ -26,7 +26,7 @@ ROOT_REQUIRED_VERSION = Version(1, 38)
 """root_required speaks the language that ``required`` spoke until 1.38: no ``in:``."""
 
 _AT_1_25 = {"limit": LIMIT, "group_policy": POLICY}
-_KEYS = Versioned(
+KEYS = Versioned(
     {
         (1, 10): {"resources": ANY},
         (1, 16): {"resources": ANY, "limit": LIMIT},
@@ -90,7 +90,7 @@ def candidate_request(query: Query, version: Version) -> CandidateRequest:
 def _check_keys(query: Query, version: Version) -> None:
     suffix = _SUFFIX.at(version)
     patterns = {f"{prefix}({suffix})?": ANY for prefix in _PREFIXES.at(version)}
-    query.check(_KEYS.at(version), patterns=patterns, required=() if patterns else ("resources",))
+    query.check(KEYS.at(version), patterns=patterns, required=() if patterns else ("resources",))
 
 
 def _suffixes(query: Query, version: Version) -> Iterable[str]:

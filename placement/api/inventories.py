@@ -97,10 +97,10 @@ OF_PROVIDER = f"{ONE}/inventories"
 OF_CLASS = f"{OF_PROVIDER}/<name>"
 ROUTES = (
     Route(method="GET", path=OF_PROVIDER, view=list_inventories, rule=RULE + "list", answers_json=True),
-    Route(method="POST", path=OF_PROVIDER, view=create, rule=RULE + "create", takes_json=True),
-    Route(method="PUT", path=OF_PROVIDER, view=replace, rule=RULE + "update", takes_json=True),
+    Route(method="POST", path=OF_PROVIDER, view=create, rule=RULE + "create", takes_json=True, body=NEW),
+    Route(method="PUT", path=OF_PROVIDER, view=replace, rule=RULE + "update", takes_json=True, body=ALL),
     Route(method="DELETE", path=OF_PROVIDER, view=clear, rule=RULE + "delete", since=(1, 5), status_if_unserved=405),
     Route(method="GET", path=OF_CLASS, view=show, rule=RULE + "show", answers_json=True),
-    Route(method="PUT", path=OF_CLASS, view=update, rule=RULE + "update", takes_json=True),
+    Route(method="PUT", path=OF_CLASS, view=update, rule=RULE + "update", takes_json=True, body=CHANGED),
     Route(method="DELETE", path=OF_CLASS, view=delete, rule=RULE + "delete"),
 )

@@ -60,5 +60,6 @@ ROUTES = (
         rule="placement:reshaper:reshape",
         since=(1, 30),
         takes_json=True,
+        body=SCHEMAS,
     ),
 )

@@ -165,9 +165,9 @@ def delete(call: Call, uuid: str) -> Response:
 
 ALL = "/resource_providers"
 ROUTES = (
-    Route(method="GET", path=ALL, view=list_providers, rule=RULE + "list", answers_json=True),
-    Route(method="POST", path=ALL, view=create, rule=RULE + "create", takes_json=True),
+    Route(method="GET", path=ALL, view=list_providers, rule=RULE + "list", answers_json=True, query=FILTERS),
+    Route(method="POST", path=ALL, view=create, rule=RULE + "create", takes_json=True, body=NEW),
     Route(method="GET", path=ONE, view=show, rule=RULE + "show", answers_json=True),
-    Route(method="PUT", path=ONE, view=update, rule=RULE + "update", takes_json=True),
+    Route(method="PUT", path=ONE, view=update, rule=RULE + "update", takes_json=True, body=CHANGE),
     Route(method="DELETE", path=ONE, view=delete, rule=RULE + "delete"),
 )

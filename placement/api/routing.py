@@ -8,7 +8,9 @@ from flask import Request, Response
 
 from placement.api.call import JSON, Call
 from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType
-from placement.api.versions import MAXIMUM, MINIMUM, Version
+from placement.api.query import ValueRule
+from placement.api.validation import Schema
+from placement.api.versions import MAXIMUM, MINIMUM, Version, Versioned
 from placement.errors import NotFound
 
 View = Callable[..., Response]
@@ -29,6 +31,7 @@ class Route:
         takes_json: whether the request needs a JSON content type.
         media_first: whether media types are looked at before the microversion (aggregates do).
         status_if_unserved: the status below ``since``.
+        body, query: what the view checks body and query with, for the API reference.
     """
 
     method: str
@@ -41,6 +44,8 @@ class Route:
     takes_json: bool = False
     media_first: bool = False
     status_if_unserved: int = 404
+    body: Versioned[Schema] | Schema | None = None
+    query: Versioned[dict[str, ValueRule]] | dict[str, ValueRule] | None = None
 
 
 class Resource:

@@ -83,6 +83,8 @@ ROUTES = (
         answers_json=True,
     ),
     # Whose usage is asked for decides who may see it, so the views ask for leave themselves.
-    Route(method="GET", path="/usages", view=show_project, since=(1, 9), until=(1, 37), answers_json=True),
-    Route(method="GET", path="/usages", view=show_project_by_type, since=(1, 38), answers_json=True),
+    Route(
+        method="GET", path="/usages", view=show_project, since=(1, 9), until=(1, 37), answers_json=True, query=_RULES
+    ),
+    Route(method="GET", path="/usages", view=show_project_by_type, since=(1, 38), answers_json=True, query=_RULES),
 )

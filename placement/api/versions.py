@@ -58,6 +58,10 @@ class Versioned(Generic[T]):
     def __init__(self, since: Mapping[tuple[int, int], T]) -> None:
         self._newest_first = sorted(((Version(*start), value) for start, value in since.items()), key=_start)[::-1]
 
+    def items(self) -> list[tuple[Version, T]]:
+        """Return the values with the microversion that each is defined from, oldest first."""
+        return self._newest_first[::-1]
+
     def at(self, version: Version) -> T:
         """Return the value for a microversion."""
         for start, value in self._newest_first:

@@ -6,9 +6,12 @@ if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment
 
 
+OPEN_PATHS = frozenset({"", "/", "/healthcheck", "/readycheck"})
+
+
 def is_open(environ: "WSGIEnvironment") -> bool:
     """Tell whether the path is served to everybody: version discovery (under a mount too) and health."""
-    return environ.get("PATH_INFO", "") in {"", "/", "/healthcheck", "/readycheck"}
+    return environ.get("PATH_INFO", "") in OPEN_PATHS
 
 
 def roles_in(environ: "WSGIEnvironment", name: str) -> tuple[str, ...]:

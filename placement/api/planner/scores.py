@@ -83,5 +83,6 @@ ROUTES = (
         rule="placement:planner:scores",
         answers_json=True,
         takes_json=True,
+        body=SCHEMA,
     ),
 )

@@ -1,0 +1,97 @@
+"""From marshmallow schemas to JSON Schema: a walk over the fields of ``api/fields.py``, which are all there are."""
+
+from collections.abc import Callable
+from typing import Any
+
+from marshmallow import fields as marshmallow_fields
+
+from placement.api import fields
+from placement.api.allocation_schemas import ByConsumer
+from placement.api.validation import Schema
+
+Json = dict[str, Any]
+
+
+def schema_json(schema: Schema) -> Json:
+    """Return the JSON Schema of a body."""
+    if isinstance(schema, ByConsumer):
+        return field_json(schema.entries)
+    properties = {name: field_json(field) for name, field in schema.fields.items()}
+    if getattr(schema, "bare", False):  # one list, without an object around it
+        (only,) = properties.values()
+        return only
+    required = [name for name, field in schema.fields.items() if field.required]
+    shown: Json = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**shown, "required": required} if required else shown
+
+
+def field_json(field: Any) -> Json:
+    """Return the JSON Schema of one field."""
+    for kind, convert in _CONVERTERS.items():
+        if isinstance(field, kind):
+            shown = convert(field)
+            return {**shown, "type": [shown["type"], "null"]} if getattr(field, "nullable", False) else shown
+    raise TypeError(f"the API reference knows no field like {field!r}")
+
+
+def _bounded(field: Any) -> Json:
+    return _without_none({"type": field.kind, "minimum": field.minimum, "maximum": field.maximum})
+
+
+def _text(field: fields.Text) -> Json:
+    pattern = None if field.pattern is None else f"^{field.pattern}$"
+    return _without_none(
+        {"type": "string", "minLength": field.shortest, "maxLength": field.longest, "pattern": pattern}
+    )
+
+
+def _uuid(_field: fields.Uuid) -> Json:
+    return {"type": "string", "format": "uuid"}
+
+
+def _array(field: fields.Array) -> Json:
+    shown: Json = {"type": "array", "items": field_json(field.items)}
+    if field.shortest:
+        shown["minItems"] = field.shortest
+    return {**shown, "uniqueItems": True} if field.unique else shown
+
+
+def _mapping(field: fields.Mapping) -> Json:
+    keys = field.keys.pattern.replace("(?s)", "")
+    shown: Json = {
+        "type": "object",
+        "patternProperties": {f"^{keys}$": field_json(field.values)},
+        "additionalProperties": field.others is not None,
+    }
+    return {**shown, "minProperties": field.smallest} if field.smallest else shown
+
+
+def _object(field: fields.Object) -> Json:
+    schema = field.schema
+    assert isinstance(schema, Schema)
+    return schema_json(schema)
+
+
+def _boolean(_field: Any) -> Json:
+    return {"type": "boolean"}
+
+
+def _anything(_field: Any) -> Json:
+    return {}
+
+
+def _without_none(values: Json) -> Json:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+_CONVERTERS: dict[type[Any], Callable[[Any], Json]] = {
+    fields.Integer: _bounded,
+    fields.Number: _bounded,
+    fields.Text: _text,
+    fields.Uuid: _uuid,
+    fields.Array: _array,
+    fields.Mapping: _mapping,
+    fields.Object: _object,
+    marshmallow_fields.Boolean: _boolean,
+    marshmallow_fields.Raw: _anything,
+}

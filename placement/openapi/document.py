@@ -1,0 +1,156 @@
+"""The OpenAPI document: one operation for each method of each path, whatever its microversion."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from importlib.metadata import version
+from inspect import getdoc
+from typing import Any
+
+from placement.api.planner.index import is_planner_path
+from placement.api.routes import ROUTES
+from placement.api.routing import Route
+from placement.api.validation import Schema
+from placement.api.versions import MAXIMUM, Version, Versioned
+from placement.auth.headers import OPEN_PATHS
+from placement.openapi.body_schemas import schema_json
+from placement.openapi.notes import DESCRIPTION, STATUSES, SUCCESS, USUAL_SUCCESS
+from placement.openapi.parameters import MICROVERSION, parameters_of, path_of
+from placement.openapi.replay import Example, examples, is_example_of
+
+Json = dict[str, Any]
+
+ERRORS: Json = {
+    "type": "object",
+    "required": ["errors"],
+    "properties": {
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["status", "title", "detail"],
+                "properties": {
+                    "status": {"type": "integer"},
+                    "title": {"type": "string"},
+                    "detail": {"type": "string"},
+                    "code": {"type": "string"},
+                    "request_id": {"type": "string"},
+                },
+            },
+        }
+    },
+}
+
+
+def document() -> Json:
+    """Return the document, with what the story shows as examples."""
+    played = examples()
+    paths: dict[str, Json] = defaultdict(dict)
+    for routes in _operations(ROUTES):
+        shown = [example for example in played if is_example_of(example, routes[0])]
+        paths[path_of(routes[0])][routes[0].method.lower()] = _operation(routes, shown)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Placement", "version": version("placement-server"), "description": DESCRIPTION},
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}, {"basic": []}],
+        "paths": dict(paths),
+        "components": {
+            "schemas": {"Errors": ERRORS},
+            "parameters": {"Microversion": MICROVERSION},
+            "securitySchemes": {
+                "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"},
+                "basic": {"type": "http", "scheme": "basic"},
+            },
+        },
+    }
+
+
+def _operations(routes: Iterable[Route]) -> list[list[Route]]:
+    """Group routes that differ in nothing but their microversions, oldest first."""
+    grouped: dict[tuple[str, str], list[Route]] = defaultdict(list)
+    for route in routes:
+        grouped[route.path, route.method].append(route)
+    return list(grouped.values())
+
+
+def _operation(routes: Sequence[Route], shown: Sequence[Example]) -> Json:
+    newest = routes[-1]
+    versions = {} if is_planner_path(newest.path) else {"x-openstack-microversions": _range(routes)}
+    header = [] if is_planner_path(newest.path) else [{"$ref": "#/components/parameters/Microversion"}]
+    operation: Json = {
+        "operationId": f"{newest.method.lower()}{path_of(newest)}",
+        "summary": (getdoc(newest.view) or "").partition("\n")[0],
+        "tags": [newest.path.split("/")[1] or "discovery"],
+        **versions,
+        "parameters": [*header, *parameters_of(routes)],
+        "responses": {str(status): _answer(status, shown) for status in _statuses(routes)},
+    }
+    if newest.path in OPEN_PATHS:
+        operation["security"] = []
+    if any(route.body is not None for route in routes):
+        operation["requestBody"] = _body(routes, shown)
+    return operation
+
+
+def _range(routes: Sequence[Route]) -> Json:
+    return {"min": str(Version(*routes[0].since)), "max": str(Version(*routes[-1].until))}
+
+
+def _body(routes: Sequence[Route], shown: Sequence[Example]) -> Json:
+    schemas = [
+        {"title": f"from {since} on", **schema_json(schema)} for route in routes for since, schema in _bodies(route)
+    ]
+    content: Json = {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}
+    sent = {example.step.title: example for example in shown if example.step.body is not None}
+    if sent:
+        content["examples"] = {
+            title: {"summary": f"at {example.step.version}", "value": example.step.body}
+            for title, example in sent.items()
+        }
+    every = all(route.takes_json for route in routes)
+    return {"required": every, "content": {"application/json": content}}
+
+
+def _bodies(route: Route) -> list[tuple[Version, Schema]]:
+    if isinstance(route.body, Versioned):
+        return route.body.items()
+    return [] if route.body is None else [(Version(*route.since), route.body)]
+
+
+def _statuses(routes: Sequence[Route]) -> list[int]:
+    """Return the statuses that an operation may answer with."""
+    route = routes[0]
+    statuses = {*SUCCESS.get((route.method, route.path), USUAL_SUCCESS[route.method]), 400, 503}
+    if route.path not in OPEN_PATHS:
+        statuses |= {401, 403}
+    if "<" in route.path or route.since > (1, 0) or routes[-1].until < MAXIMUM or route.path == "/metrics":
+        statuses.add(404)
+    if any(each.status_if_unserved == 405 for each in routes):
+        statuses.add(405)
+    if not is_planner_path(route.path) or any(each.answers_json for each in routes):
+        statuses.add(406)
+    if route.method != "GET":
+        statuses |= {404, 409}
+    if any(each.takes_json for each in routes):
+        statuses.add(415)
+    return sorted(statuses)
+
+
+def _answer(status: int, shown: Sequence[Example]) -> Json:
+    answer: Json = {"description": f"{HTTPStatus(status).phrase}. {STATUSES[status]}"}
+    found = {
+        example.step.title: {
+            "summary": f"{example.step.method} {example.step.path} at {example.step.version}",
+            "value": example.body,
+        }
+        for example in shown
+        if example.status == status and example.body is not None
+    }
+    if status >= 400:
+        answer["content"] = {"application/json": {"schema": {"$ref": "#/components/schemas/Errors"}}}
+    elif found:
+        answer["content"] = {"application/json": {"schema": {}}}
+    if found:
+        answer["content"]["application/json"]["examples"] = found
+    return answer

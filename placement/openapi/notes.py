@@ -1,0 +1,65 @@
+"""What code cannot tell about the API: in words, what parameters mean and which statuses mean success."""
+
+DESCRIPTION = """\
+The OpenStack Placement API, microversions 1.0 to 1.39, and the planner of this server below /planner/v1.
+
+A request names its microversion in the header `OpenStack-API-Version: placement 1.39`; without it, it is served at 1.0.
+`x-openstack-microversions` tells from which to which an operation is served. The planner has no microversions.
+
+Every error is `{"errors": [{"status", "title", "detail", "request_id", "code"}]}`; the last line of `detail` is the
+useful one, `code` is there from 1.23 on.
+"""
+
+SUCCESS: dict[tuple[str, str], tuple[int, ...]] = {
+    ("POST", "/resource_providers"): (200, 201),
+    ("POST", "/resource_providers/<uuid>/inventories"): (201,),
+    ("POST", "/resource_classes"): (201,),
+    ("PUT", "/resource_classes/<name>"): (200, 201, 204),
+    ("GET", "/traits/<name>"): (204,),
+    ("PUT", "/traits/<name>"): (201, 204),
+    ("POST", "/allocations"): (204,),
+    ("PUT", "/allocations/<consumer_uuid>"): (204,),
+    ("POST", "/reshaper"): (204,),
+}
+"""Where it is not the usual one of the method."""
+
+USUAL_SUCCESS = {"GET": (200,), "PUT": (200,), "POST": (200, 201), "DELETE": (204,)}
+
+STATUSES = {
+    200: "Done; the answer is in the body.",
+    201: "Made; `location` tells where it is.",
+    204: "Done; there is no body.",
+    400: "The request cannot be understood, or asks for what cannot be.",
+    401: "Without valid credentials.",
+    403: "The policy does not let this caller do it.",
+    404: "There is no such thing, or the path is not served at this microversion.",
+    405: "The method is not served here at this microversion.",
+    406: "The microversion is not served, or the client does not accept JSON.",
+    409: "It conflicts with what is there, or somebody else was faster.",
+    415: "The body is not of type application/json.",
+    503: "The database is away or too busy, or a search ran out of steps; try again.",
+}
+
+PARAMETERS = {
+    "name": "The name to look for: exact for providers; `in:A,B` or `startswith:P` for traits.",
+    "uuid": "The uuid to look for.",
+    "in_tree": "Only providers of the tree that this provider is in.",
+    "member_of": "Aggregates to be in: `UUID`, `in:UUID,UUID` for any of them, `!UUID` or `!in:...` for none of them.",
+    "resources": "Amounts by resource class that have to be free: `VCPU:2,MEMORY_MB:1024`.",
+    "required": "Traits to have: `A,!B`; from 1.39 on also `in:A,B` for any of them.",
+    "associated": "`true`: only traits that some provider has; `false`: only those that none has.",
+    "limit": "At most so many candidates.",
+    "group_policy": "Whether suffixed groups may share a provider (`none`) or not (`isolate`).",
+    "root_required": "Traits that the root provider has to have, or with `!` must not have.",
+    "same_subtree": "Suffixes of groups, `_A,_B`, that have to be served below one of their providers.",
+    "project_id": "The project whose usage is asked for.",
+    "user_id": "Only what this user holds.",
+    "consumer_type": "Only consumers of this type; `all` adds them up, `unknown` are those without a type.",
+    "consumer_uuid": "The uuid of a consumer.",
+}
+
+GROUPS = (
+    "Suffixed request groups (from 1.25 on; at first the suffix is a number, from 1.33 on up to 64 letters, digits, "
+    "`_` and `-`): `resources_GPU`, `required_GPU`, `member_of_GPU`, `in_tree_GPU`. Each group is served by "
+    "one provider."
+)

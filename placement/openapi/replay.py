@@ -1,0 +1,68 @@
+"""Playing the story through against a server in this process."""
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from placement.api.routing import Route
+from placement.app import create_app
+from placement.openapi.story import STORY, Step
+from placement.settings import AccessLogSettings, DatabaseSettings, Settings
+
+REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+SAME_ID = "req-00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A step and what came of it; ``route`` is the path as the route has it."""
+
+    step: Step
+    route: str
+    status: int
+    body: Any
+
+
+def examples() -> list[Example]:
+    """Play the story on a database of its own and return what came of each step."""
+    with tempfile.TemporaryDirectory() as directory:
+        database = DatabaseSettings(connection=f"sqlite:///{Path(directory) / 'story.sqlite'}", sync_on_startup=True)
+        settings = Settings(
+            database=database,
+            auth_strategy="noauth2",
+            auth_is_implicit=True,
+            access_log=AccessLogSettings(enabled=False),
+        )
+        app = create_app(settings)
+        try:
+            return [_played(app, step) for step in STORY]
+        finally:
+            app.extensions["placement"].database.dispose()
+
+
+def _played(app: Any, step: Step) -> Example:
+    headers = {
+        "x-auth-token": "admin",
+        "x-roles": "admin,service",
+        "accept": "application/json",
+        "openstack-api-version": f"placement {step.version}",
+    }
+    sent = {} if step.body is None else {"json": step.body}
+    answer = app.test_client().open(step.path, method=step.method, headers=headers, **sent)
+    found, _ = app.url_map.bind("localhost").match(step.path.partition("?")[0])
+    body = REQUEST_ID.sub(SAME_ID, answer.text)
+    answer.close()
+    return Example(step, str(found), answer.status_code, _parsed(body))
+
+
+def _parsed(text: str) -> Any:
+    return orjson.loads(text) if text else None
+
+
+def is_example_of(example: Example, route: Route) -> bool:
+    """Tell whether an example is one of a route's path and method."""
+    return (example.step.method, example.route) == (route.method, route.path)

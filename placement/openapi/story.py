@@ -1,0 +1,131 @@
+"""Requests in an order that makes sense, which together use every operation: their answers are the examples."""
+
+from dataclasses import dataclass
+from typing import Any
+
+HOST = "9c2e4f0a-59d4-4c38-a1a8-6f8b1f0f3a01"
+NUMA = "4f1f7a52-6c0d-4f39-9d0e-0a5d3c6b7e02"
+OTHER = "d0c7b0de-0f2e-4b52-8b5c-2f4f0c9f1b03"
+AGGREGATE = "7f0a3c1e-2b6d-4f88-8a2f-5f0b0e9d6c04"
+SERVER = "5f0b1f8e-3c5d-4c0e-9f1a-2f6f6e2f7a02"
+VOLUME = "1c5e7b1a-8b57-4d0f-8d43-9c7e6a1f2b05"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request; it is an example of the operation that it reaches."""
+
+    title: str
+    method: str
+    path: str
+    body: Any = None
+    version: str = "1.39"
+
+
+def _claim(provider: str, amount: int, generation: int | None) -> dict[str, Any]:
+    return {
+        "allocations": {provider: {"resources": {"VCPU": amount}}},
+        "project_id": "demo",
+        "user_id": "alice",
+        "consumer_generation": generation,
+        "consumer_type": "INSTANCE",
+    }
+
+
+_PROVIDER = f"/resource_providers/{HOST}"
+
+STORY = (
+    Step("Which microversions are spoken here", "GET", "/", version="1.0"),
+    Step("A process that serves", "GET", "/healthcheck", version="1.0"),
+    Step("A server that is ready", "GET", "/readycheck", version="1.0"),
+    Step("A host", "POST", "/resource_providers", {"name": "compute1", "uuid": HOST}),
+    Step("A host, in an old microversion", "POST", "/resource_providers", {"name": "old", "uuid": OTHER}, "1.0"),
+    Step(
+        "A NUMA node in the host",
+        "POST",
+        "/resource_providers",
+        {"name": "compute1-numa0", "uuid": NUMA, "parent_provider_uuid": HOST},
+    ),
+    Step("A name that is taken", "POST", "/resource_providers", {"name": "compute1"}),
+    Step("A tree", "GET", f"/resource_providers?in_tree={HOST}"),
+    Step("One provider", "GET", _PROVIDER),
+    Step("A provider that does not exist", "GET", f"/resource_providers/{SERVER}"),
+    Step("Another name", "PUT", f"/resource_providers/{OTHER}", {"name": "compute2"}),
+    Step(
+        "All inventories of a host",
+        "PUT",
+        f"{_PROVIDER}/inventories",
+        {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8, "allocation_ratio": 4.0}}},
+    ),
+    Step(
+        "A generation that is old",
+        "PUT",
+        f"{_PROVIDER}/inventories",
+        {"resource_provider_generation": 0, "inventories": {}},
+    ),
+    Step("One more class", "POST", f"{_PROVIDER}/inventories", {"resource_class": "DISK_GB", "total": 100}),
+    Step(
+        "More of a class",
+        "PUT",
+        f"{_PROVIDER}/inventories/DISK_GB",
+        {"resource_provider_generation": 2, "total": 200, "reserved": 10},
+    ),
+    Step("All that a host has", "GET", f"{_PROVIDER}/inventories"),
+    Step("What it has of one class", "GET", f"{_PROVIDER}/inventories/DISK_GB"),
+    Step("A class is gone", "DELETE", f"{_PROVIDER}/inventories/DISK_GB"),
+    Step(
+        "A host joins an aggregate",
+        "PUT",
+        f"{_PROVIDER}/aggregates",
+        {"aggregates": [AGGREGATE], "resource_provider_generation": 4},
+    ),
+    Step("An aggregate, in an old microversion", "PUT", f"/resource_providers/{OTHER}/aggregates", [AGGREGATE], "1.1"),
+    Step("The aggregates of a host", "GET", f"{_PROVIDER}/aggregates"),
+    Step("A trait of your own", "PUT", "/traits/CUSTOM_FAST"),
+    Step("A trait that exists", "GET", "/traits/CUSTOM_FAST"),
+    Step("Traits of your own", "GET", "/traits?name=startswith:CUSTOM_"),
+    Step(
+        "A host gets traits",
+        "PUT",
+        f"{_PROVIDER}/traits",
+        {"traits": ["CUSTOM_FAST", "HW_CPU_X86_AVX2"], "resource_provider_generation": 5},
+    ),
+    Step("The traits of a host", "GET", f"{_PROVIDER}/traits"),
+    Step("A resource class of your own", "POST", "/resource_classes", {"name": "CUSTOM_LICENSE"}),
+    Step("A resource class, made if need be", "PUT", "/resource_classes/CUSTOM_SEAT"),
+    Step(
+        "Another name, in an old microversion", "PUT", "/resource_classes/CUSTOM_SEAT", {"name": "CUSTOM_DESK"}, "1.2"
+    ),
+    Step("One resource class", "GET", "/resource_classes/CUSTOM_LICENSE"),
+    Step("A resource class is gone", "DELETE", "/resource_classes/CUSTOM_LICENSE"),
+    Step("Where can this go?", "GET", "/allocation_candidates?resources=VCPU:2&required=CUSTOM_FAST&limit=1"),
+    Step("What cannot be asked", "GET", "/allocation_candidates?resources=VCPU"),
+    Step("A claim", "PUT", f"/allocations/{SERVER}", _claim(HOST, 2, None)),
+    Step("A claim that does not fit", "PUT", f"/allocations/{VOLUME}", _claim(HOST, 100, None)),
+    Step("Two claims or none", "POST", "/allocations", {VOLUME: _claim(HOST, 1, None), SERVER: _claim(HOST, 4, 1)}),
+    Step("What a consumer holds", "GET", f"/allocations/{SERVER}"),
+    Step("What is held of a host", "GET", f"{_PROVIDER}/allocations"),
+    Step("What is used of a host", "GET", f"{_PROVIDER}/usages"),
+    Step("What a project holds, by type", "GET", "/usages?project_id=demo"),
+    Step("What a project holds, in an old microversion", "GET", "/usages?project_id=demo", version="1.9"),
+    Step("A provider that is in use", "DELETE", _PROVIDER),
+    Step(
+        "Inventory moves to a NUMA node, with what is held of it",
+        "POST",
+        "/reshaper",
+        {
+            "inventories": {
+                HOST: {"resource_provider_generation": 8, "inventories": {}},
+                NUMA: {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 16}}},
+            },
+            "allocations": {SERVER: _claim(NUMA, 4, 2), VOLUME: _claim(NUMA, 1, 1)},
+        },
+    ),
+    Step("A consumer gives everything back", "DELETE", f"/allocations/{SERVER}"),
+    Step("And the other", "DELETE", f"/allocations/{VOLUME}"),
+    Step("No traits any more", "DELETE", f"{_PROVIDER}/traits"),
+    Step("A trait is gone", "DELETE", "/traits/CUSTOM_FAST"),
+    Step("No inventory any more", "DELETE", f"/resource_providers/{NUMA}/inventories"),
+    Step("A provider is gone", "DELETE", f"/resource_providers/{NUMA}"),
+    Step("What this planner can do", "GET", "/planner/v1"),
+)

@@ -1,0 +1,73 @@
+"""api-ref/ is what this release makes of its routes; making it plays every example through."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from placement.api.routes import PLAIN_ROUTES, ROUTES
+from placement.openapi.document import document
+from placement.openapi.page import page
+from placement.openapi.parameters import path_of
+from placement.openapi.replay import examples, is_example_of
+
+DIRECTORY = Path(__file__).parents[2] / "api-ref"
+WITHOUT_EXAMPLE = {("GET", "/metrics"), ("GET", "/resource_classes")}
+"""The one is switched off, the other grows with every release of os-resource-classes."""
+
+
+@pytest.fixture(scope="module")
+def made() -> dict:
+    return document()
+
+
+def test_the_document_is_current(made: dict):
+    """If this fails: ``placement openapi --output api-ref``."""
+    kept = json.loads((DIRECTORY / "openapi.json").read_text())
+    assert kept["paths"] == made["paths"]
+    assert kept["components"] == made["components"]
+
+
+def test_the_page_is_current(made: dict):
+    assert (DIRECTORY / "index.html").read_text() == page(made)
+
+
+def test_every_route_is_in_it(made: dict):
+    routes = {(path_of(route), route.method.lower()) for route in ROUTES}
+    assert routes == {(path, method) for path, methods in made["paths"].items() for method in methods}
+
+
+def test_every_route_of_placement_has_an_example():
+    played = examples()
+    missing = {
+        (route.method, route.path)
+        for route in PLAIN_ROUTES
+        if not any(is_example_of(example, route) for example in played)
+    }
+    assert missing == WITHOUT_EXAMPLE
+
+
+def test_every_example_is_answered_as_the_reference_says(made: dict):
+    for example in examples():
+        path = re.sub("<([a-z_]+)>", r"{\1}", example.route)
+        operation = made["paths"][path][example.step.method.lower()]
+        assert str(example.status) in operation["responses"], example
+
+
+class _Loaded(HTMLParser):
+    """Collects what a page loads from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.found += [value for name, value in attrs if name in {"src", "href"} and not value.startswith("#")]
+
+
+def test_the_page_needs_nothing_from_elsewhere():
+    loaded = _Loaded()
+    loaded.feed((DIRECTORY / "index.html").read_text())
+    assert loaded.found == []

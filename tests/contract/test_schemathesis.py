@@ -1,0 +1,84 @@
+"""Requests that schemathesis makes of the API reference, good ones and bad ones: every answer is documented.
+
+``PLACEMENT_CONTRACT_EXAMPLES`` is how many are made for each operation and kind of database.
+"""
+
+import os
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import Case, GenerationMode
+
+from placement.openapi.document import document
+from placement.openapi.story import HOST, NUMA, SERVER, STORY
+from tests.api.conftest import Api
+
+EXAMPLES = int(os.environ.get("PLACEMENT_CONTRACT_EXAMPLES", "5"))
+BUILT = 34
+"""How many steps of the story are taken first: a host, a NUMA node, and what one consumer holds."""
+
+KNOWN = {"uuid": [HOST, NUMA], "consumer_uuid": [SERVER], "name": ["VCPU", "CUSTOM_FAST", "CUSTOM_DESK"]}
+DOCUMENT = document()
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
+OPERATIONS = [(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods]
+VERSIONS = st.sampled_from(["1.0", "1.8", "1.14", "1.28", "1.34", "1.39", "latest"])
+
+pytestmark = pytest.mark.filterwarnings("default")  # what schemathesis and its libraries warn of is theirs
+
+
+@pytest.fixture
+def built(api: Api) -> Iterator[Api]:
+    """A server with the beginning of the story in it."""
+    for step in STORY[:BUILT]:
+        body = {} if step.body is None else {"json": step.body}
+        api.request(step.method, step.path, version=step.version, **body).close()
+    return api
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["good", "bad"])
+@pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=lambda part: part)
+def test_every_answer_is_documented(built: Api, path: str, method: str, mode: GenerationMode):
+    operation = SCHEMA[path][method.upper()]
+    documented = DOCUMENT["paths"][path][method]["responses"]
+
+    @given(case=operation.as_strategy(generation_mode=mode), data=st.data())
+    @settings(
+        max_examples=EXAMPLES, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+    def ask(case: Case, data: st.DataObject) -> None:
+        status, text = _answer(built, case, data)
+        assert status < 500, text
+        assert str(status) in documented, text
+
+    ask()
+
+
+def _answer(api: Api, case: Case, data: st.DataObject) -> tuple[int, str]:
+    """Send a case, often to something that exists."""
+    for name in case.path_parameters or {}:
+        if name in KNOWN and data.draw(st.booleans()):
+            case.path_parameters[name] = data.draw(st.sampled_from(KNOWN[name]))
+    headers = {name: str(value) for name, value in (case.headers or {}).items() if name.lower() != "x-auth-token"}
+    if data.draw(st.booleans()):
+        headers["OpenStack-API-Version"] = f"placement {data.draw(VERSIONS)}"
+    options = {}
+    if not isinstance(case.body, schemathesis.core.NotSet):
+        options = {"json": case.body} if not isinstance(case.body, bytes) else {"data": case.body}
+    try:
+        path = case.formatted_path
+        answer = api.app.test_client().open(
+            path,
+            method=case.method,
+            query_string=dict(case.query or {}),
+            headers={"x-auth-token": "admin", "x-roles": "admin,service", **headers},
+            **options,
+        )
+    except UnicodeEncodeError:  # a surrogate, or a header that no client can send
+        hypothesis.reject()
+    status, text = answer.status_code, answer.text
+    answer.close()
+    return status, text
