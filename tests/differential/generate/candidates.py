@@ -4,7 +4,7 @@ from tests.differential.generate import filters
 from tests.differential.generate.world import World
 from tests.differential.requests import Request
 
-Pairs = list[tuple[str, str]]
+Pairs = filters.Pairs
 
 
 def candidates(world: World) -> Request:
@@ -26,6 +26,8 @@ def candidates(world: World) -> Request:
         world.random.shuffle(pairs)
     if world.chance(3):
         pairs.append(_out_of_place(world))
+    if world.chance(5):
+        pairs = filters.with_one_oddly_written(world, pairs)
     return Request("GET", "/allocation_candidates", f"1.{minor}", tuple(pairs))
 
 

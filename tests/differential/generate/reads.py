@@ -46,6 +46,8 @@ def _providers(world: World) -> Request:
     pairs = [(key, value()) for since, percent, key, value in rows if minor >= since and world.chance(percent)]
     if world.chance(4):
         pairs.append(_out_of_place(world))
+    if world.chance(5):
+        pairs = filters.with_one_oddly_written(world, pairs)
     return world.request("GET", "/resource_providers", minor, query=tuple(pairs))
 
 
