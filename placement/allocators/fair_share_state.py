@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import gt
 
 from placement.allocators.fair_share_nodes import BranchNode, Node, Rank, Vector
 from placement.allocators.fair_share_numbers import as_float, compared, ratio
@@ -52,6 +53,8 @@ class FairShares:
     Args:
         root: the tree.
         totals: how much there is of each class that counts.
+        usage: leaf -> what it uses; nothing unless given.
+        tasks: leaf -> what it waits for; nothing unless given.
 
     Raises:
         ValueError: here and in all methods, for an amount below 0 or of a class that does not count.
@@ -68,16 +71,26 @@ class FairShares:
     'MEMORY_MB'
     """
 
-    def __init__(self, root: Branch, totals: Amounts) -> None:
+    def __init__(
+        self,
+        root: Branch,
+        totals: Amounts,
+        *,
+        usage: Mapping[str, Amounts] | None = None,
+        tasks: Mapping[str, Amounts] | None = None,
+    ) -> None:
         self.classes = tuple(sorted(totals))
+        self._nothing = (0,) * len(self.classes)
         self._totals = self._amounts(totals)
-        self._used = [0] * len(self.classes)
         self._tree = ShareTree(root, len(self.classes))
-        nothing = tuple(self._used)
-        self._usage = dict.fromkeys(self._tree.leaves, nothing)
-        self._tasks = dict.fromkeys(self._tree.leaves, nothing)
+        self._usage = self._by_leaf(usage or {})
+        self._tasks = self._by_leaf(tasks or {})
+        self._used = _sum(self._usage.values(), len(self.classes))
         self._supposed: list[int] | None = None
         self._waiting = [Waiting() for _name in self.classes]
+        for leaf, task in self._tasks.items():
+            self._exchange(leaf, self._nothing, task)
+            self._note(leaf)
         self._tree.open_only(self._open())
 
     def use(self, leaf: str, amounts: Amounts) -> None:
@@ -85,8 +98,8 @@ class FairShares:
         before, after = self._usage[leaf], self._amounts(amounts)
         self._usage[leaf] = after
         free = self._free()
-        for number in range(len(self.classes)):
-            self._used[number] += after[number] - before[number]
+        for number, (old, new) in enumerate(zip(before, after, strict=True)):
+            self._used[number] += new - old
         self._note(leaf)
         self._freed(free)
 
@@ -94,11 +107,7 @@ class FairShares:
         """Set what a leaf waits for: the amounts that it could take next. Nothing if it is content."""
         before, after = self._tasks[leaf], self._amounts(task)
         self._tasks[leaf] = after
-        for waiting, old, new in zip(self._waiting, before, after, strict=True):
-            if old:
-                waiting.remove(leaf, old)
-            if new:
-                waiting.add(leaf, new)
+        self._exchange(leaf, before, after)
         self._note(leaf)
 
     def resize(self, name: str, total: int) -> None:
@@ -199,11 +208,20 @@ class FairShares:
 
     def _note(self, leaf: str) -> None:
         """Tell the tree what a leaf uses and whether it is blocked."""
-        is_blocked = not any(self._tasks[leaf]) or bool(self._lacking(leaf))
+        task = self._tasks[leaf]
+        is_blocked = not any(task) or any(map(gt, task, [max(free, 0) for free in self._free()]))
         self._tree.change(self._tree.leaves[leaf], self._ratios(self._usage[leaf]), is_blocked=is_blocked)
 
     def _ratios(self, usage: Sequence[int]) -> Vector:
         return [ratio(used, total) for used, total in zip(usage, self._totals, strict=True)]
+
+    def _exchange(self, leaf: str, before: Sequence[int], after: Sequence[int]) -> None:
+        """Note that a leaf waits for something else."""
+        for waiting, old, new in zip(self._waiting, before, after, strict=True):
+            if old:
+                waiting.remove(leaf, old)
+            if new:
+                waiting.add(leaf, new)
 
     def _freed(self, before: list[int]) -> None:
         """Take note of other amounts being free than before."""
@@ -228,9 +246,17 @@ class FairShares:
         """Return the classes that are not exhausted."""
         return [number for number, free in enumerate(self._free()) if free > 0]
 
+    def _by_leaf(self, amounts: Mapping[str, Amounts]) -> dict[str, tuple[int, ...]]:
+        """Return the amounts of all leaves."""
+        found = dict.fromkeys(self._tree.leaves, self._nothing)
+        for leaf, of_leaf in amounts.items():
+            if leaf not in found:
+                raise KeyError(leaf)
+            found[leaf] = self._amounts(of_leaf)
+        return found
+
     def _amounts(self, amounts: Amounts) -> tuple[int, ...]:
-        unknown = sorted(amounts.keys() - set(self.classes))
-        if unknown or any([amount < 0 for amount in amounts.values()]):
+        if not amounts.keys() <= set(self.classes) or min(amounts.values(), default=0) < 0:
             raise ValueError(f"expected amounts from 0 up of {', '.join(self.classes)}, found {dict(amounts)}")
         return tuple([amounts.get(name, 0) for name in self.classes])
 

@@ -25,12 +25,7 @@ CLOSE = Fraction(1, 1 << (PRECISION - 32))
 
 
 def made(root: Branch, state: oracle.State) -> FairShares:
-    shares = FairShares(root, state.totals)
-    for path, amounts in state.usage.items():
-        shares.use(path, amounts)
-    for path, task in state.tasks.items():
-        shares.want(path, task)
-    return shares
+    return FairShares(root, state.totals, usage=state.usage, tasks=state.tasks)
 
 
 def numbers(shares: FairShares) -> dict[str, tuple[object, ...]]:

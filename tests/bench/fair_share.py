@@ -1,0 +1,117 @@
+"""What one event costs in a tree of 1,000 queues and 100,000 jobs: kept shares beside shares worked out anew.
+
+``python -m tests.bench.fair_share`` prints the table and writes it to tests/bench/FAIR_SHARE.md. CPU time, no database.
+"""
+
+import gc
+import random
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from placement.allocators.fair_share import Branch, FairShares, Leaf, leaf_paths
+
+QUEUES, JOBS_PER_QUEUE, DEPARTMENTS = 1_000, 100, 20
+REPORT = Path(__file__).parent / "FAIR_SHARE.md"
+FLAVOURS = ({"VCPU": 4, "MEMORY_MB": 8192}, {"VCPU": 8, "MEMORY_MB": 65536}, {"VCPU": 8, "MEMORY_MB": 32768, "PGPU": 1})
+
+
+def tree(rng: random.Random) -> Branch:
+    """Make root / 20 departments / 50 queues each / 100 jobs each."""
+    per_department = QUEUES // DEPARTMENTS
+    return Branch(
+        "root",
+        tuple(
+            Branch(f"d{department}", tuple(queue(rng, number) for number in range(per_department)), rng.randint(1, 5))
+            for department in range(DEPARTMENTS)
+        ),
+    )
+
+
+def queue(rng: random.Random, number: int) -> Branch:
+    return Branch(f"q{number}", tuple(Leaf(f"j{job}") for job in range(JOBS_PER_QUEUE)), rng.randint(1, 50))
+
+
+class Cluster:
+    """The state that both ways start from: what every job uses and waits for."""
+
+    def __init__(self) -> None:
+        rng = random.Random(6)
+        self.root = tree(rng)
+        self.leaves = list(leaf_paths(self.root))
+        self.tasks = {leaf: rng.choice(FLAVOURS) for leaf in self.leaves}
+        self.usage = {leaf: times(self.tasks[leaf], rng.randint(0, 5)) for leaf in self.leaves}
+        names = {name for flavour in FLAVOURS for name in flavour}
+        used = {name: sum(amounts.get(name, 0) for amounts in self.usage.values()) for name in names}
+        self.totals = {name: amount * 5 // 4 for name, amount in used.items()}
+
+    def anew(self) -> FairShares:
+        """Work out every share."""
+        shares = FairShares(self.root, self.totals, usage=self.usage, tasks=self.tasks)
+        shares.first()
+        return shares
+
+
+def times(amounts: dict[str, int], count: int) -> dict[str, int]:
+    return {name: amount * count for name, amount in amounts.items()}
+
+
+def one_event(cluster: Cluster, shares: FairShares, rng: random.Random) -> None:
+    """Let a job give back or take a task, and ask who is next."""
+    leaf = rng.choice(cluster.leaves)
+    cluster.usage[leaf] = times(cluster.tasks[leaf], rng.randint(0, 5))
+    shares.use(leaf, cluster.usage[leaf])
+    shares.first()
+
+
+def exhausted_and_freed(shares: FairShares) -> None:
+    """Let a class become exhausted, or free again, and ask who is next: everybody who waits for it is concerned."""
+    leaf = next(shares.leaves())
+    usage, free = shares.usage(leaf), shares.free()
+    shares.use(leaf, usage | {"PGPU": usage["PGPU"] + free["PGPU"]})
+    shares.first()
+    shares.use(leaf, usage)
+    shares.first()
+
+
+def milliseconds(work: Callable[[], object], *, repeats: int) -> float:
+    """Return the median CPU time."""
+    found = []
+    for _repeat in range(repeats):
+        before = time.process_time_ns()
+        work()
+        found.append((time.process_time_ns() - before) / 1e6)
+    return statistics.median(found)
+
+
+def report() -> str:
+    """Measure, and see that both ways know the same."""
+    cluster, rng = Cluster(), random.Random(7)
+    shares = cluster.anew()
+    gc.collect()
+    gc.freeze()
+    event = milliseconds(lambda: one_event(cluster, shares, rng), repeats=5_000)
+    transition = milliseconds(lambda: exhausted_and_freed(shares), repeats=5) / 2
+    recomputed = milliseconds(cluster.anew, repeats=3)
+    assert shares.nodes() == cluster.anew().nodes()
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+    return f"""# Fair shares: one event
+
+{QUEUES:,} queues in {DEPARTMENTS} departments, {QUEUES * JOBS_PER_QUEUE:,} jobs, 3 classes. Written by `python -m
+tests.bench.fair_share`, commit {commit.stdout.strip()}; median CPU time. Afterwards all shares are compared with a full
+recomputation, and are equal.
+
+| what happens, and then "who is next?" | CPU ms | recomputing / this |
+| --- | --- | --- |
+| one job takes or gives back something | {event:.3f} | **{recomputed / event:,.0f}x** |
+| a class becomes exhausted, or free again | {transition:,.1f} | {recomputed / transition:,.1f}x |
+| everything is worked out anew | {recomputed:,.0f} | |
+"""
+
+
+if __name__ == "__main__":
+    text = report()
+    REPORT.write_text(text)
+    print(text)
