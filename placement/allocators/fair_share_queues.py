@@ -7,7 +7,7 @@ from types import MappingProxyType
 from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share_tree import SEPARATOR, Branch, Leaf, joined
 
-DEFAULT_QUEUE = "default"
+ROOT, DEFAULT_QUEUE = "root", "default"
 
 
 class Contradiction(ValueError):
@@ -30,7 +30,7 @@ class Queue:
 
     Args:
         path: the names from the root to the queue, joined by slashes.
-        weights: one for each name; None where nothing is said.
+        weights: one for each name; None where nothing is said. That of the root has no meaning.
         members: who belongs to the queue. None if the line is not about a queue but gives weights to a branch, unless
             nothing lies below it.
     """
@@ -83,7 +83,7 @@ def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
     """Check lines against each other and make a tree of them.
 
     Args:
-        queues: at least one line.
+        queues: the lines; without any, everybody is in one queue below the root ``root``.
         default: the queue of those who are in no other, ``default`` below the root unless given; it is added if it is
             not among the lines.
 
@@ -96,7 +96,7 @@ def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
     ...
     placement.allocators.fair_share_queues.Contradiction: root/sci is a queue and cannot contain the queue root/sci/dev
     """
-    root = queues[0].path.split(SEPARATOR)[0]
+    root = (queues[0].path if queues else default or ROOT).split(SEPARATOR)[0]
     added = Queue(default or joined(root, DEFAULT_QUEUE), members=())
     lines = [*queues] if any([line.path == added.path for line in queues]) else [*queues, added]
     for number, line in enumerate(lines):
@@ -111,7 +111,7 @@ def _weights(lines: Sequence[Queue]) -> dict[str, Number]:
     """Return path -> weight, each branch before what is in it; 1 where nobody says."""
     said: dict[str, tuple[int, Number]] = {}
     for number, line in enumerate(lines):
-        for path, weight in zip(_ways(line.path), line.weights, strict=False):
+        for path, weight in zip(_ways(line.path)[1:], line.weights[1:], strict=False):
             if weight is not None:
                 first, before = said.setdefault(path, (number, weight))
                 if exact(before) != exact(weight):

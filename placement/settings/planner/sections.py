@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.settings.planner.document import Entry, read_document
+from placement.settings.planner.fair_share import read_fair_share
 from placement.settings.planner.levels import read_levels
 from placement.settings.planner.profiles import read_default_profile, read_profiles
 from placement.settings.planner.values import PlannerSettings
@@ -27,6 +28,7 @@ SECTIONS: Mapping[str, Callable[[Entry, PlannerSettings], Any]] = {
     "levels": read_levels,
     "profiles": read_profiles,
     "default_profile": read_default_profile,
+    "fair_share": read_fair_share,
 }
 
 

@@ -1,0 +1,131 @@
+"""The section ``fair_share``: which classes count, the tree of queues with its weights, and who belongs where."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, cast
+
+from placement.allocators.entries import Number, exact
+from placement.allocators.fair_share_queues import Contradiction, Queue, QueueTree, tree_of
+from placement.allocators.fair_share_tree import GREATEST_WEIGHT, LEAST_WEIGHT, SEPARATOR
+from placement.errors import ConfigurationError
+from placement.settings.planner.document import Entry
+
+if TYPE_CHECKING:
+    from placement.settings.planner.values import PlannerSettings
+
+Leaves = Literal["project", "consumer_type"]
+
+MEMBERS: Mapping[Leaves, str] = {"project": "projects", "consumer_type": "consumer_types"}
+"""Under which key a queue lists who belongs to it."""
+
+_CLASS = "[A-Z0-9_]{1,255}"
+_PATH = "[^/]+(/[^/]+)+"
+_UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_A_PATH = "a path such as root/eng/dev"
+_A_WEIGHT = "a number from 0.000001 to 1000000"
+
+
+@dataclass(frozen=True, slots=True)
+class FairShareSettings:
+    """How resources are shared; made without arguments, all projects are equal.
+
+    Args:
+        classes: the resource classes that count.
+        leaves: whether queues consist of projects or of consumer types.
+        queues: the tree.
+        partition: the uuid of the aggregate whose providers count; None for all.
+        keep_s: for how many seconds usage and totals that were read are used again.
+    """
+
+    classes: tuple[str, ...] = ("VCPU", "MEMORY_MB")
+    leaves: Leaves = "project"
+    queues: QueueTree = field(default_factory=lambda: tree_of([]))
+    partition: str | None = None
+    keep_s: float = 5
+
+
+def read_fair_share(entry: Entry, _known: "PlannerSettings") -> FairShareSettings:
+    """Return what the section says.
+
+    Raises:
+        ConfigurationError: with the line of what cannot be used; where two lines contradict each other, both.
+    """
+    parts = entry.fields("classes", "leaves", "tree", "queues", "default", "partition", "keep_s")
+    default = FairShareSettings()
+    leaves = cast("Leaves", parts["leaves"].word(*MEMBERS)) if "leaves" in parts else default.leaves
+    return FairShareSettings(
+        classes=_classes(parts["classes"]) if "classes" in parts else default.classes,
+        leaves=leaves,
+        queues=_queues(entry, parts, MEMBERS[leaves]),
+        partition=parts["partition"].text(_UUID, "the uuid of an aggregate").lower() if "partition" in parts else None,
+        keep_s=parts["keep_s"].number() if "keep_s" in parts else default.keep_s,
+    )
+
+
+def _classes(entry: Entry) -> tuple[str, ...]:
+    names: list[str] = []
+    for item in entry.items():
+        names.append(item.text(_CLASS, "a resource class such as VCPU"))
+        if names.count(names[-1]) > 1:
+            raise item.wrong("each class once")
+    if not names:
+        raise entry.wrong("a list of at least one resource class")
+    return tuple(names)
+
+
+def _queues(entry: Entry, parts: Mapping[str, Entry], members: str) -> QueueTree:
+    """Return the tree of both forms, the lines of which may be mixed."""
+    lines = [
+        *([(each, _of_tree(each, members)) for each in parts["tree"].mapping().values()] if "tree" in parts else ()),
+        *([(each, _of_volcano(each, members)) for each in parts["queues"].items()] if "queues" in parts else ()),
+    ]
+    default = parts["default"].text(_PATH, _A_PATH) if "default" in parts else None
+    try:
+        return tree_of([queue for _entry, queue in lines], default)
+    except Contradiction as contradiction:
+        # A default queue that is in no line comes after the last.
+        written = [*[each for each, _queue in lines], parts.get("default", entry)]
+        raise _both(written, contradiction) from contradiction
+
+
+def _both(written: Sequence[Entry], contradiction: Contradiction) -> ConfigurationError:
+    first, second = sorted([written[contradiction.first], written[contradiction.second]], key=lambda each: each.line)
+    where = f"{second.file}, lines {first.line} and {second.line}"
+    return ConfigurationError(f"{where}: {second.path[0]}: {contradiction}.")
+
+
+def _of_tree(entry: Entry, members: str) -> Queue:
+    """Return a line of the form ``root/eng/dev: {weight: 2, projects: [...]}``."""
+    if not entry.is_named_like(_PATH):
+        raise entry.misnamed(_A_PATH)
+    parts, path = entry.fields("weight", members), entry.path[-1]
+    weights: list[Number | None] = [None] * len(path.split(SEPARATOR))
+    if "weight" in parts:
+        weights[-1] = parts["weight"].number(_A_WEIGHT)
+        _check_weight(parts["weight"], weights[-1])
+    return Queue(path, tuple(weights), _names(parts[members]) if members in parts else None)
+
+
+def _of_volcano(entry: Entry, members: str) -> Queue:
+    """Return a line of the form ``{hierarchy: root/eng/prod, weights: 1/2/8, projects: [...]}``."""
+    parts = entry.fields("hierarchy", "weights", members, required=["hierarchy", "weights"])
+    path = parts["hierarchy"].text(_PATH, _A_PATH)
+    count = len(path.split(SEPARATOR))
+    expected = f"{count} weights, one for each name of {path}, such as {'/'.join(['1'] * count)}"
+    texts = parts["weights"].text(expected=expected).split(SEPARATOR)
+    if len(texts) != count or not all([re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) for text in texts]):
+        raise parts["weights"].wrong(expected)
+    weights = tuple([float(text) if "." in text else int(text) for text in texts])
+    for weight in weights:
+        _check_weight(parts["weights"], weight)
+    return Queue(path, weights, _names(parts[members]) if members in parts else ())
+
+
+def _check_weight(entry: Entry, weight: Number | None) -> None:
+    if weight is not None and not LEAST_WEIGHT <= exact(weight) <= GREATEST_WEIGHT:
+        raise entry.wrong(_A_WEIGHT)
+
+
+def _names(entry: Entry) -> tuple[str, ...]:
+    return tuple([item.text(expected="an id or a name") for item in entry.items()])

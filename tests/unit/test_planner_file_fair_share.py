@@ -1,0 +1,180 @@
+"""The section fair_share of the planner file, and what is said where it is wrong or contradicts itself."""
+
+from pathlib import Path
+
+import pytest
+
+from placement.allocators.fair_share import Queue, tree_of
+from placement.errors import ConfigurationError
+from placement.settings.planner.fair_share import FairShareSettings
+from placement.settings.planner.sections import load_planner
+from tests.unit.test_planner_file import SAMPLE, read
+
+AGGREGATE = "0c6f8b1f-0f3a-4a01-9c2e-4f0a59d44c38"
+
+
+def fair_share(directory: Path, text: str) -> FairShareSettings:
+    return read(directory, "fair_share:\n" + text).fair_share
+
+
+def refusal(directory: Path, text: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        fair_share(directory, text)
+    return caught.value.message.removeprefix(f"{directory / 'planner.yaml'}, ")
+
+
+def test_without_the_section_all_projects_are_equal() -> None:
+    settings = load_planner(None).fair_share
+    assert settings == FairShareSettings(("VCPU", "MEMORY_MB"), "project", tree_of([]), None, 5)
+    assert settings.queues.path_of("p") == "root/default/p"
+
+
+def test_everything_that_can_be_written_is_read(tmp_path: Path) -> None:
+    text = f"""
+  classes: [VCPU, PGPU]
+  leaves: consumer_type
+  tree:
+    root/eng: {{weight: 2}}
+    root/eng/dev: {{weight: 0.5, consumer_types: [INSTANCE]}}
+  queues:
+    - {{hierarchy: root/eng/prod, weights: 1/2/8, consumer_types: [JOB]}}
+  default: root/rest
+  partition: {AGGREGATE.upper()}
+  keep_s: 0.5
+"""
+    lines = [
+        Queue("root/eng", (None, 2)),
+        Queue("root/eng/dev", (None, None, 0.5), ("INSTANCE",)),
+        Queue("root/eng/prod", (1, 2, 8), ("JOB",)),
+    ]
+    queues = tree_of(lines, "root/rest")
+    assert fair_share(tmp_path, text) == FairShareSettings(("VCPU", "PGPU"), "consumer_type", queues, AGGREGATE, 0.5)
+    assert queues.weights == {"root/eng": 2, "root/eng/dev": 0.5, "root/eng/prod": 8, "root/rest": 1}
+
+
+def test_the_form_of_volcano_says_the_same_as_the_tree(tmp_path: Path) -> None:
+    volcano = "  queues:\n  - {hierarchy: root/eng/prod, weights: 1/2/8}\n  - {hierarchy: root/sci, weights: 100/0.5}\n"
+    tree = "  tree: {root/eng: {weight: 2}, root/eng/prod: {weight: 8, projects: []}, root/sci: {weight: 0.5}}\n"
+    assert fair_share(tmp_path, volcano) == fair_share(tmp_path, tree)
+
+
+def test_the_example_of_the_sample_can_be_used(tmp_path: Path) -> None:
+    _, _, example = SAMPLE.read_text().partition("# fair_share:\n")
+    settings = fair_share(
+        tmp_path, "".join(line.removeprefix("# ").removeprefix("#") for line in example.splitlines(True))
+    )
+    assert settings.queues.weights == {
+        "root/eng": 2,
+        "root/eng/dev": 2,
+        "root/sci": 0.5,
+        "root/eng/prod": 8,
+        "root/default": 1,
+    }
+
+
+CONTRADICTIONS = {
+    "a queue that is the beginning of another": (
+        "  tree:\n    root/sci: {projects: [a]}\n    root/sci/dev: {projects: [b]}\n",
+        "lines 3 and 4: fair_share: root/sci is a queue and cannot contain the queue root/sci/dev.",
+    ),
+    "the same across both forms": (
+        "  queues:\n  - {hierarchy: root/sci/dev, weights: 1/1/1}\n  tree:\n    root/sci: {projects: []}\n",
+        "lines 3 and 5: fair_share: root/sci is a queue and cannot contain the queue root/sci/dev.",
+    ),
+    "two weights for one branch": (
+        "  queues:\n  - {hierarchy: root/eng/prod, weights: 1/2/8}\n  - {hierarchy: root/eng/dev, weights: 1/3/8}\n",
+        "lines 3 and 4: fair_share: root/eng/dev gives root/eng the weight 3, root/eng/prod gives it 2.",
+    ),
+    "a project in two queues": (
+        "  tree:\n    root/a: {projects: [p]}\n    root/b: {projects: [p]}\n",
+        "lines 3 and 4: fair_share: p is in root/a and in root/b.",
+    ),
+    "two roots": (
+        "  tree:\n    root/a: {}\n    top/b: {}\n",
+        "lines 3 and 4: fair_share: top/b does not begin with root, as root/a does.",
+    ),
+    "a default that is a branch": (
+        "  tree:\n    root/a/b: {}\n  default: root/a\n",
+        "lines 3 and 4: fair_share: root/a is a queue and cannot contain the queue root/a/b.",
+    ),
+    "a default that is a branch and is not written": (
+        "  tree:\n    root/default/b: {}\n",
+        "lines 1 and 3: fair_share: root/default is a queue and cannot contain the queue root/default/b.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_lines_that_contradict_each_other_are_both_named(tmp_path: Path, text: str, said: str) -> None:
+    assert refusal(tmp_path, text) == said
+
+
+MISTAKES = {
+    "another key": (
+        "  class: [VCPU]\n",
+        (
+            "line 2: fair_share: expected one of the keys classes, leaves, tree, queues, default, partition, keep_s, "
+            "found the key 'class'."
+        ),
+    ),
+    "no class": (
+        "  classes: []\n",
+        "line 2: fair_share.classes: expected a list of at least one resource class, found an empty list.",
+    ),
+    "a class in lower case": (
+        "  classes: [vcpu]\n",
+        "line 2: fair_share.classes.0: expected a resource class such as VCPU, found 'vcpu'.",
+    ),
+    "a class twice": (
+        "  classes: [VCPU, VCPU]\n",
+        "line 2: fair_share.classes.1: expected each class once, found 'VCPU'.",
+    ),
+    "a path without a root": (
+        "  tree:\n    eng: {weight: 2}\n",
+        "line 3: fair_share.tree: expected a path such as root/eng/dev, found the key 'eng'.",
+    ),
+    "an empty name": (
+        "  tree:\n    root//eng: {}\n",
+        "line 3: fair_share.tree: expected a path such as root/eng/dev, found the key 'root//eng'.",
+    ),
+    "a weight of nothing": (
+        "  tree:\n    root/eng: {weight: 0}\n",
+        "line 3: fair_share.tree.root/eng.weight: expected a number from 0.000001 to 1000000, found '0'.",
+    ),
+    "a weight that is a word": (
+        "  tree:\n    root/eng: {weight: heavy}\n",
+        "line 3: fair_share.tree.root/eng.weight: expected a number from 0.000001 to 1000000, found 'heavy'.",
+    ),
+    "too few weights": (
+        "  queues:\n  - {hierarchy: root/eng/prod, weights: 1/2}\n",
+        (
+            "line 3: fair_share.queues.0.weights: expected 3 weights, one for each name of root/eng/prod, such as 1/1/1, "
+            "found '1/2'."
+        ),
+    ),
+    "no weights": (
+        "  queues:\n  - {hierarchy: root/eng/prod}\n",
+        "line 3: fair_share.queues.0: expected the key weights, found a mapping.",
+    ),
+    "consumer types where projects are expected": (
+        "  tree:\n    root/eng: {consumer_types: [A]}\n",
+        "line 3: fair_share.tree.root/eng: expected one of the keys weight, projects, found the key 'consumer_types'.",
+    ),
+    "another kind of leaves": (
+        "  leaves: user\n",
+        "line 2: fair_share.leaves: expected project or consumer_type, found 'user'.",
+    ),
+    "no aggregate": (
+        "  partition: rack7\n",
+        "line 2: fair_share.partition: expected the uuid of an aggregate, found 'rack7'.",
+    ),
+    "less than no time": (
+        "  keep_s: -1\n",
+        "line 2: fair_share.keep_s: expected a number from 0 up, found '-1'.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    assert refusal(tmp_path, text) == said
