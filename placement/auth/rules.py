@@ -59,6 +59,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:reshaper:reshape": (("POST", "/reshaper"),),
     "placement:metrics:show": (("GET", "/metrics"),),
     "placement:planner:show": (("GET", "/planner/v1"),),
+    "placement:planner:explain": (("GET", "/planner/v1/explain"),),
     "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),
     "placement:planner:scores": (("POST", "/planner/v1/scores"),),
 }

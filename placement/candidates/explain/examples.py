@@ -42,6 +42,21 @@ def examples(case: Case, condition: Condition, served: Served) -> Iterator[Examp
             yield Example(provider, numbers.get(provider, {}))
 
 
+def shortages(case: Case, condition: Condition, served: Served) -> Iterator[Example]:
+    """Yield the providers that have most left of a resource class without which so many trees would serve."""
+    name = condition.value
+    amounts = (dict(demand.kind.resources).get(name) for demand in case.demands if demand.groups == condition.groups)
+    asked = next(amount for amount in amounts if amount is not None)
+    rows = [row for row in case.facts.stocks.get(name, ()) if row[2] in served.trees]
+    best: dict[int, Example] = {}
+    for _class, provider, root, left, min_unit, max_unit, step_size in sorted(rows, key=lambda row: (-row[3], row[1])):
+        units = {"min_unit": min_unit, "max_unit": max_unit, "step_size": step_size}
+        best.setdefault(root, Example(provider, {"asked": asked, "free": _whole(left), **units}))
+        if len(best) == MOST_EXAMPLES:
+            break
+    yield from best.values()
+
+
 def _one_of_each(facts: Facts, failing: AbstractSet[int], served: Served) -> Iterator[int]:
     """Yield for each tree a failing provider: the one in the candidate that was found, where one was composed."""
     by_root: dict[int, int] = {}

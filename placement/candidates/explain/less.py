@@ -23,7 +23,7 @@ def parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
     for groups in dict.fromkeys(groups_of(plan, index) for index in range(len(plan.kinds))):
         less = _without_groups(plan.request, frozenset(groups))
         if any(group.resources for group in less.groups):
-            yield Condition(Sort.GROUP, groups), less
+            yield Condition(Sort.GROUP, groups, ",".join(groups)), less
 
 
 def _without_class(plan: Plan, name: str, groups: tuple[str, ...]) -> Iterator[RequestGroup]:

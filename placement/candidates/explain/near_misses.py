@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from placement.candidates.explain.case import Case
 from placement.candidates.explain.conditions import NUMERIC, Condition, Sort
-from placement.candidates.explain.examples import examples
+from placement.candidates.explain.examples import examples, shortages
 from placement.candidates.explain.explanation import NearMiss
 from placement.candidates.explain.less import parts
 from placement.candidates.explain.stages import stages
@@ -26,7 +26,8 @@ def near_misses(case: Case, budget: Budget) -> tuple[NearMiss, ...]:
         if not any(_concerns(condition, part) for condition in named):
             served = case.other(plan_for(request)).served(budget)
             if served.trees:
-                found.append(NearMiss(part, len(served.trees), not served.undecided, ()))
+                shown = shortages(case, part, served) if part.sort == Sort.RESOURCE else iter(())
+                found.append(NearMiss(part, len(served.trees), not served.undecided, tuple(shown)))
                 named.append(part)
     return tuple(sorted(found, key=lambda near_miss: -near_miss.trees))
 

@@ -1,0 +1,62 @@
+"""GET /planner/v1/explain: why does GET /allocation_candidates find nothing for this query string?"""
+
+from typing import Any
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.candidate_query import candidate_request
+from placement.api.planner.explain_json import explanation_json
+from placement.api.planner.index import PATH
+from placement.api.query import Query
+from placement.api.routing import Route
+from placement.api.versions import MAXIMUM, Version, requested_version
+from placement.candidates.explain.conditions import Condition, Sort
+from placement.candidates.explain.explanation import Hint, Lesson
+from placement.domain.candidate_request import CandidateRequest
+from placement.services.explain import explanation_of
+from placement.store.database import Database
+
+POLICY = "group_policy"
+POLICY_VERSION = Version(1, 25)
+FIRST_VERSION = Version(1, 10)
+"""Before it there is no GET /allocation_candidates whose query string could be meant."""
+
+
+def explain_candidates(call: Call) -> Response:
+    """Answer with an explanation.
+
+    The planner has no microversions, but the query string has: it is read at the one in the request's header, at the
+    newest where none is sent.
+    """
+    asked = requested_version(call.request.headers)
+    return call.json(explain_query(call.database, call.query, asked if asked >= FIRST_VERSION else MAXIMUM))
+
+
+def explain_query(database: Database, query: Query, version: Version) -> dict[str, Any]:
+    """Return the explanation of a query string as a JSON document.
+
+    Raises:
+        Invalid: the query string is none for GET /allocation_candidates. Only a missing group_policy is forgiven.
+    """
+    if version < POLICY_VERSION or POLICY in query:
+        return explanation_json(explanation_of(database, candidate_request(query, version)))
+    request = candidate_request(Query([*query.pairs, (POLICY, "none")]), version)
+    return explanation_json(explanation_of(database, request), _missing_policy(request))
+
+
+def _missing_policy(request: CandidateRequest) -> list[Hint]:
+    granular = tuple(group.suffix for group in request.groups if group.is_granular)
+    missing = len(granular) > 1
+    return [Hint(Lesson.NO_GROUP_POLICY, Condition(Sort.GROUP_POLICY, granular, "none"))] if missing else []
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path=f"{PATH}/explain",
+        view=explain_candidates,
+        rule="placement:planner:explain",
+        answers_json=True,
+    ),
+)

@@ -1,0 +1,74 @@
+"""The JSON of an explanation."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from placement.candidates.explain.conditions import Condition
+from placement.candidates.explain.explanation import Demand, Hint, NearMiss, Step
+from placement.candidates.explain.wording import cause_in_words, hint_in_words, in_words, near_miss_in_words
+from placement.services.explain import Explained
+
+Document = dict[str, Any]
+
+
+def explanation_json(explained: Explained, more_hints: Iterable[Hint] = ()) -> Document:
+    """Return the document; ``more_hints`` are those that only the query string shows."""
+    explanation = explained.explanation
+    return {
+        "trees_with_candidates": explanation.found,
+        "complete": explanation.complete,
+        "cause": _cause(explanation.cause),
+        "demands": [_demand(demand) for demand in explanation.demands],
+        "trees": [_step(step) for step in explanation.trees],
+        "near_misses": [_near_miss(near_miss, explained) for near_miss in explanation.near_misses],
+        "hints": [_hint(hint, explained) for hint in (*explanation.hints, *more_hints)],
+    }
+
+
+def _cause(condition: Condition | None) -> Document | None:
+    if condition is None:
+        return None
+    return {**_condition(condition), "message": cause_in_words(condition)}
+
+
+def _condition(condition: Condition) -> Document:
+    return {"condition": condition.sort.value, "groups": list(condition.groups), "value": condition.value}
+
+
+def _demand(demand: Demand) -> Document:
+    return {
+        "groups": list(demand.groups),
+        "resources": dict(demand.resources),
+        "steps": [_step(step) for step in demand.steps],
+    }
+
+
+def _step(step: Step) -> Document:
+    document = {**_condition(step.condition), "text": in_words(step.condition)}
+    if step.providers is not None:
+        document["providers"] = step.providers
+    return {**document, "trees": step.trees}
+
+
+def _near_miss(near_miss: NearMiss, explained: Explained) -> Document:
+    return {
+        **_condition(near_miss.condition),
+        "message": near_miss_in_words(near_miss),
+        "trees": near_miss.trees,
+        "complete": near_miss.complete,
+        "providers": [{**_provider(example.provider, explained), **example.facts} for example in near_miss.examples],
+    }
+
+
+def _hint(hint: Hint, explained: Explained) -> Document:
+    document = {"hint": hint.lesson.value, **_condition(hint.condition), "message": hint_in_words(hint)}
+    if hint.here is not None and hint.there is not None:
+        document["trees"] = hint.trees
+        document["provider"] = _provider(hint.here, explained)
+        document["found_on"] = _provider(hint.there, explained)
+    return document
+
+
+def _provider(provider: int, explained: Explained) -> Document:
+    named = explained.providers[provider]
+    return {"uuid": named.uuid, "name": named.name, "root_provider_uuid": named.root_uuid}

@@ -1,0 +1,97 @@
+"""Explanations in words."""
+
+from placement.candidates.explain.conditions import Condition, Sort
+from placement.candidates.explain.explanation import Hint, Lesson, NearMiss
+from placement.candidates.explain.tree_rules import LOOSE
+
+CONDITIONS = {
+    Sort.INVENTORY: "inventory of {value}",
+    Sort.CAPACITY: "{amount} {name} free",
+    Sort.MIN_UNIT: "{amount} {name} reaches min_unit",
+    Sort.MAX_UNIT: "{amount} {name} stays within max_unit",
+    Sort.STEP_SIZE: "{amount} {name} is a multiple of step_size",
+    Sort.REQUIRED: "trait {value}",
+    Sort.FORBIDDEN: "no trait {value}",
+    Sort.MEMBER_OF: "member of {value}",
+    Sort.FORBIDDEN_AGGREGATES: "no member of {value}",
+    Sort.IN_TREE: "in the tree of {value}",
+    Sort.EMPTY_GROUP: "a group that asks for resources, required or member_of",
+    Sort.EVERY_GROUP: "providers for every group in one tree",
+    Sort.ROOT_REQUIRED: "root with trait {value}",
+    Sort.ROOT_FORBIDDEN: "root without trait {value}",
+    Sort.TRAIT_PLACEMENT: "traits on the providers that serve: {value}",
+    Sort.GROUP_POLICY: "a provider of its own for each group (group_policy=isolate)",
+    Sort.SAME_SUBTREE: "same_subtree={value}",
+    Sort.COMBINED_CAPACITY: "room for {value} of all groups together",
+    Sort.ONE_PROVIDER_PER_TREE: "one provider of a tree serves all (microversions before 1.29)",
+    Sort.RESOURCE: "resources of {value}",
+    Sort.GROUP: "the group as a whole",
+}
+
+LESSONS = {
+    Lesson.NO_INVENTORY: "No provider of this cloud has inventory of {value}.",
+    Lesson.NO_OWNER: "No provider of this cloud has the trait {value}.",
+    Lesson.NO_MEMBER: "No provider of this cloud is in the aggregate {value}.",
+    Lesson.NO_TREE: "There is no provider {value}.",
+    Lesson.TRAIT_ELSEWHERE: (
+        "The trait {value} sits on another provider of the tree than what is asked for. Traits do not flow up or down a"
+        " tree: ask for it in a group of its own and tie the groups with same_subtree."
+    ),
+    Lesson.AGGREGATE_DOES_NOT_SPAN: (
+        "Another provider of the tree is in the aggregate {value}. Only the aggregates of a root span its tree, and"
+        " only for the unsuffixed group."
+    ),
+    Lesson.NO_GROUP_POLICY: (
+        "With more than one granular group, GET /allocation_candidates refuses a request without group_policy. It is"
+        " explained here as if it had group_policy=none."
+    ),
+}
+
+OF_TREES = frozenset(
+    {
+        *(Sort.EVERY_GROUP, Sort.ROOT_REQUIRED, Sort.ROOT_FORBIDDEN, Sort.TRAIT_PLACEMENT, Sort.GROUP_POLICY),
+        *(Sort.SAME_SUBTREE, Sort.COMBINED_CAPACITY, Sort.ONE_PROVIDER_PER_TREE),
+    }
+)
+LONGEST_VALUE = 100
+
+
+def in_words(condition: Condition) -> str:
+    """Return what a condition asks for, as a phrase."""
+    value = condition.value.removeprefix("!")
+    if condition.sort == Sort.REQUIRED and condition.groups == LOOSE:
+        value += " in the tree"
+    name, _, amount = value.partition(":")
+    return CONDITIONS[condition.sort].format(value=_short(value), name=name, amount=amount)
+
+
+def of_groups(condition: Condition) -> str:
+    """Return whose condition it is, as a phrase in brackets; nothing where it is the whole request's."""
+    if not condition.groups:
+        return ""
+    if condition.groups == LOOSE:
+        return " (unsuffixed group)"
+    names = ", ".join(condition.groups)
+    return f" (group{'s' if len(condition.groups) > 1 else ''} {_short(names)})"
+
+
+def cause_in_words(condition: Condition) -> str:
+    """Return a sentence about the condition that left nothing."""
+    left = "tree" if condition.sort in OF_TREES else "provider"
+    return f"No {left} is left after this condition: {in_words(condition)}{of_groups(condition)}."
+
+
+def near_miss_in_words(near_miss: NearMiss) -> str:
+    """Return a sentence about a near miss."""
+    many = "1 tree fails" if near_miss.trees == 1 else f"{near_miss.trees} trees fail"
+    least = "" if near_miss.complete else "At least "
+    return f"{least}{many} only this condition: {in_words(near_miss.condition)}{of_groups(near_miss.condition)}."
+
+
+def hint_in_words(hint: Hint) -> str:
+    """Return what is to be learnt."""
+    return LESSONS[hint.lesson].format(value=_short(hint.condition.value))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."

@@ -1,0 +1,349 @@
+"""GET /planner/v1/explain: for each cause a cloud that has exactly that cause, and the explanation that names it."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from placement.candidates.explain.conditions import Sort
+from tests.clouds import SHARES, Cloud, Provider, allocate, build, provider
+
+UNKNOWN = "ffffffff-0000-4000-8000-000000000000"
+Ask = Callable[..., dict]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A cloud, a query that finds nothing there, and what the explanation says.
+
+    In the query ``{name}`` is the uuid of a provider or aggregate; ``fails_only`` are near misses with the number of
+    trees that each would help in.
+    """
+
+    roots: list[Provider]
+    query: str
+    cause: tuple[str, str]
+    fails_only: dict[tuple[str, str], int] = field(default_factory=dict)
+    claims: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+def hosts(count: int, **inventories) -> list[Provider]:
+    return [provider(f"host{number}", **inventories) for number in range(count)]
+
+
+def numa_host(name: str, **devices) -> Provider:
+    """A host with two NUMA nodes, the second of which has devices."""
+    return provider(
+        name, provider(f"{name}-numa0", VCPU=4), provider(f"{name}-numa1", provider(f"{name}-dev", **devices), VCPU=4)
+    )
+
+
+CASES = {
+    "no inventory": Expected(
+        hosts(2, VCPU=8), "resources=VCPU:1,DISK_GB:1", ("inventory", "DISK_GB"), {("resource", "DISK_GB"): 2}
+    ),
+    "one group wants classes of two providers": Expected(
+        [provider("host", provider("numa", VCPU=8), DISK_GB=10)],
+        "resources_A=VCPU:1,DISK_GB:1",
+        ("inventory", "VCPU"),
+        {("resource", "DISK_GB"): 1, ("resource", "VCPU"): 1},
+    ),
+    "full": Expected(
+        hosts(3, VCPU=8),
+        "resources=VCPU:4",
+        ("capacity", "VCPU:4"),
+        {("capacity", "VCPU:4"): 3},
+        claims={f"host{number}": {"VCPU": 5 + number} for number in range(3)},
+    ),
+    "too little asked": Expected(
+        hosts(2, VCPU={"total": 8, "min_unit": 2}),
+        "resources=VCPU:1",
+        ("min_unit", "VCPU:1"),
+        {("min_unit", "VCPU:1"): 2},
+    ),
+    "too much for one consumer": Expected(
+        hosts(2, VCPU={"total": 8, "max_unit": 4}),
+        "resources=VCPU:6",
+        ("max_unit", "VCPU:6"),
+        {("max_unit", "VCPU:6"): 2},
+    ),
+    "not in steps": Expected(
+        hosts(2, VCPU={"total": 8, "step_size": 4}),
+        "resources=VCPU:6",
+        ("step_size", "VCPU:6"),
+        {("step_size", "VCPU:6"): 2},
+    ),
+    "no trait": Expected(
+        [provider("host0", VCPU=8, traits=["HW_CPU_X86_AVX"]), provider("host1", VCPU=1, traits=["HW_CPU_X86_AVX2"])],
+        "resources_A=VCPU:4&required_A=HW_CPU_X86_AVX2",
+        ("required", "HW_CPU_X86_AVX2"),
+        {("required", "HW_CPU_X86_AVX2"): 1, ("resource", "VCPU"): 0},
+    ),
+    "any of two traits": Expected(
+        hosts(2, VCPU=8),
+        "resources_A=VCPU:4&required_A=in:HW_CPU_X86_AVX2,HW_CPU_X86_AVX",
+        ("required", "in:HW_CPU_X86_AVX,HW_CPU_X86_AVX2"),
+        {("required", "in:HW_CPU_X86_AVX,HW_CPU_X86_AVX2"): 2},
+    ),
+    "forbidden trait": Expected(
+        [provider("host", VCPU=8, traits=["COMPUTE_STATUS_DISABLED"])],
+        "resources=VCPU:4&required=!COMPUTE_STATUS_DISABLED",
+        ("forbidden", "!COMPUTE_STATUS_DISABLED"),
+        {("forbidden", "!COMPUTE_STATUS_DISABLED"): 1},
+    ),
+    "aggregate": Expected(
+        [provider("host0", VCPU=8, aggregates=["A"]), provider("host1", VCPU=1, aggregates=["B"])],
+        "resources=VCPU:4&member_of={B}",
+        ("member_of", "{B}"),
+        {("capacity", "VCPU:4"): 0, ("member_of", "{B}"): 1},
+    ),
+    "forbidden aggregate": Expected(
+        [provider("host0", VCPU=8, aggregates=["A"])],
+        "resources_1=VCPU:4&member_of_1=!{A}",
+        ("forbidden_aggregates", "!{A}"),
+        {("forbidden_aggregates", "!{A}"): 1},
+    ),
+    "in_tree": Expected(
+        [provider("host0", VCPU=2), provider("host1", VCPU=8), provider("host2", VCPU=8)],
+        "resources=VCPU:4&in_tree={host0}",
+        ("in_tree", "{host0}"),
+        {("in_tree", "{host0}"): 2},
+    ),
+    "unknown tree": Expected(
+        hosts(2, VCPU=8), f"resources=VCPU:4&in_tree={UNKNOWN}", ("in_tree", UNKNOWN), {("in_tree", UNKNOWN): 2}
+    ),
+    "groups in different trees": Expected(
+        [provider("host0", VCPU=8), provider("host1", PGPU=1), provider("host2", PGPU=1)],
+        "resources_A=VCPU:1&resources_B=PGPU:1&group_policy=none",
+        ("every_group", ""),
+        {("group", "_A"): 2, ("group", "_B"): 1},
+    ),
+    "trait of the root": Expected(
+        hosts(2, VCPU=8),
+        "resources=VCPU:1&root_required=HW_CPU_X86_AVX2",
+        ("root_required", "HW_CPU_X86_AVX2"),
+        {("root_required", "HW_CPU_X86_AVX2"): 2},
+    ),
+    "forbidden trait of the root": Expected(
+        [provider("host", provider("numa", VCPU=8), traits=["HW_CPU_X86_AVX2"])],
+        "resources=VCPU:1&root_required=!HW_CPU_X86_AVX2",
+        ("root_forbidden", "!HW_CPU_X86_AVX2"),
+        {("root_forbidden", "!HW_CPU_X86_AVX2"): 1},
+    ),
+    "trait nowhere in the tree": Expected(
+        [provider("host0", VCPU=8), provider("other", traits=["HW_CPU_X86_AVX2"])],
+        "resources=VCPU:1&required=HW_CPU_X86_AVX2",
+        ("required", "HW_CPU_X86_AVX2"),
+        {("required", "HW_CPU_X86_AVX2"): 1},
+    ),
+    "trait beside the resources": Expected(
+        [provider("host", provider("numa", VCPU=8), traits=["HW_CPU_X86_AVX2"])],
+        "resources=VCPU:1&required=HW_CPU_X86_AVX2",
+        ("trait_placement", "HW_CPU_X86_AVX2"),
+        {("required", "HW_CPU_X86_AVX2"): 1, ("trait_placement", "HW_CPU_X86_AVX2"): 1},
+    ),
+    "too few providers for isolation": Expected(
+        hosts(2, VCPU=8),
+        "resources_A=VCPU:1&resources_B=VCPU:1&group_policy=isolate",
+        ("group_policy", "isolate"),
+        {("group_policy", "isolate"): 2},
+    ),
+    "apart in the tree": Expected(
+        [numa_host("host", PGPU=1)],
+        "resources_A=VCPU:4&resources_B=PGPU:1&group_policy=none&same_subtree=_A,_B",
+        ("same_subtree", "_A,_B"),
+        {("same_subtree", "_A,_B"): 1, ("capacity", "VCPU:4"): 1},
+        claims={"host-numa1": {"VCPU": 2}},
+    ),
+    "too much together": Expected(
+        hosts(2, VCPU=8),
+        "resources_A=VCPU:5&resources_B=VCPU:5&group_policy=none",
+        ("combined_capacity", "VCPU"),
+        {("combined_capacity", "VCPU"): 2},
+    ),
+}
+
+
+@pytest.fixture
+def call(api):
+    def call(method, path, version, body=None):
+        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
+        return response.status_code, response.get_json(silent=True)
+
+    return call
+
+
+def explanation(api, query: str, **options) -> dict:
+    response = api.get(f"/planner/v1/explain?{query}", **options)
+    assert response.status_code == 200, response.text
+    return response.get_json()
+
+
+def key(condition: dict) -> tuple[str, str]:
+    return condition["condition"], condition["value"]
+
+
+def made(call, expected: Expected) -> tuple[Cloud, dict[str, str]]:
+    cloud = build(call, *expected.roots)
+    for name, resources in expected.claims.items():
+        allocate(call, cloud.providers[name], resources)
+    return cloud, {**cloud.providers, **cloud.aggregates}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_cause_is_named_with_what_would_help(api, call, name):
+    expected = CASES[name]
+    _cloud, uuids = made(call, expected)
+    query = expected.query.format(**uuids)
+    assert api.get(f"/allocation_candidates?{query}").get_json()["allocation_requests"] == []
+    document = explanation(api, query)
+    sort, value = expected.cause
+    assert key(document["cause"]) == (sort, value.format(**uuids))
+    assert document["cause"]["message"].endswith(".")
+    assert document["trees_with_candidates"] == 0
+    assert document["complete"]
+    counted = {key(near_miss): near_miss["trees"] for near_miss in document["near_misses"]}
+    assert counted == {
+        (sort, value.format(**uuids)): trees for (sort, value), trees in expected.fails_only.items() if trees
+    }
+
+
+def test_every_cause_has_a_cloud():
+    named = {expected.cause[0] for expected in CASES.values()} | {"one_provider_per_tree", "empty_group"}
+    assert named == {sort.value for sort in Sort} - {"resource", "group"}
+
+
+def test_before_1_29_it_may_be_that_providers_of_a_tree_do_not_combine(api, call):
+    build(call, provider("host", provider("numa", VCPU=8), DISK_GB=10))
+    document = explanation(api, "resources=VCPU:1,DISK_GB:1", version="1.28")
+    assert key(document["cause"]) == ("one_provider_per_tree", "")
+    assert ("one_provider_per_tree", "") in [key(near_miss) for near_miss in document["near_misses"]]
+
+
+def test_a_group_that_only_forbids_is_the_cause(api, call):
+    build(call, provider("host", VCPU=8))
+    query = "resources_A=VCPU:1&required_B=!HW_NUMA_ROOT&group_policy=none&same_subtree=_A,_B"
+    assert key(explanation(api, query)["cause"]) == ("empty_group", "")
+
+
+def test_a_request_that_finds_candidates_has_no_cause_and_is_counted(api, call):
+    build(call, *hosts(3, VCPU=8), provider("small", VCPU=1))
+    document = explanation(api, "resources=VCPU:2")
+    assert document["cause"] is None
+    assert document["trees_with_candidates"] == 3
+    assert document["near_misses"] == document["hints"] == []
+    (demand,) = document["demands"]
+    counted = {step["condition"]: (step["providers"], step["trees"]) for step in demand["steps"]}
+    assert counted["inventory"] == (4, 4)
+    assert counted["capacity"] == (3, 3)
+
+
+def test_providers_that_show_a_near_miss_come_with_numbers(api, call):
+    cloud = build(call, *hosts(7, VCPU=8))
+    for number in range(7):
+        allocate(call, cloud.providers[f"host{number}"], {"VCPU": 2})
+    (near_miss,) = explanation(api, "resources=VCPU:8")["near_misses"]
+    assert near_miss["trees"] == 7
+    assert len(near_miss["providers"]) == 5
+    first = near_miss["providers"][0]
+    assert cloud.name_of(first["uuid"]) == first["name"] == "host0"
+    assert first["root_provider_uuid"] == first["uuid"]
+    assert (first["asked"], first["free"]) == (8, 6)
+
+
+def test_a_class_that_falls_short_in_more_than_one_way_comes_with_all_numbers(api, call):
+    """A host's max_unit is its total as a rule, so that who asks for more fails both."""
+    build(call, *hosts(2, VCPU=8, MEMORY_MB=100))
+    (near_miss,) = explanation(api, "resources=VCPU:9,MEMORY_MB:1")["near_misses"]
+    assert key(near_miss) == ("resource", "VCPU")
+    assert near_miss["trees"] == 2
+    shown = near_miss["providers"][0]
+    assert (shown["asked"], shown["free"], shown["max_unit"]) == (9, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("resources=PGPU:1", ("no_provider_has_class", "PGPU")),
+        ("resources=VCPU:1&required=HW_GPU_API_VULKAN", ("no_provider_has_trait", "HW_GPU_API_VULKAN")),
+        ("resources=VCPU:1&root_required=HW_GPU_API_VULKAN", ("no_provider_has_trait", "HW_GPU_API_VULKAN")),
+        (f"resources=VCPU:1&member_of={UNKNOWN}", ("no_provider_in_aggregate", UNKNOWN)),
+        (f"resources=VCPU:1&in_tree={UNKNOWN}", ("no_such_tree", UNKNOWN)),
+        ("resources=VCPU:1&required=STORAGE_DISK_SSD", ("trait_on_another_provider", "STORAGE_DISK_SSD")),
+        ("resources_A=VCPU:1&required_A=STORAGE_DISK_SSD", ("trait_on_another_provider", "STORAGE_DISK_SSD")),
+        ("resources_A=VCPU:1&member_of_A={A}", ("aggregate_does_not_span", "{A}")),
+        ("resources_A=VCPU:1&resources_B=VCPU:99", ("group_policy_missing", "none")),
+    ],
+)
+def test_what_newcomers_get_wrong_is_pointed_out(api, call, query, hint):
+    """Traits and aggregates do not flow down the tree; a group_policy has to be given (they ask for both, often)."""
+    cloud = build(call, provider("host", provider("numa", VCPU=8), traits=["STORAGE_DISK_SSD"], aggregates=["A"]))
+    document = explanation(api, query.format(**cloud.aggregates))
+    sort, value = hint
+    found = {(each["hint"], each["value"]): each for each in document["hints"]}
+    assert list(found) == [(sort, value.format(**cloud.aggregates))]
+    (only,) = found.values()
+    if "provider" in only:
+        assert (only["provider"]["name"], only["found_on"]["name"], only["trees"]) == ("numa", "host", 1)
+
+
+def test_a_missing_group_policy_is_explained_though_the_plain_request_is_refused(api, call):
+    build(call, *hosts(1, VCPU=8))
+    query = "resources_A=VCPU:1&resources_B=VCPU:1"
+    assert api.get(f"/allocation_candidates?{query}").status_code == 400
+    document = explanation(api, query)
+    assert document["trees_with_candidates"] == 1
+    assert [hint["hint"] for hint in document["hints"]] == ["group_policy_missing"]
+
+
+def test_what_is_shared_counts_for_every_tree_it_is_shared_with(api, call):
+    pool = provider("pool", DISK_GB=10, traits=[SHARES], aggregates=["A"])
+    build(call, *[provider(f"host{n}", VCPU=8, aggregates=["A"]) for n in range(3)], provider("alone", VCPU=8), pool)
+    document = explanation(api, "resources=VCPU:1,DISK_GB:20")
+    disk = next(demand for demand in document["demands"] if "DISK_GB" in demand["resources"])
+    assert (disk["steps"][0]["providers"], disk["steps"][0]["trees"]) == (1, 4)
+    counted = {key(near_miss): near_miss["trees"] for near_miss in document["near_misses"]}
+    assert counted[("resource", "DISK_GB")] == 4
+
+
+def test_groups_that_ask_the_same_are_one_demand(api, call):
+    build(call, *hosts(1, VCPU=8))
+    document = explanation(api, "resources_A=VCPU:9&resources_B=VCPU:9&group_policy=none")
+    assert [demand["groups"] for demand in document["demands"]] == [["_A", "_B"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("resources=CUSTOM_NOTHING:1", "No such resource class CUSTOM_NOTHING"),
+        ("resources=VCPU:1&required=CUSTOM_NOTHING", "No such trait"),
+        ("resources=VCPU:x", "positive integer amount"),
+        ("", "At least one request group"),
+        ("nonsense=1", "does not match any of the regexes"),
+    ],
+)
+def test_what_the_plain_request_refuses_is_refused(api, query, text):
+    response = api.get(f"/planner/v1/explain?{query}")
+    assert response.status_code == 400
+    plain = api.get(f"/allocation_candidates?{query}").get_json()["errors"][0]
+    error = response.get_json()["errors"][0]
+    assert (error["detail"], error["code"]) == (plain["detail"], plain["code"])
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.9"])
+def test_without_a_useful_microversion_the_query_string_is_read_at_the_newest(api, call, version):
+    build(call, *hosts(1, VCPU=8))
+    query = "resources_A=VCPU:9&required_A=in:HW_CPU_X86_AVX2,HW_CPU_X86_AVX"
+    assert explanation(api, query, version=version)["cause"]
+
+
+def test_a_query_string_is_read_at_the_microversion_of_the_header(api):
+    assert api.get("/planner/v1/explain?resources_A=VCPU:9", version="1.32").status_code == 400
+    assert api.get("/planner/v1/explain?resources=VCPU:9", version="1.40").status_code == 406
+
+
+def test_random_uuids_of_aggregates_by_the_hundred_are_explained(api, call):
+    build(call, *hosts(2, VCPU=8))
+    others = "".join(f"&member_of={uuid.UUID(int=number)}" for number in range(200))
+    assert explanation(api, "resources=VCPU:1" + others)["cause"]["condition"] == "member_of"
