@@ -148,8 +148,8 @@ MISTAKES = {
     "too few weights": (
         "  queues:\n  - {hierarchy: root/eng/prod, weights: 1/2}\n",
         (
-            "line 3: fair_share.queues.0.weights: expected 3 weights, one for each name of root/eng/prod, such as 1/1/1, "
-            "found '1/2'."
+            "line 3: fair_share.queues.0.weights: expected 3 weights, one for each name of root/eng/prod, "
+            "such as 1/1/1, found '1/2'."
         ),
     ),
     "no weights": (
