@@ -52,8 +52,13 @@ def misfit(cells: Cells, asked: Mapping[str, int], prefer: Preference = "most") 
     >>> misfit({"CUSTOM_RDMA_SHARE": Capacity(100, used=20)}, {"CUSTOM_RDMA_SHARE": 30})
     500
     """
-    wanted = {name: cell for name, cell in cells.items() if name in asked}
-    return int(WORST * (1 - device_score(wanted, asked, prefer) / 100))
+    left = [
+        WORST * (cells[name].allocatable - cells[name].used - amount) // cells[name].allocatable
+        for name, amount in asked.items()
+        if name in cells and cells[name].allocatable > 0
+    ]
+    emptiness = max(0, sum(left)) // len(left) if left else 0
+    return emptiness if prefer == "most" else WORST - emptiness
 
 
 def _fullness(cell: Capacity, asked: int) -> Fraction:

@@ -9,7 +9,7 @@ import re
 import uuid
 from typing import Any
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError, fields, missing
 
 from placement.api.validation import Fault, shown
 
@@ -24,7 +24,7 @@ def refuse(sentence: str, rule: str) -> ValidationError:
     return ValidationError([Fault(sentence, rule)])
 
 
-class _Exact(fields.Field[Any]):
+class Exact(fields.Field[Any]):
     """A field that checks and never converts; ``null`` only where ``nullable``."""
 
     kind = "string"
@@ -46,7 +46,7 @@ class _Exact(fields.Field[Any]):
         return refuse(f"{shown(value)} is not of type {kinds}", "type")
 
 
-class _Bounded(_Exact):
+class _Bounded(Exact):
     """A number between bounds."""
 
     def __init__(self, *, minimum: float | None = None, maximum: float | None = None, **options: Any) -> None:
@@ -89,7 +89,7 @@ class Number(_Bounded):
         return float(self._within(value))
 
 
-class Text(_Exact):
+class Text(Exact):
     """A string. NUL characters, which databases refuse, are refused here."""
 
     def __init__(
@@ -130,7 +130,7 @@ def fitting_uuid(value: str) -> str:
     return value if len(value) <= LONGEST_UUID else canonical_uuid(value)
 
 
-class Uuid(_Exact):
+class Uuid(Exact):
     """A uuid in any spelling, given back as it was sent."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
@@ -141,7 +141,7 @@ class Uuid(_Exact):
         return value
 
 
-class Array(_Exact):
+class Array(Exact):
     """A list of values of one kind."""
 
     kind = "array"
@@ -170,7 +170,7 @@ class Array(_Exact):
         return loaded
 
 
-class Mapping(_Exact):
+class Mapping(Exact):
     """An object whose keys are data: each matches a pattern, all values are of one kind.
 
     Args:
@@ -226,6 +226,6 @@ class Object(fields.Nested):
 
     def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
         """Check one object."""
-        if not isinstance(value, dict):
+        if value is not missing and not isinstance(value, dict):
             raise refuse(f"{shown(value)} is not of type 'object'", "type")
         return super().deserialize(value, attr, data, **options)

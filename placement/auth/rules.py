@@ -61,6 +61,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:show": (("GET", "/planner/v1"),),
     "placement:planner:explain": (("GET", "/planner/v1/explain"),),
     "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),
+    "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
     "placement:planner:scores": (("POST", "/planner/v1/scores"),),
 }
 """Rules of the API and the requests that each one guards."""

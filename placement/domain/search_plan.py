@@ -13,10 +13,14 @@ from placement.domain.candidate_request import CandidateRequest, RequestGroup
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What providers are looked for: these amounts (class, amount) under the conditions of this group."""
+    """What providers are looked for: these amounts (class, amount) under the conditions of this group.
+
+    ``regardless`` asks for every healthy provider that matches, whether or not it has room: one with capacity at all.
+    """
 
     resources: tuple[tuple[str, int], ...]
     group: RequestGroup
+    regardless: bool = False
 
     @property
     def identity(self) -> tuple[object, ...]:

@@ -59,6 +59,7 @@ class KindShape:
     member_of: SetsShape
     forbidden_aggregates: bool
     in_tree: bool
+    regardless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ def kind_shape(plan: Plan, kind: Kind) -> KindShape:
         forbidden_aggregates=bool(group.forbidden_aggregates),
         # A granular group without resources is found in any tree, as in the reference.
         in_tree=group.in_tree is not None and bool(kind.resources),
+        regardless=kind.regardless,
     )
 
 
@@ -159,7 +161,7 @@ def _kind_select(shape: Shape, index: int) -> Select[Any]:
             and_(used_rows.c.resource_provider_id == provider.c.id, used_rows.c.resource_class_id == class_id),
         )
         left = _capacity(inventory) - func.coalesce(used_rows.c.used, 0)
-        conditions += _fits(inventory, left, amount)
+        conditions += [_capacity(inventory) > 0] if kind.regardless else _fits(inventory, left, amount)
         if place is not None:
             rooms[place] = case((left < inventory.c.max_unit, left), else_=inventory.c.max_unit)
     conditions += _provider_conditions(shape, index, provider)

@@ -59,17 +59,18 @@ class TreeSource:
         self.home: dict[int, int] = {}
         """The roots of the providers that share, once trees are being read."""
 
-    def trees(self, wanted: int | None) -> Iterator[Tree]:
+    def trees(self, wanted: int | None, *, only: int | None = None) -> Iterator[Tree]:
         """Yield the trees in the order of their root ids.
 
         Args:
             wanted: how many candidates are wanted; None reads all trees at once.
+            only: the root of the one tree to be read.
         """
         if not self._is_possible():
             return
         sharing = self._sharing()
         self.home = sharing.home
-        for first, last in self._chunks(wanted, sharing):
+        for first, last in [(only, only)] if only is not None else self._chunks(wanted, sharing):
             yield from self._trees_between(first, last, sharing)
 
     def _is_possible(self) -> bool:

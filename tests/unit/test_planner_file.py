@@ -104,7 +104,7 @@ WRONG = [
     (
         "levles: {}\n",
         1,
-        "expected one of the keys levels, profiles, default_profile, fair_share, found the key 'levles'",
+        "expected one of the keys levels, profiles, default_profile, fair_share, exclusive, devices, found the key 'lev",
     ),
     ("- levels\n", 1, "expected a mapping, found a list"),
     ("levels:\n", 1, "levels: expected a mapping, found nothing"),

@@ -13,7 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from placement.settings.planner.devices import read_devices
 from placement.settings.planner.document import Entry, read_document
+from placement.settings.planner.exclusive import read_exclusive
 from placement.settings.planner.fair_share import read_fair_share
 from placement.settings.planner.levels import read_levels
 from placement.settings.planner.profiles import read_default_profile, read_profiles
@@ -29,6 +31,8 @@ SECTIONS: Mapping[str, Callable[[Entry, PlannerSettings], Any]] = {
     "profiles": read_profiles,
     "default_profile": read_default_profile,
     "fair_share": read_fair_share,
+    "exclusive": read_exclusive,
+    "devices": read_devices,
 }
 
 

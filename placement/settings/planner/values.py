@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from placement.allocators.ranking_profile import RankingProfile
+from placement.domain.device_types import DeviceSettings
 from placement.settings.planner.fair_share import FairShareSettings
 
 DEFAULT_LEVELS: Mapping[str, str] = MappingProxyType({"numa": "HW_NUMA_ROOT", "pcie": "CUSTOM_HW_PCIE_SWITCH"})
 DEFAULT_PROFILES: Mapping[str, RankingProfile] = MappingProxyType({"default": RankingProfile()})
+DEFAULT_LOCKS: Mapping[str, str] = MappingProxyType({"pcie": "CUSTOM_PCIE_LOCK", "device": "CUSTOM_DEVICE_LOCK"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +22,16 @@ class PlannerSettings:
         profiles: name -> profile.
         default_profile: the name of the profile that orders ``GET /allocation_candidates``.
         fair_share: how resources are shared among projects.
+        exclusive: level -> the class of the inventory that its providers have as a lock.
+        devices: how requests may call devices.
     """
 
     levels: Mapping[str, str] = field(default_factory=lambda: DEFAULT_LEVELS)
     profiles: Mapping[str, RankingProfile] = field(default_factory=lambda: DEFAULT_PROFILES)
     default_profile: str = "default"
     fair_share: FairShareSettings = field(default_factory=FairShareSettings)
+    exclusive: Mapping[str, str] = field(default_factory=lambda: DEFAULT_LOCKS)
+    devices: DeviceSettings = field(default_factory=DeviceSettings)
 
     @property
     def profile_in_force(self) -> RankingProfile:

@@ -1,0 +1,65 @@
+"""Proposals of the planner as JSON: what PUT /allocations/{consumer} takes, and how good each is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from placement.services.planner import PlannedCandidate, PlannerAnswer, Proposal
+
+Uuids = Mapping[int, str]
+
+
+def answer_json(answer: PlannerAnswer) -> dict[str, Any]:
+    """Return a whole answer: the shape of GET /allocation_candidates, and more."""
+    uuids = {id_: member.uuid for id_, member in answer.providers.members.items()}
+    return {
+        "allocation_requests": [allocation_request(one.proposal, uuids) for one in answer.candidates],
+        "provider_summaries": _summaries(answer),
+        "scores": [_score(one, uuids, answer.levels) for one in answer.candidates],
+        "complete": answer.complete,
+        "searched": answer.searched,
+    }
+
+
+def allocation_request(proposal: Proposal, uuids: Uuids) -> dict[str, Any]:
+    """Return what a proposal takes of whom, and who serves which group."""
+    return {
+        "allocations": {
+            uuids[provider]: {"resources": dict(resources)} for provider, resources in proposal.amounts.items()
+        },
+        "mappings": {suffix: [uuids[one] for one in providers] for suffix, providers in proposal.mappings.items()},
+    }
+
+
+def _score(candidate: PlannedCandidate, uuids: Uuids, levels: tuple[str, ...]) -> dict[str, Any]:
+    score, proposal = candidate.score, candidate.proposal
+    shown: dict[str, Any] = {
+        "total": score.total,
+        "fit": score.fit,
+        "sra": score.sra,
+        "compactness": score.compactness,
+        "touched": dict(zip(levels, proposal.touched, strict=True)),
+    }
+    if score.keeps_proportion is not None:
+        shown["keeps_proportion"] = score.keeps_proportion
+    if proposal.locks:
+        shown["exclusive"] = {uuids[lock.provider]: lock.resource_class for lock in proposal.locks}
+    return shown
+
+
+def _summaries(answer: PlannerAnswer) -> dict[str, Any]:
+    """Return the summaries of all providers of the trees taken from."""
+    providers = answer.providers
+    uuids = {id_: member.uuid for id_, member in providers.members.items()}
+    return {
+        member.uuid: {
+            "resources": {
+                providers.class_names[class_id]: {"capacity": int((total - reserved) * ratio), "used": int(used)}
+                for class_id, total, reserved, ratio, used in providers.stocks.get(member.id, ())
+            },
+            "traits": [providers.trait_names[trait] for trait in providers.traits.get(member.id, ())],
+            "parent_provider_uuid": uuids[member.parent_id] if member.parent_id else None,
+            "root_provider_uuid": uuids[member.root_id],
+        }
+        for member in providers.members.values()
+        if member.root_id in answer.roots
+    }

@@ -1,0 +1,175 @@
+"""From a planner request's validated body to a PlannerRequest; what several fields must agree on is checked here."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from placement.api.candidate_query import MOST_CLASSES, MOST_GROUPS
+from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
+from placement.api.planner.request_schemas import RequestSchema
+from placement.api.validation import Path, load_document
+from placement.domain.candidate_request import RequestGroup
+from placement.domain.koordinator import KEYS as KOORDINATOR
+from placement.domain.koordinator import in_planner_words
+from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.errors import InvalidAt
+from placement.settings import PlannerSettings
+
+Body = Mapping[str, Any]
+
+NOTHING = Expressions()
+
+
+SCHEMA = RequestSchema()
+
+
+def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
+    """Return what a body asks for.
+
+    Args:
+        body: the body as the schema loaded it; Koordinator's words in it are translated.
+        settings: names of levels, profiles and devices.
+
+    Raises:
+        InvalidAt: fields contradict each other or name what there is not.
+    """
+    if KOORDINATOR & body.keys():
+        said = load_document(SCHEMA, in_planner_words(body, settings.devices))
+        body = {
+            **body,
+            "groups": {**said["groups"], **body.get("groups", {})},
+            "affinity": [*body.get("affinity", ()), *said["affinity"]],
+            "exclusive": [*body.get("exclusive", ()), *said["exclusive"]],
+        }
+    request = _request(body)
+    for path, sentence in _faults(request, settings):
+        raise InvalidAt(path, sentence)
+    return request
+
+
+def _request(body: Body) -> PlannerRequest:
+    root = body.get("root_required", NOTHING)
+    if any([len(any_of) > 1 for any_of in root.required]):
+        raise InvalidAt(("root_required",), "The root has no alternatives: in: is not supported here.")
+    score = body.get("score", {})
+    return PlannerRequest(
+        groups=tuple([_group(suffix, group) for suffix, group in body.get("groups", {}).items()]),
+        isolate=body.get("group_policy") == "isolate",
+        same_subtree=tuple([frozenset(suffixes) for suffixes in body.get("same_subtree", ())]),
+        root_required=frozenset[str]().union(*root.required),
+        root_forbidden=root.forbidden,
+        affinity=tuple([_affinity(index, rule) for index, rule in enumerate(body.get("affinity", ()))]),
+        within=tuple([_within(rule) for rule in body.get("within", ())]),
+        exclusive=tuple([Exclusive(groups=tuple(r["groups"]), level=r["level"]) for r in body.get("exclusive", ())]),
+        paths={**body.get("paths", {}), **body.get("tree", {})},
+        distinct=body.get("distinct", False),
+        profile=body.get("profile", score.get("profile")),
+        limit=body.get("limit", PlannerRequest().limit),
+        per_tree=body.get("per_tree", 1),
+        explain=body.get("explain", score.get("explain", False)),
+    )
+
+
+def _group(suffix: str, group: Body) -> PlannerGroup:
+    path = ("groups", suffix)
+    count = group.get("count", 1)
+    if "at_least" in group and count != PER_SUBTREE:
+        raise InvalidAt((*path, "at_least"), f'Only "{PER_SUBTREE}" has a least number.')
+    return PlannerGroup(
+        group=_conditions(suffix, group, "selector" if "vf_selector" not in group else "vf_selector"),
+        count=count if isinstance(count, int) else group.get("at_least", 1),
+        per_subtree=count == PER_SUBTREE,
+        everything=count == ALL,
+        device=_device(suffix, group) if "vf_selector" in group else None,
+    )
+
+
+def _conditions(suffix: str, group: Body, selector: str) -> RequestGroup:
+    required, selected = group.get("required", NOTHING), group.get(selector, NOTHING)
+    member_of = group.get("member_of", NOTHING)
+    return RequestGroup(
+        suffix=suffix,
+        resources=group.get("resources", {}),
+        required=tuple(dict.fromkeys((*required.required, *selected.required))),
+        forbidden=required.forbidden | selected.forbidden,
+        member_of=member_of.required,
+        forbidden_aggregates=member_of.forbidden,
+        in_tree=group.get("in_tree"),
+    )
+
+
+def _device(suffix: str, group: Body) -> RequestGroup | None:
+    selected = group.get("selector", NOTHING)
+    return RequestGroup(suffix=suffix, required=selected.required, forbidden=selected.forbidden)
+
+
+def _affinity(index: int, rule: Body) -> Affinity:
+    primary = rule.get("primary", rule["groups"][0])
+    if primary not in rule["groups"]:
+        raise InvalidAt(("affinity", index, "primary"), f"{primary!r} is not one of the groups.")
+    secondaries = tuple([suffix for suffix in rule["groups"] if suffix != primary])
+    return Affinity(primary=primary, secondaries=secondaries, level=rule["level"], required=_is_required(rule))
+
+
+def _within(rule: Body) -> Within:
+    return Within(groups=tuple(rule["groups"]), level=rule["level"], required=_is_required(rule))
+
+
+def _is_required(rule: Body) -> bool:
+    return bool(rule.get("mode", "required") == "required")
+
+
+def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tuple[Path, str]]:
+    """Yield what is wrong with a request, with where it is."""
+    if not request.groups and not request.paths:
+        yield (), "There must be groups, a tree, paths, or requests of devices."
+    if request.groups and request.paths:
+        yield ("groups",), "Groups and a tree (or paths) cannot stand beside each other."
+    if request.paths and (request.affinity or request.within or request.exclusive or request.same_subtree):
+        yield (), "affinity, within, exclusive and same_subtree are about groups, not about a tree or paths."
+    if request.profile is not None and request.profile not in settings.profiles:
+        yield ("profile",), f"There is no profile {request.profile!r}; there are {', '.join(settings.profiles)}."
+    yield from _faults_of_groups(request)
+    yield from _faults_of_rules(request, settings)
+
+
+def _faults_of_groups(request: PlannerRequest) -> Iterator[tuple[Path, str]]:
+    if len(request.groups) > MOST_GROUPS:
+        yield ("groups",), f"There are more than {MOST_GROUPS} groups."
+    secondaries = [suffix for rule in request.affinity for suffix in rule.secondaries]
+    tied = frozenset[str]().union(*request.same_subtree)
+    for one in request.groups:
+        path = ("groups", one.suffix)
+        if len(one.group.resources) > MOST_CLASSES:
+            yield (*path, "resources"), f"There are more than {MOST_CLASSES} resource classes."
+        if not one.group.is_granular and (one.count != 1 or one.everything or one.per_subtree or one.device):
+            yield path, "The unsuffixed group is not counted: its classes may come from different providers."
+        if one.per_subtree and secondaries.count(one.suffix) != 1:
+            yield (*path, "count"), f'"{PER_SUBTREE}" is for a group that one affinity has beside its primary.'
+        if not one.group.resources and one.suffix not in tied:
+            yield path, "A group without resources has to be in same_subtree."
+        if conflicts := [any_of for any_of in one.group.required if any_of <= one.group.forbidden]:
+            yield path, f"Traits are required and forbidden: {', '.join(sorted(conflicts[0]))}."
+
+
+def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tuple[Path, str]]:
+    known = {one.suffix for one in request.groups}
+    affinity = [((rule.primary, *rule.secondaries), rule.level) for rule in request.affinity]
+    rules = {
+        "affinity": affinity,
+        "within": [(rule.groups, rule.level) for rule in request.within],
+        "exclusive": [(rule.groups, rule.level) for rule in request.exclusive],
+    }
+    for name, listed in rules.items():
+        for index, (groups, level) in enumerate(listed):
+            yield from _unknown((name, index, "groups"), groups, known)
+            is_level = level in settings.levels or level.isupper() or (name == "exclusive" and level == THE_DEVICE)
+            if not is_level:
+                sentence = f"There is no level {level!r}; there are {', '.join(settings.levels)}, and traits."
+                yield (name, index, "level"), sentence
+    for index, suffixes in enumerate(request.same_subtree):
+        yield from _unknown(("same_subtree", index), sorted(suffixes), known)
+
+
+def _unknown(path: Path, suffixes: Iterable[str], known: set[str]) -> Iterator[tuple[Path, str]]:
+    if unknown := [suffix for suffix in suffixes if suffix not in known]:
+        yield path, f"There is no group {unknown[0]!r}."

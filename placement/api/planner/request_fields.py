@@ -1,0 +1,79 @@
+# ruff: noqa: ARG002 - the signatures of fields are marshmallow's
+"""Fields of planner requests that the plain API has as texts of a query string: traits, aggregates, counts."""
+
+from typing import Any, NamedTuple
+
+from placement.api.fields import Array, Exact, Text, refuse
+from placement.api.filters import MOST_CONDITIONS, parse_member_of, parse_required
+from placement.api.validation import shown
+from placement.api.versions import MAXIMUM
+from placement.errors import Invalid
+
+ALL, PER_SUBTREE = "all", "per-subtree"
+
+
+class Expressions(NamedTuple):
+    """A conjunction: of each set one is wanted, of ``forbidden`` none."""
+
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+
+
+class _Conjunction(Array):
+    """A list of texts in the syntax of a query parameter; ``["in", "A", "B"]`` is another way to write ``in:A,B``."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Text(shortest=1), required=False, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
+        if not isinstance(value, list):
+            raise self._wrong_type(value)
+        texts = super()._deserialize([_as_text(item) for item in value], attr, data, **options)
+        if len(texts) > MOST_CONDITIONS:
+            raise refuse(f"{shown(value)} has more than {MOST_CONDITIONS} items", "maxItems")
+        try:
+            return self._parsed(texts)
+        except Invalid as wrong:
+            raise refuse(wrong.message, "format") from wrong
+
+    def _parsed(self, texts: list[str]) -> Expressions:
+        raise NotImplementedError
+
+
+def _as_text(item: Any) -> Any:
+    is_list = isinstance(item, list) and len(item) > 1 and all([isinstance(part, str) for part in item])
+    if is_list and item[0] == "in" and not any(["," in part for part in item]):
+        return "in:" + ",".join(item[1:])
+    return item
+
+
+class Traits(_Conjunction):
+    """``["A", "!B", "in:C,D"]``."""
+
+    def _parsed(self, texts: list[str]) -> Expressions:
+        required, forbidden = parse_required(texts, MAXIMUM)
+        return Expressions(tuple(dict.fromkeys(required)), forbidden)
+
+
+class Aggregates(_Conjunction):
+    """``["<uuid>", "!<uuid>", "in:<uuid>,<uuid>"]``."""
+
+    def _parsed(self, texts: list[str]) -> Expressions:
+        required, forbidden = parse_member_of(texts, MAXIMUM)
+        return Expressions(tuple(dict.fromkeys(required)), forbidden)
+
+
+class Count(Exact):
+    """A number of providers, ``"all"`` or ``"per-subtree"``."""
+
+    MOST = 1000
+
+    def __init__(self) -> None:
+        super().__init__(required=False)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:
+        is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= self.MOST
+        if not is_number and value not in (ALL, PER_SUBTREE):
+            expected = f'a number from 1 to {self.MOST}, "{ALL}" or "{PER_SUBTREE}"'
+            raise refuse(f"{shown(value)} is not {expected}", "anyOf")
+        return value  # type: ignore[no-any-return]

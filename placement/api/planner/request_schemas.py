@@ -1,0 +1,226 @@
+"""The bodies of POST /planner/v1/candidates and /planner/v1/claims, as marshmallow schemas.
+
+What concerns several fields at once is checked in ``request_document.py``.
+"""
+
+from typing import Any
+
+from placement.api.allocation_schemas import owner_id
+from placement.api.candidate_query import SUFFIX
+from placement.api.fields import Array, Exact, Integer, Mapping, Object, Text, Uuid, refuse
+from placement.api.planner.request_fields import Aggregates, Count, Traits
+from placement.api.validation import Schema, shown
+from placement.domain.names import LONGEST_NAME, NAME_PATTERN
+
+MOST_CANDIDATES = 1000
+MOST_PER_TREE = 20
+MOST_MEMBERS = 64
+LABEL = "[^/]{1,200}"
+LEVEL = "[A-Za-z0-9_]{1,255}"
+
+
+class Flag(Exact):
+    """``true`` or ``false``."""
+
+    kind = "boolean"
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> bool:  # noqa: ARG002
+        if not isinstance(value, bool):
+            raise self._wrong_type(value)
+        return value
+
+
+class Choice(Text):
+    """One of a few words."""
+
+    def __init__(self, *words: str, **options: Any) -> None:
+        super().__init__(required=False, **options)
+        self.words = words
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
+        text = super()._deserialize(value, attr, data, **options)
+        if text not in self.words:
+            raise refuse(f"{shown(text)} is not one of {list(self.words)}", "enum")
+        return text
+
+
+class Nested(Exact):
+    """Demands inside each other: a level has labels, a label has amounts of resources and further levels."""
+
+    kind = "object"
+    DEEPEST = 64
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> dict[str, int]:  # noqa: ARG002
+        """Return amounts by hierarchical name."""
+        if not isinstance(value, dict):
+            raise self._wrong_type(value)
+        return dict(self._names(value, ()))
+
+    def _names(self, demand: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int]]:
+        found = []
+        for key, inner in demand.items():
+            if "/" in key or not key or len(path) > self.DEEPEST:
+                raise refuse(f"{shown('/'.join((*path, key)))}: a name is empty, has a slash or is too deep", "pattern")
+            if isinstance(inner, dict):
+                found += self._inside(inner, (*path, key))
+            else:
+                found.append(("/".join((*path, key)), Integer(minimum=1).deserialize(inner)))
+        return found
+
+    def _inside(self, labels: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int]]:
+        found = []
+        for label, demand in labels.items():
+            if not isinstance(demand, dict):
+                raise refuse(f"{shown('/'.join((*path, label)))}: {shown(demand)} is not of type 'object'", "type")
+            found += self._names(demand, (*path, label))
+        return found
+
+
+def _amounts(**options: Any) -> Mapping:
+    return Mapping(NAME_PATTERN, Integer(minimum=1), required=False, **options)
+
+
+def _names_of_groups(shortest: int = 1) -> Array:
+    return Array(Text(pattern=SUFFIX), shortest=shortest, unique=True)
+
+
+class GroupSchema(Schema):
+    """A request group."""
+
+    resources = _amounts()
+    required = Traits()
+    member_of = Aggregates()
+    in_tree = Uuid(required=False)
+    count = Count()
+    at_least = Integer(minimum=1, maximum=Count.MOST, required=False)
+    selector = Traits()
+    vf_selector = Traits()
+
+
+class AffinitySchema(Schema):
+    """A joint allocation."""
+
+    groups = _names_of_groups(shortest=2)
+    primary = Text(pattern=SUFFIX, required=False)
+    level = Text(pattern=LEVEL)
+    mode = Choice("required", "preferred")
+
+
+class WithinSchema(Schema):
+    """Groups in one place."""
+
+    groups = _names_of_groups()
+    level = Text(pattern=LEVEL)
+    mode = Choice("required", "preferred")
+
+
+class ExclusiveSchema(Schema):
+    """Groups that want their places alone."""
+
+    groups = _names_of_groups()
+    level = Text(pattern=LEVEL)
+
+
+class ScoreSchema(Schema):
+    """How candidates are compared."""
+
+    profile = Text(shortest=1, required=False)
+    explain = Flag(required=False)
+
+
+class ExpressionSchema(Schema):
+    """One of Kubernetes' matchExpressions."""
+
+    key = Text(shortest=1, longest=100)
+    operator = Choice("In", "NotIn", "Exists", "DoesNotExist")
+    values = Array(Text(shortest=1, longest=100), required=False)
+
+
+class SelectorSchema(Schema):
+    """Kubernetes' label selector."""
+
+    matchLabels = Mapping(".{1,100}", Text(longest=100), required=False)  # noqa: N815
+    matchExpressions = Array(Object(ExpressionSchema), required=False)  # noqa: N815
+
+
+class JointAllocateSchema(Schema):
+    """Koordinator's DeviceJointAllocate."""
+
+    deviceTypes = Array(Text(shortest=1), unique=True)  # noqa: N815
+    requiredScope = Choice("SamePCIe")  # noqa: N815
+
+
+class HintSchema(Schema):
+    """Koordinator's DeviceHint."""
+
+    selector = Object(SelectorSchema, required=False)
+    vfSelector = Object(SelectorSchema, required=False)  # noqa: N815
+    allocateStrategy = Choice("ApplyForAll", "RequestsAsCount")  # noqa: N815
+    exclusivePolicy = Choice("DeviceLevel", "PCIeLevel")  # noqa: N815
+
+
+class RequestSchema(Schema):
+    """What is asked for, in the planner's words, in Koordinator's, or in hierarchical names."""
+
+    groups = Mapping(f"({SUFFIX})?", Object(GroupSchema), required=False)
+    group_policy = Choice("none", "isolate")
+    same_subtree = Array(_names_of_groups(), required=False)
+    root_required = Traits()
+    affinity = Array(Object(AffinitySchema), required=False)
+    within = Array(Object(WithinSchema), required=False)
+    exclusive = Array(Object(ExclusiveSchema), required=False)
+    tree = Nested(required=False)
+    paths = Mapping("[^/]+(/[^/]+)*", Integer(minimum=1), required=False)
+    distinct = Flag(required=False)
+    requests = Mapping(".{1,255}", Integer(minimum=1), required=False)
+    device_joint_allocate = Object(JointAllocateSchema, required=False)
+    device_allocate_hint = Mapping(".{1,64}", Object(HintSchema), required=False)
+    profile = Text(shortest=1, required=False)
+    score = Object(ScoreSchema, required=False)
+    explain = Flag(required=False)
+
+
+class CandidatesSchema(RequestSchema):
+    """The body of POST /planner/v1/candidates."""
+
+    limit = Integer(minimum=1, maximum=MOST_CANDIDATES, required=False)
+    per_tree = Integer(minimum=1, maximum=MOST_PER_TREE, required=False)
+
+
+class ConsumerSchema(Schema):
+    """Who is to hold the allocation."""
+
+    uuid = Uuid()
+    project_id = owner_id()
+    user_id = owner_id()
+    consumer_type = Text(pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
+    consumer_generation = Integer(required=False, nullable=True)
+
+
+class MemberSchema(Schema):
+    """One of several members; without a request of its own it wants what the body says."""
+
+    consumer = Object(ConsumerSchema)
+    request = Object(RequestSchema, required=False)
+
+
+class Members(Exact):
+    """How many consumers want the same, or each of them."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False)
+        self.listed = Array(Object(MemberSchema), shortest=1)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | list[Any]:  # noqa: ARG002
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_MEMBERS:
+            return value
+        if isinstance(value, list) and len(value) <= MOST_MEMBERS:
+            return list(self.listed.deserialize(value))
+        raise refuse(f"{shown(value)} is neither a number from 1 to {MOST_MEMBERS} nor a list of as many", "anyOf")
+
+
+class ClaimSchema(RequestSchema):
+    """The body of POST /planner/v1/claims: for one consumer, for a number of them, or for each that is listed."""
+
+    consumer = Object(ConsumerSchema, required=False)
+    members = Members()

@@ -1,0 +1,56 @@
+"""What the planner proposes: which providers serve which group, what is taken of each, and how compact that is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from placement.allocators.compactness import compactness
+from placement.domain.planner_tree import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A provider that is held exclusively, and the class that says so to others; None where it has no such class."""
+
+    provider: int
+    resource_class: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A way to serve a planner request in one tree.
+
+    Args:
+        root: the id of the tree's root provider.
+        amounts: what is taken, by provider and class; locks included.
+        mappings: the providers that serve each group, by its name.
+        touched: for each level how many places are touched.
+        locks: the places held exclusively.
+    """
+
+    root: int
+    amounts: Mapping[int, Mapping[str, int]]
+    mappings: Mapping[str, tuple[int, ...]]
+    touched: tuple[int, ...] = ()
+    locks: tuple[Lock, ...] = ()
+
+    @property
+    def compactness(self) -> float:
+        """How compact it is, to 100."""
+        return compactness([max(1, number) for number in self.touched])
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """The proposals for one tree, the best first; ``complete`` is False if the search for them was cut off."""
+
+    found: list[Proposal] = field(default_factory=list)
+    complete: bool = True
+
+
+def touched_places(positions: list[Position], levels: int) -> tuple[int, ...]:
+    """Return for each level how many places providers lie in.
+
+    >>> touched_places([(1, 7), (1, 8), (None, None)], levels=2)
+    (1, 2)
+    """
+    return tuple([len({position[level] for position in positions} - {None}) for level in range(levels)])

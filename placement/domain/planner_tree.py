@@ -1,0 +1,87 @@
+"""One provider tree as the planner sees it: who can serve what, where in the machine that is, and what is in use."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+Position = tuple[int | None, ...]
+"""For each level, outermost first, the provider that stands for the place; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What a provider has of a resource class, and how much of that is in use."""
+
+    capacity: int
+    used: int
+
+
+@dataclass(slots=True)
+class PlannerTree:
+    """The providers of one tree, and those that share with it, in detail.
+
+    Args:
+        root: the id of the root provider.
+        parents: the parent of each provider.
+        names: the name of each provider.
+        traits: the traits of each provider that has any.
+        stocks: the inventories of each provider that has any, by class.
+        positions: the place of each provider at each level.
+    """
+
+    root: int
+    parents: Mapping[int, int | None]
+    names: Mapping[int, str]
+    traits: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    stocks: Mapping[int, Mapping[str, Stock]] = field(default_factory=dict)
+    positions: Mapping[int, Position] = field(default_factory=dict)
+
+    def in_use(self) -> set[int]:
+        """Return the providers of which, or below which, anything is allocated."""
+        found: set[int] = set()
+        for provider, of_provider in self.stocks.items():
+            if any([stock.used for stock in of_provider.values()]):
+                found.update(ancestry(provider, self.parents))
+        return found
+
+
+def ancestry(provider: int, parents: Mapping[int, int | None]) -> list[int]:
+    """Return a provider and all its ancestors, the root last.
+
+    >>> ancestry(3, {1: None, 2: 1, 3: 2})
+    [3, 2, 1]
+    """
+    found = []
+    above: int | None = provider
+    while above is not None:
+        found.append(above)
+        above = parents.get(above)
+    return found
+
+
+def positions_of(
+    providers: Collection[int], parents: Mapping[int, int | None], marks: Mapping[int, Collection[int]], levels: int
+) -> dict[int, Position]:
+    """Return for each provider the nearest place of each level, going up from the provider itself.
+
+    Args:
+        providers: those that are asked about.
+        parents: the parent of each provider of their trees.
+        marks: the providers that are places, with the numbers of their levels.
+        levels: how many levels there are.
+
+    >>> positions_of([3], {1: None, 2: 1, 3: 2}, {2: [0]}, levels=2)
+    {3: (2, None)}
+    """
+    known: dict[int, Position] = {}
+    for provider in providers:
+        path = []
+        above: int | None = provider
+        while above is not None and above not in known:
+            path.append(above)
+            above = parents.get(above)
+        found: Position = (None,) * levels if above is None else known[above]
+        for here in reversed(path):
+            if own := marks.get(here):
+                found = tuple([here if level in own else place for level, place in enumerate(found)])
+            known[here] = found
+    return {provider: known[provider] for provider in providers}

@@ -1,0 +1,53 @@
+"""The section ``devices``: Koordinator's device types and the seed's base resources, as resource classes and traits."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from placement.domain.device_types import DeviceSettings, DeviceType
+from placement.settings.planner.document import Entry
+from placement.settings.planner.levels import NAME
+from placement.settings.planner.values import PlannerSettings
+
+CLASS = "[A-Z0-9_]{1,255}"
+
+
+def read_devices(entry: Entry, known: PlannerSettings) -> DeviceSettings:
+    """Return what requests may call devices.
+
+    Raises:
+        ConfigurationError: with the line of what cannot be used.
+    """
+    parts = entry.fields("types", "base", "same_pcie")
+    given: dict[str, Any] = {}
+    if "types" in parts:
+        given["types"] = MappingProxyType({name: _type(each) for name, each in parts["types"].mapping().items()})
+    if "base" in parts:
+        given["base"] = _base(parts["base"])
+    if "same_pcie" in parts:
+        given["same_pcie"] = parts["same_pcie"].word(*known.levels)
+    return DeviceSettings(**given)
+
+
+def _type(entry: Entry) -> DeviceType:
+    if not entry.is_named_like(NAME):
+        raise entry.misnamed("the name of a device type in lower case, such as rdma")
+    parts = entry.fields("class", "whole", "virtual_function", "label_prefix", "resources", required=["class"])
+    given: dict[str, Any] = {"resource_class": _class(parts["class"])}
+    if "whole" in parts:
+        given["whole"] = parts["whole"].whole_number(least=1)
+    if "virtual_function" in parts:
+        given["virtual_function"] = _class(parts["virtual_function"])
+    if "label_prefix" in parts:
+        given["label_prefix"] = parts["label_prefix"].text("CUSTOM_[A-Z0-9_]{0,200}", "the beginning of a custom trait")
+    if "resources" in parts:
+        given["resources"] = tuple(each.text() for each in parts["resources"].items())
+    return DeviceType(**given)
+
+
+def _base(entry: Entry) -> Mapping[str, str]:
+    return MappingProxyType({name: _class(each) for name, each in entry.mapping().items()})
+
+
+def _class(entry: Entry) -> str:
+    return entry.text(CLASS, "a resource class such as PGPU")

@@ -1,0 +1,28 @@
+"""The section ``exclusive``: for each level the resource class that its providers have as a lock.
+
+Whoever shares a place takes 1 of it, whoever wants it alone takes all.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from placement.domain.planner_request import THE_DEVICE
+from placement.settings.planner.devices import CLASS
+from placement.settings.planner.document import Entry
+from placement.settings.planner.values import PlannerSettings
+
+
+def read_exclusive(entry: Entry, known: PlannerSettings) -> Mapping[str, str]:
+    """Return level name -> lock class.
+
+    Raises:
+        ConfigurationError: there is no such level, or a class is none or is the lock of two levels.
+    """
+    locks: dict[str, str] = {}
+    for level, lock in entry.mapping().items():
+        if level not in known.levels and level != THE_DEVICE:
+            raise lock.misnamed(f"a level: {', '.join([*known.levels, THE_DEVICE])}")
+        locks[level] = lock.text(CLASS, "a resource class such as CUSTOM_PCIE_LOCK")
+        if list(locks.values()).count(locks[level]) > 1:
+            raise lock.wrong("a resource class that no other level has")
+    return MappingProxyType(locks)

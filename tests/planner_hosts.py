@@ -1,0 +1,58 @@
+"""Hosts with devices, registered over HTTP as etc/placement/examples/register_gpu_host.py does it."""
+
+import importlib.util
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from tests.claims import Client, ask, new_uuid
+
+SCRIPT = Path(__file__).parents[1] / "etc" / "placement" / "examples" / "register_gpu_host.py"
+_SPEC = importlib.util.spec_from_file_location("register_gpu_host", SCRIPT)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+script = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(script)
+
+CANDIDATES, CLAIMS = "/planner/v1/candidates", "/planner/v1/claims"
+EIGHT_SWITCHES = [[{"gpus": 1, "nics": 1}] * 4] * 2
+"""The machine of the seed's first example: eight switches with a GPU and a NIC each."""
+
+
+def register(api: Client, name: str = "host", **changed: Any) -> None:
+    """Make the tree of a host; what is not changed is as in the script."""
+    script.register(
+        lambda method, path, body: ask(api, method, path, body=body), name, {**deepcopy(script.HOST), **changed}
+    )
+
+
+def uuid_of(name: str) -> str:
+    """Return the uuid of a provider that was registered under a name."""
+    return str(script.uuid.uuid5(script.NAMESPACE, name))
+
+
+def provider(api: Client, name: str, parent: str | None, inventory: dict[str, Any], traits: list[str]) -> str:
+    """Make one provider as the script does."""
+    made: str = script.provider(lambda m, p, b: ask(api, m, p, body=b), name, parent, inventory, traits)
+    return made
+
+
+def names_of(api: Client) -> dict[str, str]:
+    """Return the names of all providers by uuid."""
+    return {one["uuid"]: one["name"] for one in ask(api, "GET", "/resource_providers")["resource_providers"]}
+
+
+def consumer(**changed: Any) -> dict[str, Any]:
+    """Return a new consumer, as claims name it."""
+    owner = {"project_id": "project", "user_id": "user", "consumer_type": "INSTANCE"}
+    return {"uuid": new_uuid(), **owner, "consumer_generation": None, **changed}
+
+
+def planned(api: Client, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the candidates for a body: for each group the names of those that serve it."""
+    answer = ask(api, "POST", CANDIDATES, body=body)
+    names = names_of(api)
+    return [
+        {suffix: [names[uuid] for uuid in uuids] for suffix, uuids in request["mappings"].items()}
+        for request in answer["allocation_requests"]
+    ]
