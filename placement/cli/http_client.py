@@ -16,10 +16,18 @@ class RequestRefused(PlacementError):
 
 
 class Client:
-    """Requests to one server as the administrator that ``noauth2`` believes in; counts them."""
+    """Requests to one server, by default as the administrator that ``noauth2`` believes in; counts them."""
 
-    def __init__(self, url: str) -> None:
-        self._address = urlsplit(url).netloc
+    def __init__(self, url: str, *, token: str = "admin", microversion: str = MICROVERSION) -> None:  # noqa: S107
+        parts = urlsplit(url)
+        self._connection = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._address = parts.netloc
+        self._mounted_at = parts.path.rstrip("/")
+        self._headers = {
+            "X-Auth-Token": token,
+            "OpenStack-API-Version": f"placement {microversion}",
+            "Accept": "application/json",
+        }
         self.requests = 0
 
     def __call__(self, method: str, path: str, body: object = None) -> Any:
@@ -30,9 +38,10 @@ class Client:
             OSError: there is no answer.
         """
         self.requests += 1
-        connection = http.client.HTTPConnection(self._address, timeout=TIMEOUT_S)
+        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        connection = self._connection(self._address, timeout=TIMEOUT_S)
         try:
-            connection.request(method, path, _encoded(body), _headers(body))
+            connection.request(method, self._mounted_at + path, _encoded(body), headers)
             response = connection.getresponse()
             content = response.read()
         finally:
@@ -44,12 +53,3 @@ class Client:
 
 def _encoded(body: object) -> bytes | None:
     return None if body is None else json.dumps(body).encode()
-
-
-def _headers(body: object) -> dict[str, str]:
-    headers = {
-        "X-Auth-Token": "admin",
-        "OpenStack-API-Version": f"placement {MICROVERSION}",
-        "Accept": "application/json",
-    }
-    return headers if body is None else {**headers, "Content-Type": "application/json"}

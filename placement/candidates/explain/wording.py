@@ -59,7 +59,7 @@ LONGEST_VALUE = 100
 def in_words(condition: Condition) -> str:
     """Return what a condition asks for, as a phrase."""
     value = condition.value.removeprefix("!")
-    if condition.sort == Sort.REQUIRED and condition.groups == LOOSE:
+    if _is_of_trees(condition):
         value += " in the tree"
     name, _, amount = value.partition(":")
     return CONDITIONS[condition.sort].format(value=_short(value), name=name, amount=amount)
@@ -77,7 +77,7 @@ def of_groups(condition: Condition) -> str:
 
 def cause_in_words(condition: Condition) -> str:
     """Return a sentence about the condition that left nothing."""
-    left = "tree" if condition.sort in OF_TREES else "provider"
+    left = "tree" if condition.sort in OF_TREES or _is_of_trees(condition) else "provider"
     return f"No {left} is left after this condition: {in_words(condition)}{of_groups(condition)}."
 
 
@@ -91,6 +91,11 @@ def near_miss_in_words(near_miss: NearMiss) -> str:
 def hint_in_words(hint: Hint) -> str:
     """Return what is to be learnt."""
     return LESSONS[hint.lesson].format(value=_short(hint.condition.value))
+
+
+def _is_of_trees(condition: Condition) -> bool:
+    """Tell whether it is a trait that the unsuffixed group wants somewhere in the tree."""
+    return condition.sort == Sort.REQUIRED and condition.groups == LOOSE
 
 
 def _short(text: str) -> str:

@@ -1,0 +1,79 @@
+"""``placement explain``: why a query string of GET /allocation_candidates finds nothing."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from placement.api.planner.explain import explain_query
+from placement.api.query import Query
+from placement.api.versions import MAXIMUM, requested_version
+from placement.cli.configuration import configured, connected, settings_of
+from placement.cli.explain_text import explanation_text
+from placement.cli.http_client import Client
+from placement.cli.output import available_width
+from placement.errors import ConfigurationError, Unavailable
+from placement.settings import with_own_database
+from placement.store import schema
+from placement.store.database import Database
+
+PATH = "/planner/v1/explain"
+
+
+@click.command()
+@click.argument("query")
+@click.option("--url", help="Ask this server instead of reading the configured database.")
+@click.option(
+    "--token", envvar="OS_TOKEN", default="admin", help="The token for --url, or $OS_TOKEN.  [default: admin]"
+)
+@click.option("--microversion", default=str(MAXIMUM), show_default=True, help="How the query is meant.")
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
+@configured
+@click.pass_context
+def explain(
+    context: click.Context, query: str, *, url: str | None, token: str, microversion: str, as_json: bool
+) -> None:
+    """Tell why there are no allocation candidates.
+
+    QUERY is what a client sent to GET /allocation_candidates, with or without what stands before the question mark:
+
+      placement explain "resources=VCPU:8&required=HW_CPU_X86_AVX2"
+
+    The database may also be one that openstack-placement serves; it is only read.
+    """
+    text = query_string(query)
+    if url is not None:
+        document = _asked(Client(url, token=token, microversion=microversion), text)
+    else:
+        version = requested_version([("openstack-api-version", f"placement {microversion}")])
+        with _database(context) as database:
+            document = explain_query(database, Query.parse(text.encode()), version)
+    lines = [json.dumps(document, indent=2)] if as_json else explanation_text(document, width=available_width())
+    for line in lines:
+        click.echo(line)
+
+
+def query_string(query: str) -> str:
+    """Return what stands behind the question mark: a whole URL may have been copied from a log."""
+    return urlsplit(query).query if "?" in query else query
+
+
+def _asked(call: Client, query: str) -> Any:
+    try:
+        return call("GET", f"{PATH}?{query}")
+    except OSError as error:
+        raise Unavailable(f"The server does not answer: {error}") from error
+
+
+@contextmanager
+def _database(context: click.Context) -> Iterator[Database]:
+    """Give the database that ``placement serve`` would use with the same options, as it is."""
+    with connected(with_own_database(settings_of(context))) as database:
+        state = schema.current(database.engine)
+        if state.is_empty:
+            raise ConfigurationError("The database holds no tables of Placement.")
+        database.keeps_usage = state.keeps_usage
+        yield database

@@ -1,0 +1,75 @@
+"""An explanation as plain text: a waterfall for each demand, then the cause and what would help."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from placement.cli.output import table
+
+BAR = 24
+NAMES = ("uuid", "name", "root_provider_uuid")
+"""What a provider is called; everything else told of it shows how it fails."""
+
+Document = Mapping[str, Any]
+
+
+def explanation_text(document: Document, *, width: int | None = None) -> Iterator[str]:
+    """Yield the lines for the JSON document of an explanation."""
+    rows = list(_waterfall(document))
+    yield from table(("what is asked for", "providers", "trees", "left"), rows, width=width)
+    yield ""
+    if document["cause"] is None:
+        yield f"There are candidates in {document['trees_with_candidates']} trees."
+    else:
+        yield f"Cause: {document['cause']['message']}"
+    if not document["complete"]:
+        yield "The search ran out of steps: some numbers are too small."
+    yield from _near_misses(document["near_misses"], width)
+    for hint in document["hints"]:
+        yield ""
+        yield f"Hint: {hint['message']}"
+        if "provider" in hint:
+            here, there = (_printable(hint[key]["name"]) for key in ("provider", "found_on"))
+            yield f"      For example it is {there} that has it, not {here}; so it is in {hint['trees']} trees."
+
+
+def _waterfall(document: Document) -> Iterator[Sequence[str]]:
+    """Yield a row for each condition below a row for each demand."""
+    for demand in document["demands"]:
+        yield _headline(demand), "", "", ""
+        yield from _steps(demand["steps"])
+    if document["trees"]:
+        yield "all together", "", "", ""
+        yield from _steps(document["trees"])
+
+
+def _headline(demand: Document) -> str:
+    amounts = ", ".join(f"{name}:{amount}" for name, amount in demand["resources"].items()) or "no resources"
+    groups = ", ".join(demand["groups"])
+    return f"{amounts} (group {groups})" if groups else amounts
+
+
+def _steps(steps: Sequence[Document]) -> Iterator[Sequence[str]]:
+    most = max(step["trees"] for step in steps)
+    for step in steps:
+        # Whatever is left shows, be it ever so little.
+        filled = -(-BAR * step["trees"] // most) if most else 0
+        yield f"  {step['text']}", f"{step.get('providers', ''):>9}", f"{step['trees']:>5}", "#" * filled
+
+
+def _near_misses(near_misses: Sequence[Document], width: int | None) -> Iterator[str]:
+    for near_miss in near_misses:
+        yield ""
+        yield near_miss["message"]
+        rows = [(_printable(provider["name"]), _failure(provider)) for provider in near_miss["providers"]]
+        if rows:
+            yield from (f"  {line}" for line in table(("for example", ""), rows, width=width and width - 2))
+
+
+def _failure(provider: Document) -> str:
+    shown = ((key.replace("_", " "), value) for key, value in provider.items() if key not in NAMES)
+    return ", ".join(f"{key} {value}" for key, value in shown)
+
+
+def _printable(name: str) -> str:
+    """Return a name without what could move a terminal's cursor: anybody may have chosen it."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)

@@ -1,0 +1,110 @@
+"""``placement explain`` prints a waterfall, from the database or from a server."""
+
+import json
+
+import pytest
+
+from placement.cli.explain import query_string
+from placement.cli.explain_text import explanation_text
+from tests.cli.commands import Command
+from tests.databases import migrate, open_database
+from tests.small_clouds import Inventory, Node, write
+
+QUERY = "resources=VCPU:6&required=HW_NUMA_ROOT"
+
+
+@pytest.fixture
+def cloud(placement: Command) -> str:
+    """A database where the command looks for one: three hosts, one of them with a NUMA node, two too small."""
+    directory = placement.home / ".local/share/placement"
+    directory.mkdir(parents=True)
+    url = f"sqlite:///{directory / 'placement.sqlite'}"
+    migrate(url)
+    database = open_database(url)
+    hosts = {
+        1: Node(1, None, 1, {"VCPU": Inventory(8, used=1)}),
+        2: Node(2, None, 2, {"VCPU": Inventory(4)}),
+        3: Node(3, None, 3, {"VCPU": Inventory(8, used=4)}, traits=frozenset({"HW_NUMA_ROOT"})),
+    }
+    with database.engine.begin() as connection:
+        write(connection, hosts)
+    database.dispose()
+    return url
+
+
+def cells(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()]
+
+
+def test_the_waterfall_shows_what_each_condition_leaves(placement: Command, cloud: str):
+    done = placement.run("explain", QUERY)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = cells(done.stdout)
+    assert ["inventory of VCPU", "3", "3", "########################"] in rows
+    assert ["6 VCPU free", "1", "1", "########"] in rows
+    assert ["trait HW_NUMA_ROOT in the tree", "0"] in rows
+    cause = "No tree is left after this condition: trait HW_NUMA_ROOT in the tree (unsuffixed group)."
+    assert f"Cause: {cause}" in done.stdout
+    assert "1 tree fails only this condition: 6 VCPU free" in done.stdout
+    assert ["node3", "asked 6, free 4"] in rows
+
+
+def test_the_document_can_be_had_as_json(placement: Command, cloud: str):
+    done = placement.run("explain", "--json", QUERY)
+    assert json.loads(done.stdout)["cause"]["condition"] == "required"
+
+
+@pytest.mark.parametrize("before", ["", "?", "/allocation_candidates?", "http://placement/allocation_candidates?"])
+def test_a_query_may_be_pasted_with_what_stands_before_it(before: str):
+    assert query_string(before + QUERY) == QUERY
+
+
+def test_a_server_gives_the_same_explanation_as_its_database(placement: Command, cloud: str):
+    told = placement.run("explain", QUERY).stdout
+    with placement.running("serve", "--port", "0") as server:
+        done = placement.run("explain", "--url", server.url(), QUERY)
+    assert (done.returncode, done.stdout) == (0, told)
+
+
+def test_a_query_is_read_at_a_microversion(placement: Command, cloud: str):
+    done = placement.run("explain", "--microversion", "1.10", QUERY)
+    assert done.returncode == 1
+    assert "Additional properties are not allowed ('required' was unexpected)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("resources=CUSTOM_NOTHING:1",), "No such resource class CUSTOM_NOTHING."),
+        (("--url", "http://127.0.0.1:9", "resources=VCPU:1"), "The server does not answer: "),
+        (("--microversion", "1.99", "resources=VCPU:1"), "Unacceptable version header: 1.99"),
+    ],
+)
+def test_what_cannot_be_explained_is_told_in_one_sentence(placement: Command, cloud: str, arguments, message):
+    done = placement.run("explain", *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_tables_there_is_nothing_to_explain(placement: Command):
+    done = placement.run("explain", "resources=VCPU:1")
+    assert done.returncode == 1
+    assert done.stderr == "Error: The database holds no tables of Placement.\n"
+
+
+def test_names_of_providers_cannot_move_the_cursor():
+    provider = {"uuid": "u", "name": "host\x1b[2J", "root_provider_uuid": "u", "asked": 1, "free": 0}
+    near_miss = {"message": "1 tree fails.", "providers": [provider]}
+    document = {
+        "trees_with_candidates": 0,
+        "complete": False,
+        "cause": {"message": "None is left."},
+        "demands": [],
+        "trees": [],
+        "near_misses": [near_miss],
+        "hints": [],
+    }
+    text = "\n".join(explanation_text(document))
+    assert "host?[2J" in text
+    assert "ran out of steps" in text
