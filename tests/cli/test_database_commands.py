@@ -10,6 +10,7 @@ from placement.cli import manage, status
 from placement.cli.db import db
 from placement.store.database import Database
 from tests import servers
+from tests.rows_of_a_cloud import fill
 from tests.store.rows import MEMORY_MB, VCPU, add_providers, allocate, kept, run
 
 ALL_WELL = """\
@@ -203,6 +204,28 @@ class TestDb:
         left = commands.db("check", "--repair")
         assert left.exit_code == 1
         assert "What is left needs a decision." in left.output
+
+    def test_a_generation_that_nobody_can_name_is_put_right(self, commands: Commands, database: Database) -> None:
+        with database.writer.begin() as connection:
+            add_providers(connection, 2)
+            run(connection, "UPDATE resource_providers SET generation = id - 2")
+            run(connection, "UPDATE resource_providers SET generation = NULL WHERE id = 2")
+        told = commands.db("check")
+        assert told.exit_code == 1
+        assert "generations that are missing or negative: resource_providers provider-2" in told.output
+        assert commands.db("check", "--repair").exit_code == 0
+        assert commands.db("check").output == "Nothing is wrong.\n"
+
+    def test_a_copy_tells_how_many_rows_are_there(self, commands: Commands, database: Database, tmp_path: Path) -> None:
+        fill(database)
+        target = f"sqlite:///{tmp_path / 'copy.sqlite'}"
+        copied = commands.db("copy", "--to", target)
+        assert copied.exit_code == 0
+        assert "4     resource_providers" in copied.output
+        assert copied.output.endswith("Every row is there and the same.\n")
+        again = commands.db("copy", "--to", target)
+        assert (again.exit_code, "holds data already" in again.output) == (1, True)
+        assert "s3cr3t" not in commands.db("copy", "--to", "postgresql://u:s3cr3t@nowhere.invalid/x").output
 
     def test_an_unreachable_database_is_told_without_its_password(self, tmp_path: Path) -> None:
         unreachable = Commands(tmp_path, f"postgresql+psycopg2://u:s3cr3t@/db?host={tmp_path}").db("upgrade")

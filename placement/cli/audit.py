@@ -1,0 +1,145 @@
+"""``placement audit``: what is held by nobody, and where more is given out than there is."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import TextIO
+
+import click
+
+from placement.cli.configuration import configured, connected, progress, settings_of
+from placement.cli.output import table
+from placement.errors import NotFound
+from placement.services.allocations import delete_allocations
+from placement.settings import with_own_database
+from placement.store import audit as store
+from placement.store.audit import OverFull, Ownerless
+from placement.store.dangling import Hits
+from placement.store.database import Database
+from placement.store.maintenance import exclusively, looking
+
+
+@click.command()
+@click.option(
+    "--known-consumers",
+    type=click.File("r", encoding="utf-8"),
+    help="File with the uuids of all consumers that live, one a line; - is standard input.",
+)
+@click.option("--consumer-type", "kind", help="Look only for consumers of this type, INSTANCE for example.")
+@click.option(
+    "--older-than",
+    type=click.IntRange(0),
+    default=60,
+    show_default=True,
+    metavar="MINUTES",
+    help="Leave alone what was made after the list may have been.",
+)
+@click.option("--fix", is_flag=True, help="Ask, then delete what is held by consumers that are not known, and remains.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@configured
+@click.pass_context
+def audit(
+    context: click.Context, *, known_consumers: TextIO | None, kind: str | None, older_than: int, fix: bool, yes: bool
+) -> None:
+    """Find what is held by nobody, and providers that are over-full.
+
+    Servers, migrations and reservations are consumers. Give the uuids of all that live, of every service that
+    claims, and the others are shown with what they hold; without a list this question is not asked. Nothing is
+    changed without --fix. The exit status is 1 if something was found and left.
+    """
+    known = None if known_consumers is None else _uuids(known_consumers)
+    with connected(with_own_database(settings_of(context))) as database:
+        found = _Audit(database, known, kind=kind, older_than=timedelta(minutes=older_than))
+        for line in found.told():
+            click.echo(line)
+        if fix and found.can_be_fixed and (yes or click.confirm(found.question, err=True)):
+            found.fix()
+        context.exit(1 if found.is_anything_left else 0)
+
+
+def _uuids(lines: TextIO) -> frozenset[str]:
+    """Return the uuids of a list; a list without any is a mistake that would be expensive."""
+    found = frozenset(line.split("#")[0].strip() for line in lines) - {""}
+    if not found:
+        raise click.ClickException("The list of known consumers is empty, so everybody would be unknown.")
+    for uuid in found:
+        if len(store.plain_uuid(uuid)) != 32 or not store.plain_uuid(uuid).isalnum():
+            raise click.ClickException(f"The list of known consumers holds {uuid[:50]!r}, which is no uuid.")
+    return found
+
+
+class _Audit:
+    """What was found, and putting it right."""
+
+    def __init__(
+        self, database: Database, known: frozenset[str] | None, *, kind: str | None, older_than: timedelta
+    ) -> None:
+        self._database = database
+        with looking(database.engine) as connection:
+            progress("Looking for consumers without an owner")
+            self._ownerless: Sequence[Ownerless] = (
+                () if known is None else store.ownerless(connection, known, kind=kind, older_than=older_than)
+            )
+            progress("Looking for over-full providers")
+            self._over_full: Sequence[OverFull] = store.over_full(connection)
+            self._consumers = store.empty_consumers(connection)
+            self._aggregates = store.empty_aggregates(connection)
+
+    @property
+    def can_be_fixed(self) -> bool:
+        """Whether there is anything to delete."""
+        return bool(self._ownerless or self._consumers.total or self._aggregates.total)
+
+    @property
+    def is_anything_left(self) -> bool:
+        """Whether something is still wrong."""
+        return self.can_be_fixed or bool(self._over_full)
+
+    @property
+    def question(self) -> str:
+        """What is asked before anything is deleted."""
+        return (
+            f"Delete what {len(self._ownerless)} consumers hold, {self._consumers.total} consumers that hold nothing "
+            f"and {self._aggregates.total} aggregates of nobody?"
+        )
+
+    def told(self) -> Iterator[str]:
+        """Yield what was found, line by line."""
+        if not self.is_anything_left:
+            yield "Nothing was found."
+        if self._ownerless:
+            yield f"Consumers that are not known: {len(self._ownerless)}"
+            yield from table(("consumer", "type", "project", "holds"), [_row(each) for each in self._ownerless])
+        if self._over_full:
+            yield f"Providers that gave out more than they have: {len(self._over_full)} (needs a decision)"
+            rows = [
+                (each.provider, each.name, each.resource_class, each.used, each.capacity) for each in self._over_full
+            ]
+            yield from table(("provider", "name", "class", "used", "capacity"), rows)
+        yield from _hits("Consumers that hold nothing", self._consumers)
+        yield from _hits("Aggregates that no provider is in", self._aggregates)
+
+    def fix(self) -> None:
+        """Delete what nobody needs. Consumers give back what they hold one by one, as if they had asked."""
+        for consumer in self._ownerless:
+            try:
+                delete_allocations(self._database, consumer.uuid)
+            except NotFound:
+                continue  # somebody else was faster
+            click.echo(f"Deleted what {consumer.uuid} held.")
+        with exclusively(self._database.engine) as connection:
+            store.delete_empty_consumers(connection)
+            store.delete_empty_aggregates(connection)
+        self._ownerless, self._consumers, self._aggregates = (), Hits(0), Hits(0)
+
+
+def _row(consumer: Ownerless) -> tuple[str, str, str, str]:
+    held = "; ".join(
+        f"{provider}: {', '.join(f'{name} {used}' for name, used in amounts.items())}"
+        for provider, amounts in consumer.held.items()
+    )
+    return consumer.uuid, consumer.kind, consumer.project, held
+
+
+def _hits(what: str, hits: Hits) -> Iterator[str]:
+    if hits.total:
+        yield f"{what}: {hits.total}, for example {', '.join(hits.examples)}"

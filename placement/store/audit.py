@@ -1,0 +1,160 @@
+"""What a database holds that nobody may want any more: consumers whose owner is gone, providers that are too full."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, and_, delete, exists, func, or_, select
+
+from placement.store.dangling import ABANDONED_AFTER, EXAMPLES, Hits
+from placement.store.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    inventories,
+    placement_aggregates,
+    projects,
+    resource_classes,
+    resource_provider_aggregates,
+    resource_providers,
+    utc_now,
+)
+from placement.store.usage_source import usage_source
+from placement.store.usage_triggers import triggers_in_place
+
+
+@dataclass(frozen=True, slots=True)
+class Ownerless:
+    """A consumer that holds something and is not known: ``held`` says what, by provider."""
+
+    uuid: str
+    kind: str
+    project: str
+    held: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class OverFull:
+    """A provider that has given out more of a class than it has."""
+
+    provider: str
+    name: str
+    resource_class: str
+    capacity: int
+    used: int
+
+
+def plain_uuid(text: str) -> str:
+    """Return a uuid without what may be written differently."""
+    return text.strip().lower().replace("-", "")
+
+
+def ownerless(
+    connection: Connection, known: Collection[str], *, kind: str | None, older_than: timedelta
+) -> list[Ownerless]:
+    """Return the consumers with allocations that are not among the known ones.
+
+    Args:
+        connection: one snapshot.
+        known: the uuids of those who live, in any spelling.
+        kind: only consumers of this type.
+        older_than: only those made longer ago than this; a younger one may not be on the list yet.
+    """
+    living = {plain_uuid(uuid) for uuid in known}
+    query = (
+        select(
+            consumers.c.uuid,
+            func.coalesce(consumer_types.c.name, "unknown"),
+            func.coalesce(projects.c.external_id, ""),
+            resource_providers.c.uuid,
+            resource_classes.c.name,
+            allocations.c.used,
+        )
+        .select_from(consumers)
+        .join(allocations, allocations.c.consumer_id == consumers.c.uuid)
+        .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
+        .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
+        .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+        .outerjoin(projects, projects.c.id == consumers.c.project_id)
+        .where(or_(consumers.c.created_at.is_(None), consumers.c.created_at < _before(older_than)))
+        .order_by(consumers.c.uuid, resource_providers.c.id, resource_classes.c.id)
+    )
+    if kind is not None:
+        query = query.where(consumer_types.c.name == kind)
+    found: dict[str, Ownerless] = {}
+    for uuid, type_, project, provider, class_, used in connection.execute(query):
+        if plain_uuid(uuid) not in living:
+            consumer = found.setdefault(uuid, Ownerless(uuid, type_, project, {}))
+            consumer.held.setdefault(provider, {})[class_] = used
+    return list(found.values())
+
+
+def _before(age: timedelta) -> datetime:
+    return utc_now() - age
+
+
+def over_full(connection: Connection) -> list[OverFull]:
+    """Return the providers that have given out more of a class than their inventory allows."""
+    usage = usage_source(keeps_usage=triggers_in_place(connection))
+    columns = inventories.c
+    capacity = (columns.total - columns.reserved) * columns.allocation_ratio
+    query = (
+        select(
+            resource_providers.c.uuid,
+            func.coalesce(resource_providers.c.name, ""),
+            resource_classes.c.name,
+            capacity,
+            usage.c.used,
+        )
+        .select_from(inventories)
+        .join(
+            usage,
+            and_(
+                usage.c.resource_provider_id == columns.resource_provider_id,
+                usage.c.resource_class_id == columns.resource_class_id,
+            ),
+        )
+        .join(resource_providers, resource_providers.c.id == columns.resource_provider_id)
+        .join(resource_classes, resource_classes.c.id == columns.resource_class_id)
+        .where(usage.c.used > capacity)
+        .order_by(resource_providers.c.id, resource_classes.c.id)
+    )
+    return [OverFull(*row[:3], int(row[3]), int(row[4])) for row in connection.execute(query)]
+
+
+def _without_allocations() -> Any:
+    age = or_(consumers.c.created_at.is_(None), consumers.c.created_at < _before(ABANDONED_AFTER))
+    return and_(age, ~exists().where(allocations.c.consumer_id == consumers.c.uuid))
+
+
+def _without_providers() -> Any:
+    age = or_(placement_aggregates.c.created_at.is_(None), placement_aggregates.c.created_at < _before(ABANDONED_AFTER))
+    used = exists().where(resource_provider_aggregates.c.aggregate_id == placement_aggregates.c.id)
+    return and_(age, ~used)
+
+
+def empty_consumers(connection: Connection) -> Hits:
+    """Return the consumers that hold nothing and are not just being made."""
+    return _hits(connection, consumers, _without_allocations())
+
+
+def empty_aggregates(connection: Connection) -> Hits:
+    """Return the aggregates that no provider is in, and that are not just being made."""
+    return _hits(connection, placement_aggregates, _without_providers())
+
+
+def _hits(connection: Connection, table: Any, condition: Any) -> Hits:
+    count = connection.execute(select(func.count()).select_from(table).where(condition)).scalar_one()
+    examples = connection.execute(select(table.c.uuid).where(condition).order_by(table.c.id).limit(EXAMPLES)).scalars()
+    return Hits(count, tuple(str(uuid) for uuid in examples))
+
+
+def delete_empty_consumers(connection: Connection) -> None:
+    """Delete them."""
+    connection.execute(delete(consumers).where(_without_allocations()))
+
+
+def delete_empty_aggregates(connection: Connection) -> None:
+    """Delete them."""
+    connection.execute(delete(placement_aggregates).where(_without_providers()))

@@ -1,0 +1,181 @@
+"""Copying everything from one database into another, of whatever kind, and comparing both row by row."""
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice, zip_longest
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, delete, func, insert, inspect, select, text
+
+from placement.errors import PlacementError
+from placement.store import schema
+from placement.store.maintenance import Progress, exclusively, looking, silent
+from placement.store.standard_names import zero_is_an_id
+from placement.store.tables import REFERENCE_TABLES, resource_classes, resource_providers, traits
+from placement.store.usage_triggers import TriggersRefused, install, remove, triggers_in_place
+
+ROWS_AT_ONCE = 1000
+PRECISION = 1e-6
+"""MariaDB keeps allocation ratios with six digits or so."""
+
+_FILLED_BY_UPGRADE = (resource_classes, traits)
+
+
+class CopyRefused(PlacementError):
+    """The target is not empty, or holds something else than the source after the copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """How many rows of a table were copied, and found equal."""
+
+    table: str
+    rows: int
+
+
+def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[Copied, ...]:
+    """Copy all rows of a database into an empty one, which gets the schema first, and compare them.
+
+    One snapshot of the source is copied, in one transaction of the target (MariaDB commits earlier): if anything
+    fails, an error says so and the target is as empty as it was. Ids stay what they are.
+
+    Raises:
+        CopyRefused: the source is not at this release's schema, the target holds data, or the copy differs.
+        Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
+    """
+    if not schema.current(source).is_up_to_date:
+        raise CopyRefused("The source has another schema than this release: run 'placement db upgrade' on it first.")
+    with looking(target) as found:
+        _refuse_data(found)
+    schema.upgrade(target, progress)
+    with looking(source) as origin, exclusively(target) as copied:
+        _refuse_data(copied)
+        keeps_usage = triggers_in_place(copied)
+        remove(copied)  # usage is counted once at the end, not at each row
+        for table in _FILLED_BY_UPGRADE:
+            copied.execute(delete(table))
+        for table in _in_order():
+            progress(f"Copying {table.name}")
+            _copy_table(origin, copied, table)
+        _go_on_counting(copied)
+        if keeps_usage:
+            _keep_usage(copied)
+        return tuple(_compared(origin, copied, table) for table in _in_order())
+
+
+def _in_order() -> Sequence[Table]:
+    """Return the tables, those first that others point to."""
+    first = {table.name: table for table in (*_FILLED_BY_UPGRADE, resource_providers)}
+    types = [table for table in REFERENCE_TABLES if table.name == "consumer_types"]
+    first |= {table.name: table for table in types}
+    return (*first.values(), *(table for table in REFERENCE_TABLES if table.name not in first))
+
+
+def _refuse_data(target: Connection) -> None:
+    present = inspect(target).get_table_names()
+    for table in REFERENCE_TABLES:
+        if table.name not in present or table in _FILLED_BY_UPGRADE:
+            continue
+        if found := _count(target, table):
+            raise CopyRefused(f"The target holds data already ({found} rows in {table.name}); nothing was copied.")
+
+
+def _count(connection: Connection, table: Table) -> int:
+    return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def _copy_table(origin: Connection, target: Connection, table: Table) -> None:
+    with zero_is_an_id(target):
+        rows = iter(_sent_rows(origin, target, table))
+        while chunk := list(islice(rows, ROWS_AT_ONCE)):
+            target.execute(insert(table), chunk)
+
+
+def _sent_rows(origin: Connection, target: Connection, table: Table) -> Iterator[dict[str, Any]]:
+    rows: Iterable[dict[str, Any]] = (row._asdict() for row in _rows(origin, table))
+    if table is resource_providers:
+        rows = _parents_first(list(rows))
+    for row in rows:
+        yield {name: _storable(value, target) for name, value in row.items()}
+
+
+def _parents_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Order providers so that each comes after its parent and its root, which databases insist on."""
+    below: dict[int | None, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        below[row["parent_provider_id"]].append(row)
+    ordered, waiting = [], deque(below[None])
+    while waiting:
+        row = waiting.popleft()
+        ordered.append(row)
+        waiting.extend(below[row["id"]])
+    if len(ordered) < len(rows):
+        raise CopyRefused("The trees of the source are damaged: run 'placement db check --repair' on it first.")
+    return ordered
+
+
+def _rows(connection: Connection, table: Table) -> Generator[Any, None, None]:
+    query = select(table).order_by(*table.primary_key.columns)
+    with connection.execute(query, execution_options={"yield_per": ROWS_AT_ONCE}) as rows:
+        yield from rows
+
+
+def _is_mariadb(connection: Connection) -> bool:
+    return connection.dialect.name in ("mysql", "mariadb")
+
+
+def _storable(value: Any, target: Connection) -> Any:
+    """Return a value as the target keeps it: MariaDB has whole seconds."""
+    if isinstance(value, datetime) and _is_mariadb(target):
+        return value.replace(microsecond=0)
+    return value
+
+
+def _go_on_counting(target: Connection) -> None:
+    """Let PostgreSQL give ids above those that were copied; the others find that out themselves."""
+    if target.dialect.name != "postgresql":
+        return
+    for table in REFERENCE_TABLES:
+        if "id" in table.c:
+            highest = target.execute(select(func.max(table.c.id))).scalar()
+            if highest is not None and highest > 0:
+                statement = text("SELECT setval(pg_get_serial_sequence(:table, 'id'), :highest)")
+                target.execute(statement, {"table": table.name, "highest": highest})
+
+
+def _keep_usage(target: Connection) -> None:
+    try:
+        install(target)
+    except TriggersRefused as refused:
+        raise CopyRefused(refused.message) from refused
+
+
+def _compared(origin: Connection, target: Connection, table: Table) -> Copied:
+    """Compare a table on both sides.
+
+    Raises:
+        CopyRefused: naming the first row that differs.
+    """
+    count = 0
+    with closing(_rows(origin, table)) as before, closing(_rows(target, table)) as after:
+        for old, new in zip_longest(before, after):
+            if old is None or new is None or not all(map(_is_same, old, new)):
+                raise CopyRefused(f"The copy of {table.name} differs: {_shown(old)} became {_shown(new)}.")
+            count += 1
+    return Copied(table.name, count)
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    if isinstance(old, float) and isinstance(new, float):
+        return math.isclose(old, new, rel_tol=PRECISION)
+    if isinstance(old, datetime) and isinstance(new, datetime):
+        return old == new or (0 in (old.microsecond, new.microsecond) and abs((old - new).total_seconds()) < 1)
+    return bool(old == new)
+
+
+def _shown(row: Any) -> str:
+    return "nothing" if row is None else str(tuple(row))

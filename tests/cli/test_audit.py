@@ -1,0 +1,118 @@
+"""``placement audit``: who is found, and that nothing is deleted before somebody agrees."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from sqlalchemy import text
+
+from placement.cli.main import main
+from placement.services.allocations import consumer_allocations
+from placement.store import schema_check
+from placement.store.database import Database
+from tests import servers
+from tests.rows_of_a_cloud import fill, uuid_of
+
+LIVING, GONE = uuid_of("host-consumer"), uuid_of("away-consumer")
+
+
+class Audit:
+    """The command on one database, which holds two clouds, an old consumer in each."""
+
+    def __init__(self, directory: Path, database: Database, url: str) -> None:
+        self.database = database
+        self._configuration = str(servers.write_configuration(directory, servers.default_sections(url)))
+        for prefix in ("host", "away"):
+            fill(database, prefix)
+        self.sql("UPDATE consumers SET created_at = '2020-01-01 00:00:00'")
+
+    def sql(self, statement: str) -> None:
+        with self.database.writer.begin() as connection:
+            connection.execute(text(statement))
+
+    def __call__(self, *arguments: str, said: str = "") -> Result:
+        return CliRunner().invoke(main, ["audit", "--config-file", self._configuration, *arguments], input=said)
+
+    def held(self, consumer: str) -> bool:
+        return consumer_allocations(self.database, consumer) is not None
+
+
+@pytest.fixture
+def run(tmp_path: Path, database: Database, database_url: str) -> Audit:
+    return Audit(tmp_path, database, database_url)
+
+
+@pytest.fixture
+def living(tmp_path: Path) -> str:
+    """A list with one of the two consumers, the way some tools print uuids."""
+    path = tmp_path / "living"
+    path.write_text(f"# servers\n{LIVING.upper().replace('-', '')}\n\n")
+    return str(path)
+
+
+def test_without_a_list_nobody_is_unknown(run: Audit) -> None:
+    done = run()
+    assert (done.exit_code, done.output) == (0, "Nothing was found.\n")
+
+
+def test_who_is_not_on_the_list_is_shown_with_what_it_holds_and_kept(run: Audit, living: str) -> None:
+    done = run("--known-consumers", living)
+    assert done.exit_code == 1
+    assert "Consumers that are not known: 1" in done.output
+    assert f"{GONE}  INSTANCE  away-project  {uuid_of('away-numa0')}: VCPU 3, CUSTOM_AWAY 1" in done.output
+    assert run.held(GONE)
+
+
+def test_the_list_may_come_from_another_command(run: Audit) -> None:
+    done = run("--known-consumers", "-", said=f"{LIVING}\n{GONE}\n")
+    assert (done.exit_code, done.output) == (0, "Nothing was found.\n")
+
+
+@pytest.mark.parametrize(("answer", "kept"), [("n\n", True), ("y\n", False), ("", True)])
+def test_nothing_is_deleted_before_somebody_agrees(run: Audit, living: str, answer: str, kept: bool) -> None:
+    done = run("--known-consumers", living, "--fix", said=answer)
+    assert "Delete what 1 consumers hold" in done.output
+    assert run.held(GONE) is kept
+    assert run.held(LIVING)
+    assert done.exit_code == (1 if kept else 0)
+    assert schema_check.check(run.database.engine) == ()
+
+
+def test_with_yes_nobody_is_asked(run: Audit, living: str) -> None:
+    done = run("--known-consumers", living, "--fix", "--yes")
+    assert (done.exit_code, run.held(GONE)) == (0, False)
+    assert run("--known-consumers", living).output == "Nothing was found.\n"
+
+
+def test_the_young_and_those_of_other_types_are_left_alone(run: Audit, living: str) -> None:
+    assert run("--known-consumers", living, "--consumer-type", "MIGRATION").exit_code == 0
+    run.sql("UPDATE consumers SET created_at = '2999-01-01 00:00:00'")
+    assert run("--known-consumers", living).exit_code == 0
+
+
+@pytest.mark.parametrize(("said", "sentence"), [("\n", "is empty"), ("id\n", "'id', which is no uuid")])
+def test_a_list_that_is_none_stops_it(run: Audit, said: str, sentence: str) -> None:
+    done = run("--known-consumers", "-", "--fix", "--yes", said=said)
+    assert done.exit_code == 1
+    assert sentence in done.output
+    assert run.held(GONE)
+
+
+def test_over_full_providers_are_shown_for_a_decision(run: Audit) -> None:
+    run.sql("UPDATE inventories SET total = 1, reserved = 0, allocation_ratio = 1.5 WHERE total = 8")
+    done = run("--fix", "--yes")
+    assert done.exit_code == 1
+    assert "gave out more than they have: 2" in done.output
+    assert f"{uuid_of('away-numa0')}  away-numa0  VCPU   3     1" in done.output
+
+
+def test_what_belongs_to_nobody_goes(run: Audit) -> None:
+    run.sql("DELETE FROM allocations")
+    run.sql("DELETE FROM resource_provider_aggregates")
+    run.sql("UPDATE placement_aggregates SET created_at = '2020-01-01 00:00:00'")
+    found = run()
+    assert found.exit_code == 1
+    assert "Consumers that hold nothing: 2, for example " in found.output
+    assert f"Aggregates that no provider is in: 2, for example {uuid_of('host-aggregate')}" in found.output
+    assert run("--fix", "--yes").exit_code == 0
+    assert run().output == "Nothing was found.\n"

@@ -1,0 +1,63 @@
+"""A little of everything in a database, through the use cases, and all its rows for comparison."""
+
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from sqlalchemy import select
+
+from placement.domain.allocation import Claim
+from placement.domain.inventory import Inventory
+from placement.services.aggregates import replace_aggregates
+from placement.services.allocations import replace_allocations
+from placement.services.inventories import NewInventories, replace_inventories
+from placement.services.providers import create_provider
+from placement.services.resource_classes import create_class
+from placement.services.traits import ensure_trait, replace_provider_traits
+from placement.store.database import Database
+from placement.store.tables import REFERENCE_TABLES
+
+
+def uuid_of(name: str) -> str:
+    """Return the uuid that belongs to a name."""
+    return str(uuid5(NAMESPACE_URL, name))
+
+
+def fill(database: Database, prefix: str = "host") -> None:
+    """Add a host with a NUMA node and a device below it, and a pool; what they have, are like and give."""
+    names = [prefix, f"{prefix}-numa0", f"{prefix}-gpu0"]
+    for name, parent in zip(names, [None, *names], strict=False):
+        create_provider(
+            database, uuid=uuid_of(name), name=name, parent_uuid=None if parent is None else uuid_of(parent)
+        )
+    create_provider(database, uuid=uuid_of(f"{prefix}-pool"), name=f"{prefix}-pool", parent_uuid=None)
+    own = f"CUSTOM_{prefix.upper()}"
+    create_class(database, own)
+    ensure_trait(database, own)
+    inventories = {"VCPU": Inventory(total=8, allocation_ratio=1.1), own: Inventory(total=3, reserved=1)}
+    replace_inventories(
+        database, uuid_of(names[1]), NewInventories(inventories, may_be_all_reserved=True), generation=0
+    )
+    replace_provider_traits(database, uuid_of(names[1]), [own, "HW_NUMA_ROOT"], generation=1)
+    for name in (names[0], f"{prefix}-pool"):
+        replace_aggregates(database, uuid_of(name), [uuid_of(f"{prefix}-aggregate")])
+    claim = Claim(
+        consumer_uuid=uuid_of(f"{prefix}-consumer"),
+        allocations={uuid_of(names[1]): {"VCPU": 3, own: 1}},
+        project_id=f"{prefix}-project",
+        user_id="Zo\u00eb",
+        consumer_type="INSTANCE",
+        checks_generation=True,
+        consumer_generation=None,
+    )
+    replace_allocations(database, [claim])
+
+
+def snapshot(database: Database) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all rows of all tables but for their dates."""
+    shown = {}
+    with database.engine.connect() as connection:
+        for table in REFERENCE_TABLES:
+            columns = [column for column in table.c if column.name not in ("created_at", "updated_at")]
+            query = select(*columns).order_by(*table.primary_key.columns)
+            shown[table.name] = [tuple(row) for row in connection.execute(query)]
+    return shown

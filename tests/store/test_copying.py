@@ -1,0 +1,130 @@
+"""Copying a database into one of another kind, and back."""
+
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from placement.store import copying, schema_check
+from placement.store.copying import CopyRefused
+from placement.store.database import Database
+from placement.store.tables import inventories
+from tests.databases import open_database
+from tests.postgresql import PROGRAMS
+from tests.rows_of_a_cloud import fill, snapshot
+
+KINDS = ["sqlite", "postgresql"]
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def open_in(stack: ExitStack, url: str) -> Database:
+    database = open_database(url)
+    stack.callback(database.dispose)
+    return database
+
+
+@pytest.fixture
+def source(database: Database) -> Database:
+    """A database with a cloud in it, of each kind."""
+    fill(database)
+    return database
+
+
+@pytest.fixture(params=KINDS)
+def target(request: pytest.FixtureRequest, opened: ExitStack, tmp_path: Path) -> Database:
+    """An empty database, of each kind."""
+    if request.param == "sqlite":
+        return open_in(opened, f"sqlite:///{tmp_path / 'target.sqlite'}")
+    return open_in(opened, request.getfixturevalue("empty_postgresql_url"))
+
+
+def test_everything_is_there_and_goes_on_working(source: Database, target: Database):
+    copied = {each.table: each.rows for each in copying.copy(source.engine, target.engine)}
+    assert snapshot(target) == snapshot(source)
+    assert copied["resource_providers"] == 4
+    assert schema_check.check(target.engine) == ()
+    fill(target, prefix="new")  # ids go on where the source's ended
+    assert schema_check.check(target.engine) == ()
+
+
+@pytest.mark.mariadb
+def test_mariadb_in_between_changes_nothing_but_fractions_of_seconds(
+    source: Database, opened: ExitStack, empty_mariadb_url: str, tmp_path: Path
+):
+    middle = open_in(opened, empty_mariadb_url)
+    back = open_in(opened, f"sqlite:///{tmp_path / 'back.sqlite'}")
+    copying.copy(source.engine, middle.engine)
+    copying.copy(middle.engine, back.engine)
+    assert snapshot(back) == snapshot(source)
+    assert schema_check.check(middle.engine) == ()
+
+
+def test_a_target_with_data_is_left_alone(source: Database, target: Database):
+    copying.copy(source.engine, target.engine)
+    before = snapshot(target)
+    with pytest.raises(CopyRefused, match="holds data already"):
+        copying.copy(source.engine, target.engine)
+    assert snapshot(target) == before
+
+
+def test_a_damaged_tree_is_refused_and_nothing_is_copied(source: Database, target: Database):
+    with source.writer.begin() as connection:
+        connection.execute(text("UPDATE resource_providers SET parent_provider_id = id WHERE name = 'host-numa0'"))
+    with pytest.raises(CopyRefused, match="trees of the source are damaged"):
+        copying.copy(source.engine, target.engine)
+    assert snapshot(target)["resource_providers"] == []
+
+
+def test_a_source_of_another_schema_is_refused(target: Database, empty_sqlite_url: str, opened: ExitStack):
+    with pytest.raises(CopyRefused, match="run 'placement db upgrade'"):
+        copying.copy(open_in(opened, empty_sqlite_url).engine, target.engine)
+
+
+def test_a_row_that_is_not_the_same_is_named(source: Database, target: Database):
+    copying.copy(source.engine, target.engine)
+    with target.writer.begin() as connection:
+        connection.execute(text("UPDATE inventories SET total = total + 1"))
+    with (
+        source.engine.connect() as old,
+        target.engine.connect() as new,
+        pytest.raises(CopyRefused, match="copy of inventories differs"),
+    ):
+        copying._compared(old, new, inventories)
+
+
+def test_a_dump_of_postgresql_is_whole(
+    postgresql_url: str, empty_postgresql_url: str, opened: ExitStack, tmp_path: Path
+):
+    """What docs/operations.md says to do: pg_dump and pg_restore, triggers included."""
+    database, dump = open_in(opened, postgresql_url), str(tmp_path / "dump")
+    fill(database)
+    subprocess.run([PROGRAMS / "pg_dump", "--format=custom", f"--file={dump}", postgresql_url], check=True)
+    subprocess.run([PROGRAMS / "pg_restore", f"--dbname={empty_postgresql_url}", dump], check=True)
+    restored = open_in(opened, empty_postgresql_url)
+    assert snapshot(restored) == snapshot(database)
+    assert schema_check.check(restored.engine) == ()
+    fill(restored, prefix="new")
+    assert schema_check.check(restored.engine) == ()
+
+
+def test_a_backup_of_a_file_in_use_is_whole(sqlite_url: str, opened: ExitStack, tmp_path: Path):
+    """What docs/operations.md says to do: VACUUM INTO while a server has the file open."""
+    database = open_in(opened, sqlite_url)
+    fill(database)
+    with sqlite3.connect(sqlite_url.removeprefix("sqlite:///")) as connection:
+        connection.execute("VACUUM INTO ?", (str(tmp_path / "backup.sqlite"),))
+    connection.close()
+    restored = open_in(opened, f"sqlite:///{tmp_path / 'backup.sqlite'}")
+    assert snapshot(restored) == snapshot(database)
+    assert schema_check.check(restored.engine) == ()
+    fill(restored, prefix="new")
+    assert schema_check.check(restored.engine) == ()
