@@ -26,7 +26,9 @@ def schema_json(schema: Schema) -> Json:
 
 
 def field_json(field: Any) -> Json:
-    """Return the JSON Schema of one field."""
+    """Return the JSON Schema of one field: what it says itself (``documented``), or what its kind tells."""
+    if documented := getattr(field, "documented", None):
+        return dict(documented)
     for kind, convert in _CONVERTERS.items():
         if isinstance(field, kind):
             shown = convert(field)
@@ -40,9 +42,13 @@ def _bounded(field: Any) -> Json:
 
 def _text(field: fields.Text) -> Json:
     pattern = None if field.pattern is None else f"^{field.pattern}$"
-    return _without_none(
-        {"type": "string", "minLength": field.shortest, "maxLength": field.longest, "pattern": pattern}
-    )
+    shown = {"type": "string", "minLength": field.shortest, "maxLength": field.longest, "pattern": pattern}
+    return _without_none({**shown, "enum": _words(field)})
+
+
+def _words(field: fields.Text) -> list[str] | None:
+    words = getattr(field, "words", None)
+    return None if words is None else list(words)
 
 
 def _uuid(_field: fields.Uuid) -> Json:
@@ -72,8 +78,8 @@ def _object(field: fields.Object) -> Json:
     return schema_json(schema)
 
 
-def _boolean(_field: Any) -> Json:
-    return {"type": "boolean"}
+def _exact(field: fields.Exact) -> Json:
+    return {"type": field.kind}
 
 
 def _anything(_field: Any) -> Json:
@@ -92,6 +98,6 @@ _CONVERTERS: dict[type[Any], Callable[[Any], Json]] = {
     fields.Array: _array,
     fields.Mapping: _mapping,
     fields.Object: _object,
-    marshmallow_fields.Boolean: _boolean,
+    fields.Exact: _exact,
     marshmallow_fields.Raw: _anything,
 }

@@ -41,5 +41,6 @@ ROUTES = (
         rule="placement:planner:candidates",
         answers_json=True,
         takes_json=True,
+        body=SCHEMA,
     ),
 )

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.candidate_query import candidate_request
+from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.planner.explain_json import explanation_json
 from placement.api.planner.index import PATH
 from placement.api.query import Query
@@ -58,5 +58,6 @@ ROUTES = (
         view=explain_candidates,
         rule="placement:planner:explain",
         answers_json=True,
+        query=KEYS,
     ),
 )

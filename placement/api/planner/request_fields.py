@@ -1,6 +1,7 @@
 # ruff: noqa: ARG002 - the signatures of fields are marshmallow's
 """Fields of planner requests that the plain API has as texts of a query string: traits, aggregates, counts."""
 
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from placement.api.fields import Array, Exact, Text, refuse
@@ -21,6 +22,10 @@ class Expressions(NamedTuple):
 
 class _Conjunction(Array):
     """A list of texts in the syntax of a query parameter; ``["in", "A", "B"]`` is another way to write ``in:A,B``."""
+
+    documented = MappingProxyType(
+        {"type": "array", "items": {"type": ["string", "array"], "items": {"type": "string"}}}
+    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__(Text(shortest=1), required=False, **options)
@@ -67,6 +72,9 @@ class Count(Exact):
     """A number of providers, ``"all"`` or ``"per-subtree"``."""
 
     MOST = 1000
+    documented = MappingProxyType(
+        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"enum": [ALL, PER_SUBTREE]}]}
+    )
 
     def __init__(self) -> None:
         super().__init__(required=False)
