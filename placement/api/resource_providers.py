@@ -7,13 +7,12 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.fields import Text, Uuid, canonical_uuid
-from placement.api.filters import parse_member_of, parse_required, parse_resources
 from placement.api.of_provider import ONE, body_for, path_of
-from placement.api.query import ANY, ValueRule
+from placement.api.provider_query import FILTERS, provider_filter
 from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.api.versions import Versioned
-from placement.domain.provider import Move, Provider, ProviderFilter
+from placement.domain.provider import Move, Provider
 from placement.services import providers as service
 
 RULE = "placement:resource_providers:"
@@ -58,44 +57,14 @@ LINKS: Versioned[tuple[str, ...]] = Versioned(
     }
 )
 
-LAST_UUID = ValueRule(uuid=True, only_last_counts=True)
-_OLDEST = {"name": ANY, "uuid": LAST_UUID}
-FILTERS: Versioned[dict[str, ValueRule]] = Versioned(
-    {
-        (1, 0): _OLDEST,
-        (1, 3): _OLDEST | {"member_of": ANY},
-        (1, 4): _OLDEST | {"member_of": ANY, "resources": ANY},
-        (1, 14): _OLDEST | {"member_of": ANY, "resources": ANY, "in_tree": LAST_UUID},
-        (1, 18): _OLDEST | {"member_of": ANY, "resources": ANY, "in_tree": LAST_UUID, "required": ANY},
-    }
-)
-
 
 def list_providers(call: Call) -> Response:
     """Answer with the providers that pass the filters of the query."""
     call.query.check(FILTERS.at(call.version))
-    found = service.providers(call.database, _filter(call))
+    found = service.providers(call.database, provider_filter(call.query, call.version))
     return call.json(
         {"resource_providers": _all_shown(call, found.rows)},
         last_modified=found.modified,
-    )
-
-
-def _filter(call: Call) -> ProviderFilter:
-    query = call.query
-    resources = query.last("resources")
-    member_of, forbidden_aggregates = parse_member_of(query.every("member_of"), call.version)
-    required, forbidden = parse_required(query.every("required"), call.version)
-    return ProviderFilter(
-        # As in the reference, an empty name is no name.
-        name=query.last("name") or None,
-        uuid=query.last("uuid"),
-        in_tree=query.last("in_tree"),
-        resources={} if resources is None else parse_resources(resources),
-        required=required,
-        forbidden=forbidden,
-        member_of=member_of,
-        forbidden_aggregates=forbidden_aggregates,
     )
 
 

@@ -60,6 +60,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:metrics:show": (("GET", "/metrics"),),
     "placement:planner:show": (("GET", "/planner/v1"),),
     "placement:planner:explain": (("GET", "/planner/v1/explain"),),
+    "placement:planner:inventory:list": (("GET", "/planner/v1/inventory"),),
     "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),
     "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
     "placement:planner:scores": (("POST", "/planner/v1/scores"),),

@@ -107,6 +107,7 @@ STORY = (
         "/planner/v1/scores",
         {"allocation_requests": [{"allocations": {HOST: {"resources": {"VCPU": 2}}}}]},
     ),
+    Step("Everything about a tree", "GET", f"/planner/v1/inventory?in_tree={HOST}"),
     Step("Profiles and levels", "GET", "/planner/v1/profiles"),
     Step("What cannot be asked", "GET", "/allocation_candidates?resources=VCPU"),
     Step("A claim", "PUT", f"/allocations/{SERVER}", _claim(HOST, 2, None)),

@@ -33,13 +33,23 @@ def provider(tx: Transaction, uuid: str) -> Provider:
 @reads
 def providers(tx: Transaction, wanted: ProviderFilter) -> ProviderList:
     """Return the providers that pass a filter."""
+    classes, traits = ids_in_filter(tx, wanted)
+    return provider_list.providers_matching(tx, wanted, class_ids=classes, trait_ids=traits)
+
+
+def ids_in_filter(tx: Transaction, wanted: ProviderFilter) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the ids of the resource classes and of the traits that a filter names.
+
+    Raises:
+        Invalid: there is no such class or trait.
+    """
     classes, missing = _ids(tx, tx.names.classes, wanted.resources.keys())
     if missing:
         raise Invalid(f"Invalid resource class in resources parameter: No such resource class {missing[0]}.")
     traits, missing = _ids(tx, tx.names.traits, wanted.forbidden.union(*wanted.required))
     if missing:
         raise Invalid(f'Invalid trait(s) in "required" parameter: No such trait(s): {", ".join(missing)}.')
-    return provider_list.providers_matching(tx, wanted, class_ids=classes, trait_ids=traits)
+    return classes, traits
 
 
 def _ids(tx: Transaction, table: NameTable, names: Collection[str]) -> tuple[dict[str, int], list[str]]:

@@ -46,16 +46,23 @@ def providers_matching(
     tx: Transaction, wanted: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
 ) -> ProviderList:
     """Return the providers that pass a filter, given the ids of the names in it, in the order of their ids."""
-    conditions = [
+    conditions = conditions_of(tx, wanted, class_ids=class_ids, trait_ids=trait_ids)
+    # The driver's own rows: with thousands of providers, making objects of them costs more than the query.
+    rows = tx.tuples(_ALL.where(*conditions))
+    newest = max((row[5] for row in rows if row[5] is not None), default=None)
+    return ProviderList([row[:5] for row in rows], _moment(newest))
+
+
+def conditions_of(
+    tx: Transaction, wanted: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
+) -> list[ColumnElement[bool]]:
+    """Return what a filter demands of rows of resource_providers."""
+    return [
         *_of_identity(wanted),
         *_of_traits(wanted, trait_ids),
         *_of_aggregates(wanted),
         *_of_resources(tx, wanted, class_ids),
     ]
-    # The driver's own rows: with thousands of providers, making objects of them costs more than the query.
-    rows = tx.tuples(_ALL.where(*conditions))
-    newest = max((row[5] for row in rows if row[5] is not None), default=None)
-    return ProviderList([row[:5] for row in rows], _moment(newest))
 
 
 def _moment(value: datetime | str | None) -> datetime | None:

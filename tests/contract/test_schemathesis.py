@@ -18,7 +18,7 @@ from placement.openapi.story import HOST, NUMA, SERVER, STORY
 from tests.api.conftest import Api
 
 EXAMPLES = int(os.environ.get("PLACEMENT_CONTRACT_EXAMPLES", "5"))
-BUILT = 39
+BUILT = 40
 """How many steps of the story are taken first: a host, a NUMA node, and what one consumer holds."""
 
 KNOWN = {"uuid": [HOST, NUMA], "consumer_uuid": [SERVER], "name": ["VCPU", "CUSTOM_FAST", "CUSTOM_DESK"]}

@@ -1,10 +1,16 @@
 """The routes of the planner, in one list."""
 
-from placement.api.planner import candidates, explain, profiles, scores
+from placement.api.planner import candidates, explain, inventory, profiles, scores
 from placement.api.planner.index import PATH, shower
 from placement.api.routing import Route
 
-_RESOURCES: tuple[Route, ...] = (*candidates.ROUTES, *explain.ROUTES, *profiles.ROUTES, *scores.ROUTES)
+_RESOURCES: tuple[Route, ...] = (
+    *candidates.ROUTES,
+    *explain.ROUTES,
+    *inventory.ROUTES,
+    *profiles.ROUTES,
+    *scores.ROUTES,
+)
 
 ROUTES: tuple[Route, ...] = (
     Route(method="GET", path=PATH, view=shower(_RESOURCES), rule="placement:planner:show", answers_json=True),

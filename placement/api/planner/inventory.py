@@ -1,0 +1,67 @@
+"""GET /planner/v1/inventory: providers with inventory, usage, traits and aggregates, in one answer."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+from flask import Response
+
+from placement.api.call import JSON, Call
+from placement.api.planner.index import PATH
+from placement.api.provider_query import FILTERS, provider_filter
+from placement.api.routing import Route
+from placement.services.bulk_read import BulkRead, read_inventory
+
+PROVIDERS_AT_ONCE = 500
+AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+
+
+def list_inventory(call: Call) -> Response:
+    """Answer with everything about the providers that pass the filters of GET /resource_providers.
+
+    What is read is one snapshot, taken in a few statements; the text is made while it is sent.
+    """
+    call.query.check(FILTERS.at(call.version))
+    found = read_inventory(call.database, provider_filter(call.query, call.version))
+    return Response(_text(found), content_type=JSON)
+
+
+def _text(found: BulkRead) -> Iterator[bytes]:
+    yield b'{"providers":['
+    for start in range(0, len(found.providers), PROVIDERS_AT_ONCE):
+        portion = _shown(found, found.providers[start : start + PROVIDERS_AT_ONCE])
+        yield (b"," if start else b"") + orjson.dumps(portion)[1:-1]
+    yield b"]}"
+
+
+def _shown(found: BulkRead, providers: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    classes, traits = found.class_names, found.trait_names
+    shown = []
+    for id_, uuid, name, generation, parent, root in providers:
+        stocks = found.stocks.get(id_, ())
+        shown.append(
+            {
+                "uuid": uuid,
+                "name": name,
+                "generation": generation,
+                "parent_provider_uuid": parent,
+                "root_provider_uuid": root,
+                "inventories": {classes[row[0]]: dict(zip(AMOUNTS, row[1:7], strict=True)) for row in stocks},
+                "usages": {classes[row[0]]: row[7] for row in stocks},
+                "traits": sorted([traits[trait] for trait in found.traits.get(id_, ())]),
+                "aggregates": sorted(found.aggregates.get(id_, ())),
+            }
+        )
+    return shown
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path=f"{PATH}/inventory",
+        view=list_inventory,
+        rule="placement:planner:inventory:list",
+        answers_json=True,
+        query=FILTERS,
+    ),
+)

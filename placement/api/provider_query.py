@@ -1,0 +1,40 @@
+"""The query string that picks providers: of GET /resource_providers and of the bulk read of the planner."""
+
+from placement.api.filters import parse_member_of, parse_required, parse_resources
+from placement.api.query import ANY, Query, ValueRule
+from placement.api.versions import Version, Versioned
+from placement.domain.provider import ProviderFilter
+
+LAST_UUID = ValueRule(uuid=True, only_last_counts=True)
+_OLDEST = {"name": ANY, "uuid": LAST_UUID}
+FILTERS: Versioned[dict[str, ValueRule]] = Versioned(
+    {
+        (1, 0): _OLDEST,
+        (1, 3): _OLDEST | {"member_of": ANY},
+        (1, 4): _OLDEST | {"member_of": ANY, "resources": ANY},
+        (1, 14): _OLDEST | {"member_of": ANY, "resources": ANY, "in_tree": LAST_UUID},
+        (1, 18): _OLDEST | {"member_of": ANY, "resources": ANY, "in_tree": LAST_UUID, "required": ANY},
+    }
+)
+
+
+def provider_filter(query: Query, version: Version) -> ProviderFilter:
+    """Return the filter that a checked query string describes.
+
+    Raises:
+        Invalid: a value has another form, or one that the microversion does not know yet.
+    """
+    resources = query.last("resources")
+    member_of, forbidden_aggregates = parse_member_of(query.every("member_of"), version)
+    required, forbidden = parse_required(query.every("required"), version)
+    return ProviderFilter(
+        # As in the reference, an empty name is no name.
+        name=query.last("name") or None,
+        uuid=query.last("uuid"),
+        in_tree=query.last("in_tree"),
+        resources={} if resources is None else parse_resources(resources),
+        required=required,
+        forbidden=forbidden,
+        member_of=member_of,
+        forbidden_aggregates=forbidden_aggregates,
+    )

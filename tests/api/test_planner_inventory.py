@@ -1,0 +1,102 @@
+"""GET /planner/v1/inventory says what all the single reads say, in one answer and a few statements."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Api
+from tests.api.test_statement_counts import statements
+from tests.clouds import SHARES, allocate, build, provider
+
+AGGREGATES = {"A": str(uuid.uuid4()), "B": str(uuid.uuid4())}
+PATH = "/planner/v1/inventory"
+
+
+@pytest.fixture
+def cloud(api: Api) -> dict[str, str]:
+    """Hosts of two sizes, one with a device below it, and a pool."""
+
+    def call(method: str, path: str, version: str, body: object = None) -> tuple[int, Any]:
+        answer = api.request(method, path, version=version, **({} if body is None else {"json": body}))
+        return answer.status_code, answer.get_json(silent=True)
+
+    built = build(
+        call,
+        provider("h1", provider("h1-gpu", VGPU=4, traits=["HW_GPU_API_VULKAN"]), VCPU=8, aggregates=["A", "B"]),
+        provider("h2", VCPU=2, MEMORY_MB=512),
+        provider("pool", DISK_GB=100, traits=[SHARES], aggregates=["A"]),
+        provider("bare"),
+        aggregates=AGGREGATES,
+    )
+    allocate(call, built.providers["h1"], {"VCPU": 3})
+    return dict(built.providers)
+
+
+def listed(api: Api, query: str = "") -> list[dict[str, Any]]:
+    answer = api.get(PATH + query)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.get_json()["providers"]
+    return found
+
+
+def single_reads(api: Api, one: dict[str, Any]) -> dict[str, Any]:
+    """Ask the plain API for the same."""
+    path = f"/resource_providers/{one['uuid']}"
+    shown = {name: value for name, value in one.items() if name != "links"}
+    for what in ("inventories", "usages", "traits", "aggregates"):
+        value = api.get(f"{path}/{what}").get_json()[what]
+        shown[what] = sorted(value) if isinstance(value, list) else value
+    return shown
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "?name=h2",
+        "?in_tree={h1-gpu}",
+        "?uuid={pool}",
+        "?resources=VCPU:4",
+        "?required=HW_GPU_API_VULKAN",
+        "?required=!HW_GPU_API_VULKAN&member_of=!{A}",
+        "?member_of=in:{A},{B}&member_of={B}",
+        "?name=nobody",
+    ],
+)
+def test_it_says_what_the_single_reads_say(api: Api, cloud: dict[str, str], query: str) -> None:
+    asked = query.format(**cloud, **AGGREGATES)
+    plain = api.get("/resource_providers" + asked).get_json()["resource_providers"]
+    assert listed(api, asked) == [single_reads(api, one) for one in plain]
+
+
+def test_the_number_of_statements_is_that_of_an_empty_cloud_and_a_constant(api: Api, cloud: dict[str, str]) -> None:
+    listed(api)  # names are looked up once
+    with statements(api.app) as sent:
+        assert len(listed(api)) == len(cloud)
+    assert len(sent) <= 5
+
+
+def test_many_providers_come_in_several_portions(api: Api, monkeypatch: pytest.MonkeyPatch, cloud: dict) -> None:
+    monkeypatch.setattr("placement.api.planner.inventory.PROVIDERS_AT_ONCE", 2)
+    assert {one["name"] for one in listed(api)} == set(cloud)
+    assert api.get(PATH).is_streamed
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("?colour=red", "'colour' was unexpected"),
+        ("?resources=VCPU", "Badly formed resources parameter"),
+        ("?resources=CUSTOM_NONE:1", "No such resource class CUSTOM_NONE"),
+        ("?required=CUSTOM_NONE", "No such trait(s): CUSTOM_NONE"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(api: Api, query: str, sentence: str) -> None:
+    answer = api.get(PATH + query)
+    assert answer.status_code == 400
+    assert sentence in answer.text
+
+
+def test_only_those_whom_the_policy_lets_in_see_it(api: Api) -> None:
+    assert api.get(PATH, headers={"x-auth-token": "somebody"}).status_code == 403
