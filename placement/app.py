@@ -42,6 +42,7 @@ def create_app(settings: Settings) -> Flask:
     meters = meters_for(database, settings)
     server = Server(database=database, policy=policy, settings=settings, meters=meters)
     app = MountedFlask("placement", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_request_body_size
     app.extensions["placement"] = server
     install(app, server, strategy)
     wrapped = _wrapped(app, strategy, settings)

@@ -24,6 +24,7 @@ KINDS = ["sqlite", "postgresql"]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let whoever has the time run the long form of the tests that have one."""
     parser.addoption("--long", action="store_true", help="run the long form of the tests that have one")
+    parser.addoption("--seed", type=int, default=1, help="choose other random requests in tests/survival")
 
 
 @pytest.fixture(scope="session")

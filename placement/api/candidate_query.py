@@ -75,16 +75,20 @@ def candidate_request(query: Query, version: Version) -> CandidateRequest:
         raise Invalid(
             'The "group_policy" parameter is required when specifying more than one "resources{N}" parameter.'
         )
-    limit = query.first("limit")
     return CandidateRequest(
         groups=groups,
         isolate=policy == "isolate",
         same_subtree=same_subtree,
         root_required=root_required,
         root_forbidden=root_forbidden,
-        limit=int(limit) if limit else None,
+        limit=_limit(query.first("limit")),
         combines_nested=version >= (1, 29),
     )
+
+
+def _limit(value: str | None) -> int | None:
+    """Return how many candidates are wanted at most. No answer holds a number of ten digits."""
+    return int(value) if value is not None and len(value) < 10 else None
 
 
 def _check_keys(query: Query, version: Version) -> None:

@@ -71,6 +71,7 @@ SENTENCES = {
     HTTPStatus.METHOD_NOT_ALLOWED: "",
     HTTPStatus.NOT_ACCEPTABLE: "The resource cannot be provided in the form asked for.",
     HTTPStatus.CONFLICT: "The request conflicts with the present state of the resource.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The request body is larger than this server reads.",
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "The form of the request body is not supported here.",
     HTTPStatus.SERVICE_UNAVAILABLE: "The service cannot answer right now.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "The server met an error that it did not expect.",
@@ -111,7 +112,8 @@ def _extra(error: PlacementError) -> dict[str, str]:
 
 def _http_exception(error: HTTPException) -> Response:
     status = HTTPStatus(error.code or 500)
-    message = "" if status == HTTPStatus.NOT_FOUND else error.description or ""
+    is_told = status in {HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
+    message = "" if is_told else error.description or ""
     return error_response(request, status, message)
 
 

@@ -15,6 +15,9 @@ from placement.store.candidate_trees import TreeSource
 from placement.store.summaries import Stock, Summaries, tree_summaries
 from placement.store.unit_of_work import Transaction, reads
 
+MOST_PLACEMENTS = 500_000
+"""Providers named in all candidates of one answer: some 60 megabytes of JSON."""
+
 __all__ = ["Answer", "Candidate", "Plan", "SearchOptions", "Stock", "Summaries", "allocation_candidates"]
 
 
@@ -36,8 +39,8 @@ class Answer:
     """Candidates, in order, with the providers of all trees they touch.
 
     ``taken_from`` are the roots of the trees that resources are taken from: a granular group without resources may
-    be served by yet another one. ``complete`` is False when the search ran out of steps before it had seen everything
-    it was asked for.
+    be served by yet another one. ``complete`` is False when the search ran out of steps, or the answer grew too large,
+    before it had seen everything it was asked for.
     """
 
     plan: Plan
@@ -60,7 +63,7 @@ def allocation_candidates(tx: Transaction, request: CandidateRequest, options: S
     wanted = _wanted(request.limit, options)
     source = TreeSource(tx, plan, ids_for(tx, plan))
     found = candidates_in(plan, source.trees(wanted), budget, breadth_first=options.breadth_first)
-    candidates = _chosen(found, wanted, request.limit, shuffled=options.shuffled)
+    candidates = _chosen(_generated(found, wanted, plan, budget), request.limit, shuffled=options.shuffled)
     if budget.was_hit and not candidates:
         raise Unavailable("The search for candidates ran out of steps before it found any; make the request narrower.")
     return replace(_answer(tx, plan, candidates, source.home), complete=not budget.was_hit)
@@ -72,8 +75,16 @@ def _wanted(limit: int | None, options: SearchOptions) -> int | None:
     return min(bounds, default=None)
 
 
-def _chosen(found: Iterator[Candidate], wanted: int | None, limit: int | None, *, shuffled: bool) -> list[Candidate]:
-    candidates = list(islice(found, wanted))
+def _generated(found: Iterator[Candidate], wanted: int | None, plan: Plan, budget: Budget) -> list[Candidate]:
+    """Return the wanted candidates, but no more than one answer may hold; the budget notes when there are more."""
+    most = max(1, MOST_PLACEMENTS // max(1, len(plan.slots)))
+    candidates = list(islice(found, most if wanted is None else min(wanted, most)))
+    if len(candidates) == most and wanted != most and next(found, None) is not None:
+        budget.was_hit = True
+    return candidates
+
+
+def _chosen(candidates: list[Candidate], limit: int | None, *, shuffled: bool) -> list[Candidate]:
     if shuffled:
         random.shuffle(candidates)
         return candidates[:limit]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from oslo_config import cfg
 
 from placement.settings.options_logging import ACCESS_LOG, LOGGING, LOGGING_NO_EFFECT
-from placement.settings.values import MISSING_CONSUMER_ID
+from placement.settings.values import LARGEST_BODY, MISSING_CONSUMER_ID
 
 API = (
     cfg.StrOpt(
@@ -137,6 +137,12 @@ OSLO_MIDDLEWARE = (
         "enable_proxy_headers_parsing",
         default=False,
         help="Believe the X-Forwarded-* headers. Only behind a proxy that sets or removes every one of them.",
+    ),
+    cfg.IntOpt(
+        "max_request_body_size",
+        default=LARGEST_BODY,
+        min=1,
+        help="The largest request body, in bytes, that is read; a larger one is refused with 413.",
     ),
 )
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 MISSING_CONSUMER_ID = "00000000-0000-0000-0000-000000000000"
 """Project and user of allocations made by clients too old (below 1.8) to name them."""
 
+LARGEST_BODY = 4 * 1024 * 1024
+"""Bytes of a request body: some 30,000 allocations, whose validation takes seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSettings:
@@ -157,6 +160,7 @@ class Settings:
         http_basic_file: ``[http_basic] user_file``, an htpasswd file with bcrypt hashes.
         http_basic_user_roles: ``[http_basic] user_roles``, from user to roles.
         proxy_headers_parsing: ``[oslo_middleware] enable_proxy_headers_parsing``.
+        max_request_body_size: ``[oslo_middleware] max_request_body_size``, bytes.
         ignored_options: options that are set, known, and without effect here; named once in the log.
         source: the parsed oslo.config object, for keystonemiddleware, oslo.policy and CORS only.
     """
@@ -174,5 +178,6 @@ class Settings:
     http_basic_file: str | None = None
     http_basic_user_roles: Mapping[str, tuple[str, ...]] = field(default_factory=_no_roles)
     proxy_headers_parsing: bool = False
+    max_request_body_size: int = LARGEST_BODY
     ignored_options: tuple[str, ...] = ()
     source: "ConfigOpts | None" = None

@@ -6,6 +6,7 @@ import os_traits
 import pytest
 
 from placement.candidates import search
+from placement.services import allocation_candidates as service
 from placement.store import candidate_trees
 from tests.api.conftest import Api
 from tests.clouds import SHARES, build, provider
@@ -110,6 +111,23 @@ def test_a_search_that_runs_out_of_steps_empty_handed_is_no_empty_answer(api, cl
     assert response.status_code == 503
     assert response.headers["retry-after"]
     assert "ran out of steps" in response.get_json()["errors"][0]["detail"]
+
+
+def test_an_answer_without_a_limit_is_bounded_and_says_that_it_is_incomplete(api, cloud, monkeypatch):
+    """Eight groups on eight devices: 16 million combinations, of which the first million made 1.4 gigabytes."""
+    everything = candidates(api, QUERIES[0])
+    slots = len(everything[0]["mappings"])
+    for bound in (len(everything) * slots - 1, len(everything) * slots):
+        monkeypatch.setattr(service, "MOST_PLACEMENTS", bound)
+        response = api.get(f"/allocation_candidates?{QUERIES[0]}")
+        found = response.get_json()["allocation_requests"]
+        assert found == everything[: bound // slots]
+        assert ("x-placement-search" in response.headers) == (len(found) < len(everything))
+
+
+@pytest.mark.parametrize("limit", ["9" * 30, "9" * 5000])
+def test_a_limit_beyond_all_numbers_is_no_limit(api, cloud, limit):
+    assert candidates(api, f"{QUERIES[0]}&limit={limit}") == candidates(api, QUERIES[0])
 
 
 def test_a_complete_search_carries_no_header(api, cloud):

@@ -1,5 +1,6 @@
 """Whatever is sent: Placement's error document or a proper answer, never a 5xx, and a refusal changes nothing."""
 
+import io
 import json
 
 import pytest
@@ -182,3 +183,18 @@ def test_totals_that_no_inventory_can_have(api, cloud, total):
     assert response.status_code == 400
     check(response)
     assert api.get(f"/resource_providers/{UUID}/inventories").get_json()["inventories"] == {}
+
+
+def test_a_body_that_is_too_large_is_refused_unread(app, api, cloud):
+    app.config["MAX_CONTENT_LENGTH"] = 1000
+    body = {"name": "x" * 1000}
+    for headers in ({}, {"accept": "text/plain"}):
+        response = api.request("POST", "/resource_providers", json=body, headers=headers)
+        assert response.status_code == 413
+        assert "larger than this server reads" in response.text
+    chunked = io.BytesIO(json.dumps(body).encode())
+    terminated = {"wsgi.input_terminated": True}
+    options = {"input_stream": chunked, "environ_overrides": terminated, "content_type": "application/json"}
+    response = api.request("POST", "/resource_providers", **options)
+    assert response.status_code == 413
+    check(response)
