@@ -32,16 +32,24 @@ class Member(NamedTuple):
 
 
 class Forest:
-    """Whole provider trees, and the traits of the levels that count for compactness, outermost first."""
+    """Whole provider trees, and what counts in them.
 
-    def __init__(self, members: Mapping[int, Member], levels: Sequence[str]) -> None:
+    Args:
+        members: the providers of the trees, by id.
+        profile: what is best.
+        levels: the traits of the levels that count for compactness, outermost first.
+    """
+
+    def __init__(self, members: Mapping[int, Member], profile: RankingProfile, levels: Sequence[str]) -> None:
         self._members = members
+        self._profile = profile
         self._levels = levels
         self._by_root: dict[int, list[Member]] = defaultdict(list)
         for member in members.values():
             self._by_root[member.root].append(member)
         self._nodes: dict[int, Node] = {}
         self._positions: dict[int, Position] = {}
+        self._scores: dict[tuple[object, ...], Score] = {}
 
     def roots(self, taken: Taken) -> set[int]:
         """Return the trees that something is taken from, but for providers that share with other trees."""
@@ -56,16 +64,22 @@ class Forest:
             for name, amount in amounts.items()
         )
 
-    def score(self, profile: RankingProfile, taken: Taken) -> Score:
-        """Return the score of what is taken from one tree, and perhaps from providers that share with it."""
+    def score(self, taken: Taken) -> Score:
+        """Return the score of what is taken from one tree, and perhaps from providers that share with it.
+
+        Most candidates of one tree are alike, so what was worked out is kept.
+        """
         root = next(iter(self.roots(taken)), None)
         own = [provider for provider in taken if self._members[provider].root == root]
         requested: Counter[str] = Counter()
         for amounts in taken.values():
             requested.update(amounts)
         counts = counted(map(self._position, own), len(self._levels))
-        node = Node({}) if root is None else self._node(root)
-        return score(profile, requested, node, counts=counts)
+        alike = (root, counts, frozenset(requested.items()))
+        if alike not in self._scores:
+            node = Node({}) if root is None else self._node(root)
+            self._scores[alike] = score(self._profile, requested, node, counts=counts)
+        return self._scores[alike]
 
     def _node(self, root: int) -> Node:
         """Return what a tree has and uses, summed over its providers."""

@@ -47,13 +47,13 @@ def scores(
     providers = providers_by_uuid(tx, {uuid for request in requests for uuid in request})
     _check_names(tx, requests, providers)
     trees = tree_summaries(tx, {provider.root_id for provider in providers.values()})
-    forest = Forest(dict(_members(trees)), list(levels.values()))
+    forest = Forest(dict(_members(trees)), profile, list(levels.values()))
     found = []
     for position, request in enumerate(requests):
         taken = {providers[uuid].id: amounts for uuid, amounts in request.items()}
         if len(forest.roots(taken)) > 1:
             raise InvalidAt(_path(position), "The providers are of several trees; a request is scored in one.")
-        found.append(ScoredRequest(forest.score(profile, taken), forest.has_room(taken)))
+        found.append(ScoredRequest(forest.score(taken), forest.has_room(taken)))
     return found
 
 

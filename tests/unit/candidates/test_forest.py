@@ -28,8 +28,6 @@ MEMBERS = {
     POOL: member(POOL, None, shares=True, DISK_GB=(100, 90), VCPU=(100, 0)),
     OTHER: member(OTHER, None, VCPU=(8, 0)),
 }
-FOREST = Forest(MEMBERS, [NUMA, PCIE])
-
 SPREAD = RankingProfile()
 PACK_GPUS = RankingProfile(
     "ai",
@@ -42,8 +40,17 @@ PACK_GPUS = RankingProfile(
 )
 
 
+def forest(
+    profile: RankingProfile, members: dict[int, Member] = MEMBERS, levels: tuple[str, ...] = (NUMA, PCIE)
+) -> Forest:
+    return Forest(members, profile, levels)
+
+
+FOREST = forest(SPREAD)
+
+
 def test_the_node_is_the_sum_of_the_whole_tree() -> None:
-    said = FOREST.score(SPREAD, {NODE0: {"VCPU": 4}, HOST: {"MEMORY_MB": 500}})
+    said = FOREST.score({NODE0: {"VCPU": 4}, HOST: {"MEMORY_MB": 500}})
     assert said.fit == 50  # VCPU (16 - 8) / 16, MEMORY_MB (1000 - 500) / 1000
     assert (said.compactness, said.counts) == (100, (1, 1))
     assert said.total == 75
@@ -51,7 +58,7 @@ def test_the_node_is_the_sum_of_the_whole_tree() -> None:
 
 
 def test_parts_count_by_their_weights() -> None:
-    said = FOREST.score(PACK_GPUS, {NODE1: {"VCPU": 4}, GPU0: {"PGPU": 2}})
+    said = forest(PACK_GPUS).score({NODE1: {"VCPU": 4}, GPU0: {"PGPU": 2}})
     assert said.fit == pytest.approx(100 * (2 * 4 / 8 + 8 / 16) / 3)
     assert said.sra == 100  # the GPUs are asked for
     assert said.counts == (2, 1)
@@ -61,39 +68,39 @@ def test_parts_count_by_their_weights() -> None:
 
 
 def test_what_does_not_ask_for_scarce_resources_is_better_off_elsewhere() -> None:
-    here, there = (FOREST.score(PACK_GPUS, {provider: {"VCPU": 2}}) for provider in (NODE1, OTHER))
+    here, there = (forest(PACK_GPUS).score({provider: {"VCPU": 2}}) for provider in (NODE1, OTHER))
     assert (here.sra, there.sra) == (0, 100)
     assert (here.keeps_proportion, there.keeps_proportion) == (False, True)
     assert here.total < there.total
 
 
 def test_what_shares_with_other_trees_is_not_the_nodes() -> None:
-    alone = FOREST.score(SPREAD, {NODE0: {"VCPU": 4}})
-    assert FOREST.score(SPREAD, {NODE0: {"VCPU": 4}, POOL: {"DISK_GB": 5}}) == alone
+    alone = FOREST.score({NODE0: {"VCPU": 4}})
+    assert FOREST.score({NODE0: {"VCPU": 4}, POOL: {"DISK_GB": 5}}) == alone
     disks = RankingProfile("disks", Profile(fit=Fit({"DISK_GB": Preference("MostAllocated")})), 0)
-    assert FOREST.score(disks, {NODE0: {"VCPU": 4}, POOL: {"DISK_GB": 5}}).fit == 0
+    assert forest(disks).score({NODE0: {"VCPU": 4}, POOL: {"DISK_GB": 5}}).fit == 0
 
 
 def test_what_takes_from_sharing_providers_alone_has_no_node() -> None:
-    said = FOREST.score(PACK_GPUS, {POOL: {"VCPU": 50}})
+    said = forest(PACK_GPUS).score({POOL: {"VCPU": 50}})
     assert (said.fit, said.sra, said.compactness, said.counts) == (0, 100, 100, (1, 1))
 
 
 def test_a_provider_of_the_tree_is_the_nodes_even_if_it_shares() -> None:
     members = {**MEMBERS, HOST: member(HOST, None, shares=True, MEMORY_MB=(1000, 0))}
     taken = {NODE0: {"VCPU": 4}, HOST: {"MEMORY_MB": 500}}
-    assert Forest(members, [NUMA, PCIE]).score(SPREAD, taken) == FOREST.score(SPREAD, taken)
+    assert forest(SPREAD, members).score(taken) == FOREST.score(taken)
 
 
 def test_levels_count_from_the_provider_upwards() -> None:
-    assert FOREST.score(SPREAD, {GPU0: {"PGPU": 1}, NODE0: {"VCPU": 1}}).counts == (1, 1)
-    assert FOREST.score(SPREAD, {GPU0: {"PGPU": 1}, GPU1: {"PGPU": 1}}).counts == (2, 2)
-    assert Forest(MEMBERS, []).score(SPREAD, {GPU0: {"PGPU": 1}, GPU1: {"PGPU": 1}}).counts == ()
+    assert FOREST.score({GPU0: {"PGPU": 1}, NODE0: {"VCPU": 1}}).counts == (1, 1)
+    assert FOREST.score({GPU0: {"PGPU": 1}, GPU1: {"PGPU": 1}}).counts == (2, 2)
+    assert forest(SPREAD, levels=()).score({GPU0: {"PGPU": 1}, GPU1: {"PGPU": 1}}).counts == ()
 
 
 def test_the_order_in_which_providers_are_named_does_not_matter() -> None:
     taken = [(NODE0, {"VCPU": 1}), (GPU1, {"PGPU": 1}), (POOL, {"DISK_GB": 1})]
-    assert len({FOREST.score(PACK_GPUS, dict(order)) for order in permutations(taken)}) == 1
+    assert len({forest(PACK_GPUS).score(dict(order)) for order in permutations(taken)}) == 1
 
 
 def test_trees_are_told_apart_but_for_those_that_share() -> None:
@@ -117,5 +124,5 @@ def test_room_is_what_each_provider_has_left(taken: dict[int, dict[str, int]], h
 
 
 def test_a_profile_without_parts_scores_nothing() -> None:
-    said = FOREST.score(RankingProfile("none", Profile(), 0), {NODE0: {"VCPU": 1}})
+    said = forest(RankingProfile("none", Profile(), 0)).score({NODE0: {"VCPU": 1}})
     assert (said.total, said.fit, said.sra, said.compactness) == (0, None, None, None)
