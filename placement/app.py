@@ -12,6 +12,7 @@ from placement.api.cors import wrap_with_cors
 from placement.api.dispatch import install
 from placement.auth import Strategy, strategy_from
 from placement.auth.policy import Policy
+from placement.services.kept_usage import KeptUsage
 from placement.settings import Settings
 from placement.store.opening import open_database
 from placement.telemetry.watching import meters_for, watched
@@ -40,7 +41,8 @@ def create_app(settings: Settings) -> Flask:
     policy.prepare()
     database = open_database(settings.database, retries=settings.placement.allocation_conflict_retry_count)
     meters = meters_for(database, settings)
-    server = Server(database=database, policy=policy, settings=settings, meters=meters)
+    kept_usage = KeptUsage(settings.planner.fair_share)
+    server = Server(database=database, policy=policy, settings=settings, kept_usage=kept_usage, meters=meters)
     app = MountedFlask("placement", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_request_body_size
     app.extensions["placement"] = server

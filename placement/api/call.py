@@ -13,7 +13,8 @@ from placement.api.query import Query
 from placement.api.validation import Schema, load, load_document
 from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
-from placement.errors import Invalid
+from placement.errors import Forbidden, Invalid
+from placement.services.kept_usage import KeptUsage
 from placement.settings import Settings
 from placement.store.database import Database
 from placement.telemetry.meters import Meters, NoMeters
@@ -35,6 +36,7 @@ class Server:
     database: Database
     policy: Authorizer
     settings: Settings
+    kept_usage: KeptUsage
     meters: Meters = field(default_factory=NoMeters)
 
 
@@ -65,6 +67,14 @@ class Call:
     def authorize(self, rule: str, **target: Any) -> None:
         """Raise Forbidden unless the caller passes the policy rule."""
         self.server.policy.authorize(rule, self.identity, target)
+
+    def is_allowed(self, rule: str, **target: Any) -> bool:
+        """Tell whether the caller passes the policy rule."""
+        try:
+            self.authorize(rule, **target)
+        except Forbidden:
+            return False
+        return True
 
     @cached_property
     def query(self) -> Query:

@@ -64,10 +64,20 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),
     "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
     "placement:planner:scores": (("POST", "/planner/v1/scores"),),
+    "placement:planner:fair_share:show": (("GET", "/planner/v1/fair-share"),),
+    "placement:planner:fair_share:show_all": (("GET", "/planner/v1/fair-share"),),
+    "placement:planner:fair_share:order": (("POST", "/planner/v1/fair-share/order"),),
+    "placement:planner:fair_share:fill": (("POST", "/planner/v1/fair-share/fill"),),
+    "placement:planner:fair_share:reclaim": (("POST", "/planner/v1/fair-share/reclaim"),),
 }
 """Rules of the API and the requests that each one guards."""
 
-CHECKS = {"placement:usages": ADMIN_OR_READER_OR_SERVICE, "placement:reshaper:reshape": SERVICE}
+CHECKS = {
+    "placement:usages": ADMIN_OR_READER_OR_SERVICE,
+    "placement:reshaper:reshape": SERVICE,
+    # The way to one's own project; the whole tree is for those who pass show_all.
+    "placement:planner:fair_share:show": ADMIN_OR_READER_OR_SERVICE,
+}
 """Where the default is not ADMIN_OR_SERVICE."""
 
 

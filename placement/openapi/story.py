@@ -34,6 +34,11 @@ def _claim(provider: str, amount: int, generation: int | None) -> dict[str, Any]
 
 _PROVIDER = f"/resource_providers/{HOST}"
 
+_WAITING = [
+    {"project_id": "demo", "resources": {"VCPU": 4}, "count": 3},
+    {"project_id": "other", "resources": {"VCPU": 2}, "count": 9},
+]
+
 STORY = (
     Step("Which microversions are spoken here", "GET", "/", version="1.0"),
     Step("A process that serves", "GET", "/healthcheck", version="1.0"),
@@ -118,6 +123,15 @@ STORY = (
     Step("What is used of a host", "GET", f"{_PROVIDER}/usages"),
     Step("What a project holds, by type", "GET", "/usages?project_id=demo"),
     Step("What a project holds, in an old microversion", "GET", "/usages?project_id=demo", version="1.9"),
+    Step("Who has how much of everything", "GET", "/planner/v1/fair-share"),
+    Step("Who is next, and why", "POST", "/planner/v1/fair-share/order", {"pending": _WAITING}),
+    Step("What each would get", "POST", "/planner/v1/fair-share/fill", {"pending": _WAITING}),
+    Step(
+        "What should be given back for a claim",
+        "POST",
+        "/planner/v1/fair-share/reclaim",
+        {"claimant": {"project_id": "other", "resources": {"VCPU": 28}}, "values": {SERVER: 2, VOLUME: 1}},
+    ),
     Step("A provider that is in use", "DELETE", _PROVIDER),
     Step(
         "Inventory moves to a NUMA node, with what is held of it",

@@ -1,12 +1,13 @@
 """The routes of the planner, in one list."""
 
-from placement.api.planner import candidates, explain, inventory, profiles, scores
+from placement.api.planner import candidates, explain, fair_share, inventory, profiles, scores
 from placement.api.planner.index import PATH, shower
 from placement.api.routing import Route
 
 _RESOURCES: tuple[Route, ...] = (
     *candidates.ROUTES,
     *explain.ROUTES,
+    *fair_share.ROUTES,
     *inventory.ROUTES,
     *profiles.ROUTES,
     *scores.ROUTES,

@@ -16,6 +16,7 @@ from placement.settings import DatabaseSettings, Settings, load
 
 LIST = "placement:resource_providers:list"
 USAGES = "placement:usages"
+OWN_SHARE = "placement:planner:fair_share:show"
 RESHAPE = "placement:reshaper:reshape"
 
 ADMIN = Identity("root", "p1", ("admin", "member", "reader"))
@@ -52,12 +53,15 @@ def policy(tmp_path: Path) -> Policy:
 
 
 GENERAL_RULES = sorted(
-    rule.name for rule in list_rules() if rule.name.startswith("placement:") and rule.name not in {USAGES, RESHAPE}
+    rule.name
+    for rule in list_rules()
+    if rule.name.startswith("placement:") and rule.name not in {USAGES, OWN_SHARE, RESHAPE}
 )
 
 
 def test_there_is_a_rule_for_every_operation_of_the_api() -> None:
-    assert len([rule for rule in GENERAL_RULES if not rule.startswith("placement:planner:")]) == 31
+    ours = ("placement:planner:", "placement:metrics:")
+    assert len([rule for rule in GENERAL_RULES if not rule.startswith(ours)]) == 31
 
 
 def test_every_route_that_names_a_rule_names_one_that_is_declared() -> None:
@@ -70,6 +74,7 @@ def test_administrators_and_services_may_do_everything_ordinary(policy: Policy, 
     assert [allows(policy, rule, who) for who in (ADMIN, SERVICE, MEMBER, NOBODY)] == [True, True, False, False]
 
 
+@pytest.mark.parametrize("rule", [USAGES, OWN_SHARE])
 @pytest.mark.parametrize(
     ("identity", "project", "is_allowed"),
     [
@@ -82,9 +87,9 @@ def test_administrators_and_services_may_do_everything_ordinary(policy: Policy, 
     ],
 )
 def test_readers_see_the_usage_of_their_own_project(
-    policy: Policy, identity: Identity, project: str, is_allowed: bool
+    policy: Policy, rule: str, identity: Identity, project: str, is_allowed: bool
 ) -> None:
-    assert allows(policy, USAGES, identity, project_id=project) is is_allowed
+    assert allows(policy, rule, identity, project_id=project) is is_allowed
 
 
 @pytest.mark.parametrize(("new_defaults", "is_allowed"), [("True", False), ("False", True)])
@@ -105,7 +110,7 @@ def test_a_caller_without_a_project_scope_may_do_nothing(
     (tmp_path / "policy.yaml").write_text(f'"{LIST}": "@"\n')
     policy = Policy(settings_in(tmp_path, OS_OSLO_POLICY__ENFORCE_NEW_DEFAULTS=new_defaults))
     caller = Identity("root", None, ("admin", "service", "reader"), **scope)
-    assert not any(allows(policy, rule, caller) for rule in [*GENERAL_RULES, USAGES, RESHAPE])
+    assert not any(allows(policy, rule, caller) for rule in [*GENERAL_RULES, USAGES, OWN_SHARE, RESHAPE])
 
 
 def test_the_refusal_names_the_rule(policy: Policy) -> None:

@@ -1,0 +1,176 @@
+"""/planner/v1/fair-share: how resources are shared, who is next, what would each get, who should give back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Response
+
+from placement.allocators.fair_share import Behind, NodeShare, Turn
+from placement.api.call import Call
+from placement.api.planner.fair_share_bodies import FILL, ORDER, RECLAIM, choice_of, wish_of, wishes_of
+from placement.api.planner.index import PATH
+from placement.api.routing import Route
+from placement.services import fair_share as service
+from placement.settings.planner.fair_share import FairShareSettings
+
+RULE = "placement:planner:fair_share"
+
+
+def show_tree(call: Call) -> Response:
+    """Answer with the shares of all nodes; a reader sees those on the way to its own project."""
+    own = _only_visible(call)
+    settings = _settings(call)
+    shares = service.all_shares(call.database, call.server.kept_usage)
+    nodes = [node for node in shares.nodes if own is None or f"{own}/".startswith(f"{node.path}/")]
+    return call.json(
+        {
+            "age_s": round(shares.age_s, 3),
+            "classes": list(settings.classes),
+            "partition": settings.partition,
+            "totals": shares.totals,
+            "free": shares.free,
+            "nodes": [_node(node, shares.members, settings) for node in nodes],
+        }
+    )
+
+
+def _only_visible(call: Call) -> str | None:
+    """Return the path of the leaf that the caller may see the way to; None if it may see everything.
+
+    Raises:
+        Forbidden: it may see nothing.
+    """
+    if call.is_allowed(f"{RULE}:show_all"):
+        return None
+    project, settings = call.identity.project_id, _settings(call)
+    # A tree of consumer types has no branch that is a project's own.
+    call.authorize(f"{RULE}:show" if settings.leaves == "project" else f"{RULE}:show_all", project_id=project)
+    return settings.queues.path_of(project or "")
+
+
+def order_pending(call: Call) -> Response:
+    """Answer with who waits, the first to be served first, and why."""
+    body, settings = call.document(ORDER), _settings(call)
+    wishes = wishes_of(body["pending"], settings, "pending") if "pending" in body else None
+    order = service.order(call.database, call.server.kept_usage, wishes)
+    turns = [_turn(turn, order.members, settings) for turn in order.turns]
+    return call.json({"age_s": round(order.age_s, 3), "order": turns})
+
+
+def fill_pending(call: Call) -> Response:
+    """Answer with what each would get of what is free."""
+    body, settings = call.document(FILL), _settings(call)
+    filled = service.fill(call.database, call.server.kept_usage, wishes_of(body["pending"], settings, "pending"))
+    portions = [
+        {
+            **_named(portion.member, settings),
+            "served": list(portion.served),
+            "given": portion.given,
+            "share": portion.node.share,
+            "blocked": portion.node.is_blocked,
+        }
+        for portion in filled.portions
+    ]
+    return call.json(
+        {"age_s": round(filled.age_s, 3), "complete": filled.complete, "portions": portions, "order": filled.order}
+    )
+
+
+def reclaim(call: Call) -> Response:
+    """Answer with the consumers that should give back what they hold, the least valuable first."""
+    body, settings = call.document(RECLAIM), _settings(call)
+    claimant = wish_of(body["claimant"], settings, "claimant")
+    wishes = wishes_of(body.get("pending", ()), settings, "pending")
+    found = service.reclaim(call.database, settings, claimant, wishes=wishes, choice=choice_of(body))
+    giving = found.giving
+    give_back = [
+        {
+            "consumer_uuid": held.name,
+            **_named(found.members[held.leaf], settings),
+            "resources": held.amounts,
+            "value": held.value,
+        }
+        for held in giving.given_back
+    ]
+    return call.json(
+        {"feasible": giving.feasible, "complete": giving.complete, "lacking": giving.lacking, "give_back": give_back}
+    )
+
+
+def _settings(call: Call) -> FairShareSettings:
+    return call.server.settings.planner.fair_share
+
+
+def _named(member: str, settings: FairShareSettings) -> dict[str, str]:
+    return {"project_id" if settings.leaves == "project" else "consumer_type": member}
+
+
+def _node(node: NodeShare, members: Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
+    return {
+        "path": node.path,
+        **(_named(members[node.path], settings) if node.is_leaf else {}),
+        "weight": node.weight,
+        "usage": node.usage,
+        "held": node.held,
+        "vector": node.vector,
+        "share": node.share,
+        "weighted_share": node.weighted_share,
+        "dominant": node.dominant,
+        "blocked": node.is_blocked,
+    }
+
+
+def _turn(turn: Turn, members: Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
+    leaf = turn.leaf
+    return {
+        **_named(members[leaf.path], settings),
+        "path": leaf.path,
+        "share": leaf.share,
+        "weighted_share": leaf.weighted_share,
+        "dominant": leaf.dominant,
+        "blocked": leaf.is_blocked,
+        "lacking": list(leaf.lacking),
+        "behind": None if turn.behind is None else _behind(turn.behind),
+    }
+
+
+def _behind(behind: Behind) -> dict[str, Any]:
+    """Show what puts a leaf behind the one before it."""
+    return {"reason": behind.reason, "node": _compared(behind.node), "other": _compared(behind.other)}
+
+
+def _compared(node: NodeShare) -> dict[str, Any]:
+    return {"path": node.path, "weighted_share": node.weighted_share, "blocked": node.is_blocked}
+
+
+ROUTES = (
+    # Who may see how much is decided by two rules, so the view asks for leave itself.
+    Route(method="GET", path=f"{PATH}/fair-share", view=show_tree, answers_json=True),
+    Route(
+        method="POST",
+        path=f"{PATH}/fair-share/order",
+        view=order_pending,
+        rule=f"{RULE}:order",
+        answers_json=True,
+        takes_json=True,
+        body=ORDER,
+    ),
+    Route(
+        method="POST",
+        path=f"{PATH}/fair-share/fill",
+        view=fill_pending,
+        rule=f"{RULE}:fill",
+        answers_json=True,
+        takes_json=True,
+        body=FILL,
+    ),
+    Route(
+        method="POST",
+        path=f"{PATH}/fair-share/reclaim",
+        view=reclaim,
+        rule=f"{RULE}:reclaim",
+        answers_json=True,
+        takes_json=True,
+        body=RECLAIM,
+    ),
+)

@@ -1,0 +1,92 @@
+"""The bodies of the requests about fair shares, and what they mean."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from placement.api.allocation_schemas import UUID_KEY
+from placement.api.fields import LARGEST_COLUMN, Array, Integer, Mapping, Number, Object, Text, Uuid
+from placement.api.validation import Schema
+from placement.domain.names import LONGEST_NAME, NAME_PATTERN
+from placement.errors import InvalidAt
+from placement.services.fair_share import Choice, Where, Wish
+from placement.settings.planner.fair_share import FairShareSettings, Leaves
+
+MOST_TASKS = 10_000
+
+
+class Pending(Schema):
+    """What a project (or consumer type, where the tree is of these) waits for: so many times the same resources."""
+
+    project_id = Text(required=False, shortest=1, longest=255)
+    consumer_type = Text(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
+    resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=LARGEST_COLUMN), smallest=1)
+    count = Integer(required=False, minimum=1, maximum=MOST_TASKS)
+
+
+class Claimant(Schema):
+    """Who claims what."""
+
+    project_id = Text(required=False, shortest=1, longest=255)
+    consumer_type = Text(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
+    resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=LARGEST_COLUMN), smallest=1)
+
+
+class OrderBody(Schema):
+    """The body of .../order. Without ``pending``, everybody is taken to want more of what they use."""
+
+    pending = Array(Object(Pending), required=False)
+
+
+class FillBody(Schema):
+    """The body of .../fill."""
+
+    pending = Array(Object(Pending), shortest=1)
+
+
+class ReclaimBody(Schema):
+    """The body of .../reclaim."""
+
+    claimant = Object(Claimant)
+    pending = Array(Object(Pending), required=False)
+    values = Mapping(UUID_KEY, Number(), required=False)
+    keep = Array(Uuid(), required=False)
+    priority = Number(required=False)
+
+
+ORDER, FILL, RECLAIM = OrderBody(), FillBody(), ReclaimBody()
+
+
+def wishes_of(entries: Sequence[dict[str, Any]], settings: FairShareSettings, *where: str) -> list[Wish]:
+    """Return what entries of a list say, that stands at ``where`` in the body.
+
+    Raises:
+        InvalidAt: an entry names a consumer type where the tree is of projects, or the other way round.
+    """
+    return [wish_of(entry, settings, *where, position) for position, entry in enumerate(entries)]
+
+
+def wish_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | int) -> Wish:
+    """Return what one entry says.
+
+    Raises:
+        InvalidAt: as ``wishes_of``.
+    """
+    member = _member(entry, settings.leaves, where)
+    return Wish(member, entry["resources"], entry.get("count", 1), where)
+
+
+def choice_of(body: dict[str, Any]) -> Choice:
+    """Return what may be given back."""
+    keep = frozenset(body.get("keep", ()))
+    return Choice(values=body.get("values", {}), keep=keep, priority=body.get("priority"))
+
+
+def _member(entry: dict[str, Any], leaves: Leaves, where: Where) -> str:
+    key = "project_id" if leaves == "project" else "consumer_type"
+    other = {"project_id", "consumer_type"} - {key}
+    if key not in entry:
+        raise InvalidAt(where, f"{key!r} is a required property; the tree of this server is of these.")
+    for name in other & entry.keys():
+        raise InvalidAt((*where, name), f"The tree of this server is not of these, but of {key!r}.")
+    member: str = entry[key]
+    return member

@@ -1,0 +1,237 @@
+"""Use cases of fair shares: who has how much, who is next, what would each get, and who should give back."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from placement.allocators import fair_share as shares_of
+from placement.allocators.entries import Number
+from placement.allocators.fair_share import Amounts, FairShares, Giving, Held, NodeShare, Task, Turn
+from placement.errors import InvalidAt
+from placement.services.kept_usage import UNKNOWN_TYPE, KeptUsage, Reading, usage_now
+from placement.settings.planner.fair_share import FairShareSettings
+from placement.store import fair_share as store
+from placement.store.database import Database
+from placement.store.unit_of_work import Transaction, looks_up, reads
+
+Where = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a request says that somebody waits for.
+
+    Args:
+        member: who, a project or a consumer type.
+        resources: what one task takes, with classes that do not count.
+        count: how many tasks.
+        where: where that stands in the request.
+    """
+
+    member: str
+    resources: Amounts
+    count: int = 1
+    where: Where = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """All shares, ``age_s`` seconds old. ``members`` are the names of leaves by path."""
+
+    age_s: float
+    totals: Amounts
+    free: Amounts
+    nodes: Sequence[NodeShare]
+    members: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Who waits, the first to be served first."""
+
+    age_s: float
+    turns: Sequence[Turn]
+    members: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What one of those who wait would get: how many tasks of each of its wishes, and its share afterwards."""
+
+    member: str
+    served: tuple[int, ...]
+    given: Amounts
+    node: NodeShare
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What everybody would get; not all if it is not ``complete``. ``order`` names who is served, task by task."""
+
+    age_s: float
+    portions: Sequence[Portion]
+    order: Sequence[str]
+    complete: bool
+
+
+def all_shares(database: Database, kept: KeptUsage) -> Shares:
+    """Return the whole tree. What is waited for is not known; everybody is taken to want more of what they use."""
+    reading = kept.reading(database)
+    shares = _presuming(reading, kept.settings)
+    members = _members(kept.settings, reading.members(kept.settings))
+    return Shares(kept.age_s(reading), reading.totals, shares.free(), shares.nodes(), members)
+
+
+def order(database: Database, kept: KeptUsage, wishes: Sequence[Wish] | None) -> Order:
+    """Return who waits, in the order of service. Without wishes, everybody waits for more of what they use."""
+    reading = kept.reading(database)
+    settings = kept.settings
+    if wishes is None:
+        shares, members = _presuming(reading, settings), _members(settings, reading.members(settings))
+    else:
+        pending = pending_tasks(database, settings, wishes)
+        members = _members(settings, [wish.member for wish in wishes])
+        waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}
+        shares = reading.shares(settings, waiting=waiting, others=tuple(members.values()))
+    return Order(kept.age_s(reading), shares_of.order(shares, members), members)
+
+
+def fill(database: Database, kept: KeptUsage, wishes: Sequence[Wish]) -> Filled:
+    """Return what everybody who waits would get of what is free, by progressive filling."""
+    reading = kept.reading(database)
+    pending = pending_tasks(database, kept.settings, wishes)
+    members = _members(kept.settings, [wish.member for wish in wishes])
+    shares = reading.shares(kept.settings, others=tuple(members.values()))
+    result = shares_of.fill(shares, pending)
+    portions = [
+        Portion(members[leaf], served, result.given[leaf], shares.node(leaf)) for leaf, served in result.served.items()
+    ]
+    return Filled(kept.age_s(reading), portions, [members[leaf] for leaf in result.order], result.complete)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What may be chosen from when something is given back.
+
+    Args:
+        values: consumer -> how much it is worth; 0 for those that are not named.
+        keep: consumers that are left alone.
+        priority: if given, only the claimant's own queue gives, by priority, and this is the claim's.
+    """
+
+    values: Mapping[str, Number]
+    keep: frozenset[str] = frozenset()
+    priority: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """Which consumers should give back what they hold; ``members`` are the names of leaves by path."""
+
+    giving: Giving
+    members: Mapping[str, str]
+
+
+def reclaim(
+    database: Database, settings: FairShareSettings, claimant: Wish, *, wishes: Sequence[Wish], choice: Choice
+) -> GivenBack:
+    """Return which consumers should give back what they hold so that a claim fits. Always read anew."""
+    pending = pending_tasks(database, settings, wishes)
+    task = counted(database, settings, [claimant])[0]
+    waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}
+    claim = _Claim(claimant.member, task, waiting, tuple([wish.member for wish in wishes]))
+    return _reclaim(database, settings, claim, choice)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """Who claims what, what is waited for by leaf, and who waits."""
+
+    member: str
+    task: Amounts
+    waiting: Mapping[str, Amounts]
+    others: tuple[str, ...]
+
+
+@reads
+def _reclaim(tx: Transaction, settings: FairShareSettings, claim: _Claim, choice: Choice) -> GivenBack:
+    usage, totals = usage_now(tx, settings)
+    reading = Reading(usage, totals)
+    others = (claim.member, *claim.others)
+    members = _members(settings, [*reading.members(settings), *others])
+    shares = reading.shares(settings, waiting=claim.waiting, others=others)
+    claimant = settings.queues.path_of(claim.member)
+    lacking = [name for name, amount in claim.task.items() if amount > shares.free()[name]]
+    held = [
+        Held(uuid, settings.queues.path_of(member), amounts, choice.values.get(uuid, 0))
+        for uuid, (member, amounts) in _held(tx, settings, lacking).items()
+        if uuid not in choice.keep
+    ]
+    if choice.priority is None:
+        return GivenBack(shares_of.reclaim(shares, claimant, claim.task, held=held), members)
+    giving = shares_of.preempt(shares, claimant, claim.task, priority=choice.priority, held=held)
+    return GivenBack(giving, members)
+
+
+def _held(
+    tx: Transaction, settings: FairShareSettings, lacking: Iterable[str]
+) -> dict[str, tuple[str, dict[str, int]]]:
+    """Return consumer -> who it belongs to, and what it holds, if it holds something of what is lacking."""
+    ids = tx.names.classes.ids(tx.connection, settings.classes)
+    names = {id_: name for name, id_ in ids.items()}
+    found: dict[str, tuple[str, dict[str, int]]] = {}
+    of = [ids[name] for name in lacking if name in ids]
+    for row in store.holdings(tx, names, settings.partition, of=of) if of else ():
+        member = row.project_id if settings.leaves == "project" else row.consumer_type or UNKNOWN_TYPE
+        found.setdefault(row.consumer_uuid, (member, {}))[1][names[row.class_id]] = int(row.amount)
+    return found
+
+
+def pending_tasks(database: Database, settings: FairShareSettings, wishes: Sequence[Wish]) -> dict[str, list[Task]]:
+    """Return leaf -> its tasks, in the order of the wishes.
+
+    Raises:
+        InvalidAt: as ``counted``.
+    """
+    pending: dict[str, list[Task]] = defaultdict(list)
+    for wish, amounts in zip(wishes, counted(database, settings, wishes), strict=True):
+        pending[settings.queues.path_of(wish.member)].append(Task(amounts, wish.count))
+    return dict(pending)
+
+
+def counted(database: Database, settings: FairShareSettings, wishes: Sequence[Wish]) -> list[dict[str, int]]:
+    """Return what each wish takes of the classes that count.
+
+    Raises:
+        InvalidAt: a class does not exist, or none of the classes of a wish counts.
+    """
+    others = {name for wish in wishes for name in wish.resources} - set(settings.classes)
+    unknown = others - _existing(database, others) if others else set()
+    for wish in wishes:
+        for name in wish.resources:
+            if name in unknown:
+                raise InvalidAt((*wish.where, "resources", name), "There is no such resource class.")
+        if not wish.resources.keys() & set(settings.classes):
+            counting = ", ".join(settings.classes)
+            raise InvalidAt((*wish.where, "resources"), f"None of these counts in fair shares, but {counting}.")
+    return [{name: wish.resources[name] for name in settings.classes if name in wish.resources} for wish in wishes]
+
+
+@looks_up
+def _existing(tx: Transaction, names: Iterable[str]) -> set[str]:
+    return set(tx.names.classes.ids(tx.connection, names))
+
+
+def _members(settings: FairShareSettings, members: Iterable[str]) -> dict[str, str]:
+    return {settings.queues.path_of(member): member for member in members}
+
+
+def _presuming(reading: Reading, settings: FairShareSettings) -> FairShares:
+    """Return the shares if everybody wants more of what they use; who uses nothing, of anything that is free."""
+    used = {name: sum(amounts.get(name, 0) for amounts in reading.usage.values()) for name in reading.totals}
+    anything = {name: 1 for name, total in reading.totals.items() if used[name] < total} or dict.fromkeys(used, 1)
+    waiting = {}
+    for member in reading.members(settings):
+        own = {name: 1 for name, amount in reading.usage.get(member, {}).items() if amount}
+        waiting[settings.queues.path_of(member)] = own or anything
+    return reading.shares(settings, waiting=waiting)

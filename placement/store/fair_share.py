@@ -1,0 +1,112 @@
+"""What fair shares are worked out from: how much there is in all, and who uses how much of it."""
+
+from collections import Counter
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, cast, func, select
+
+from placement.domain.inventory import Inventory
+from placement.store.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    inventories,
+    placement_aggregates,
+    projects,
+    resource_provider_aggregates,
+)
+from placement.store.unit_of_work import Transaction
+
+_INV = inventories.c
+_CLASS = allocations.c.resource_class_id
+# MariaDB sums integers to decimals.
+_SUM = cast(func.sum(allocations.c.used), BigInteger)
+_HOLDERS = (
+    allocations.join(consumers, allocations.c.consumer_id == consumers.c.uuid)
+    .join(projects, consumers.c.project_id == projects.c.id)
+    .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
+)
+_MEMBERS = (
+    select(resource_provider_aggregates.c.resource_provider_id)
+    .join(placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id)
+    .where(placement_aggregates.c.uuid == bindparam("aggregate"))
+)
+
+
+class Holding(NamedTuple):
+    """What one consumer holds of one class."""
+
+    consumer_uuid: str
+    project_id: str
+    consumer_type: str | None
+    class_id: int
+    amount: int
+
+
+def totals(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -> dict[int, int]:
+    """Return class id -> how much may be allocated in all, of all providers or of those in an aggregate."""
+    found: Counter[int] = Counter()
+    shapes = tx.tuples(_totals(part=aggregate is not None), _values(class_ids, aggregate))
+    for class_id, total, reserved, ratio, count in shapes:
+        # Rounded for each provider, as claims are.
+        found[class_id] += count * max(0, Inventory(total, reserved, allocation_ratio=ratio).capacity)
+    return dict(found)
+
+
+def usage_by_project(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -> list[tuple[str, int, int]]:
+    """Return (project, class id, amount) of all that is allocated."""
+    return tx.tuples(_usage(projects.c.external_id, part=aggregate is not None), _values(class_ids, aggregate))
+
+
+def usage_by_type(
+    tx: Transaction, class_ids: Collection[int], aggregate: str | None
+) -> list[tuple[str | None, int, int]]:
+    """Return (consumer type, class id, amount) of all that is allocated; None are consumers without a type."""
+    return tx.tuples(_usage(consumer_types.c.name, part=aggregate is not None), _values(class_ids, aggregate))
+
+
+def holdings(
+    tx: Transaction, class_ids: Collection[int], aggregate: str | None, *, of: Collection[int]
+) -> list[Holding]:
+    """Return what each consumer holds of these classes that holds something of the classes ``of``."""
+    values = {**_values(class_ids, aggregate), "of": sorted(of)}
+    return [Holding._make(row) for row in tx.tuples(_holdings(part=aggregate is not None), values)]
+
+
+def _values(class_ids: Collection[int], aggregate: str | None) -> dict[str, Any]:
+    values: dict[str, Any] = {"classes": sorted(class_ids)}
+    return values if aggregate is None else {**values, "aggregate": aggregate}
+
+
+def _counted(
+    query: Select[Any], class_id: ColumnElement[int], provider: ColumnElement[int], *, part: bool
+) -> Select[Any]:
+    """Restrict a query to the classes that count, and to the providers of the aggregate if there is one."""
+    query = query.where(class_id.in_(bindparam("classes", expanding=True)))
+    return query.where(provider.in_(_MEMBERS)) if part else query
+
+
+@lru_cache(maxsize=2)
+def _totals(*, part: bool) -> Select[Any]:
+    """Count the inventories of each shape: a cloud has few."""
+    shape = (_INV.resource_class_id, _INV.total, _INV.reserved, _INV.allocation_ratio)
+    query = _counted(select(*shape, func.count()), _INV.resource_class_id, _INV.resource_provider_id, part=part)
+    return query.group_by(*shape)
+
+
+@lru_cache(maxsize=4)
+def _usage(name: ColumnElement[Any], *, part: bool) -> Select[Any]:
+    query = select(name, _CLASS, _SUM).select_from(_HOLDERS)
+    return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(name, _CLASS)
+
+
+@lru_cache(maxsize=2)
+def _holdings(*, part: bool) -> Select[Any]:
+    columns = (consumers.c.uuid, projects.c.external_id, consumer_types.c.name, _CLASS)
+    concerned = select(allocations.c.consumer_id).where(_CLASS.in_(bindparam("of", expanding=True)))
+    if part:
+        concerned = concerned.where(allocations.c.resource_provider_id.in_(_MEMBERS))
+    query = select(*columns, _SUM).select_from(_HOLDERS).where(consumers.c.uuid.in_(concerned))
+    return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(*columns)
