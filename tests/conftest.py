@@ -27,6 +27,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=1, help="choose other random requests in tests/survival")
 
 
+@pytest.fixture
+def is_long(request: pytest.FixtureRequest) -> bool:
+    """Whether the long form of a test was asked for."""
+    return bool(request.config.getoption("--long"))
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgreSQL]:
     """A PostgreSQL server, one for each test process."""

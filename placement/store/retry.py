@@ -19,12 +19,17 @@ T = TypeVar("T")
 FIRST_PAUSE_S = 0.004
 LONGEST_PAUSE_S = 0.4
 
-_POSTGRESQL_STATES = {"40001": "serialization", "40P01": "deadlock", "55P03": "lock timeout"}
+READ_ONLY = "read-only"
+"""The reason of an error from a database server that takes no writes: a standby, or a primary that was just replaced."""
+
+_POSTGRESQL_STATES = {"40001": "serialization", "40P01": "deadlock", "55P03": "lock timeout", "25006": READ_ONLY}
 _MARIADB_CODES = {
     1213: "deadlock",
     1205: "lock timeout",
     1020: "serialization",
     1047: "cluster not ready",
+    1290: READ_ONLY,
+    1836: READ_ONLY,
     1412: "schema changed",
 }
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database is busy", "database schema is locked")

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.store.database import Database
 from placement.store.names import Names
-from placement.store.retry import OutcomeUnknown, retried
+from placement.store.retry import READ_ONLY, OutcomeUnknown, retried, transient_reason
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,6 +111,12 @@ def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:
         transaction = connection.begin()
         try:
             result = work(connection)
+        except DBAPIError as error:
+            transaction.rollback()
+            if transient_reason(error) == READ_ONLY:
+                # Behind a proxy the next connection may lead to a server that takes writes; this one never will.
+                connection.invalidate(error)
+            raise
         except BaseException:
             transaction.rollback()
             raise

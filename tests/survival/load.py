@@ -91,6 +91,8 @@ class Record:
     groups: list[Group]
     hosts: list[str]
     statuses: Counter[str] = field(default_factory=Counter)
+    broken: Counter[str] = field(default_factory=Counter)
+    """How often each server gave no answer."""
     complaints: list[str] = field(default_factory=list)
     inventory_writes: list[InventoryWrite] = field(default_factory=list)
     acknowledged: list[float] = field(default_factory=list)
@@ -164,6 +166,7 @@ class Client:
             answer = send(self._urls[self._at], method, path, body)
         except Broken:
             self._record.statuses["broken"] += 1
+            self._record.broken[self._urls[self._at]] += 1
             raise
         self._record.statuses[f"{method} {answer.status}"] += 1
         is_fair = answer.status < 300 or answer.status == 409

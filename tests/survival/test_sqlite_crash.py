@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests import servers
 from tests.empty_database import sqlite_path
-from tests.survival.conftest import check_database, configured
+from tests.survival.deployment import check_database, configured
 from tests.survival.load import Crowd, prepared, wait_for
 from tests.survival.verdict import check
 

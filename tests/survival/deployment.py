@@ -1,17 +1,9 @@
-"""Servers that are made to be killed."""
+"""Databases that servers are made for, and what the operator would check them with."""
 
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from tests import servers
-
-
-@pytest.fixture
-def is_long(request: pytest.FixtureRequest) -> bool:
-    """Whether the long form was asked for."""
-    return bool(request.config.getoption("--long"))
 
 
 def configured(directory: Path, url: str, **database: str) -> Path:

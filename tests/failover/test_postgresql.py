@@ -1,0 +1,87 @@
+"""Three servers on one PostgreSQL: a server is killed, then the primary, and the standby takes over.
+
+The servers find the new primary by themselves; nothing acknowledged is lost, and no client is told anything but
+"conflict" or "try again" - except by the server that was killed.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import servers
+from tests.failover.replicas import Pair, running_pair
+from tests.servers import Served
+from tests.survival.deployment import check_database, configured
+from tests.survival.load import Crowd, prepared, send, wait_for
+from tests.survival.verdict import check
+
+PHASE = 40
+"""Acknowledged writes between two events."""
+RECOVERY_S = 60
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    with running_pair() as running:
+        yield running
+
+
+@pytest.fixture
+def fleet(pair: Pair, tmp_path: Path) -> Iterator[list[Served]]:
+    """Three servers with the same configuration, which names both nodes."""
+    directory = configured(tmp_path, pair.url(pair.primary, pair.standby))
+    started: list[Served] = []
+    try:
+        for _ in range(3):
+            started.append(servers.started_server(servers.this_project(), directory))
+        yield started
+    finally:
+        for served in started:
+            served.kill()
+
+
+def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
+    pair: Pair, fleet: list[Served], tmp_path: Path, record_property, is_long: bool
+) -> None:
+    urls = [served.url for served in fleet]
+    count = 20 * PHASE if is_long else PHASE
+    record = prepared(urls[0])
+    with Crowd(record, urls, seed=1):
+        wait_for(record, count, timeout_s=600)
+        fleet[0].kill()
+        wait_for(record, count, timeout_s=600)
+        pair.primary.kill()
+        killed_at = time.monotonic()
+        pair.standby.promote()
+        promoted_at = time.monotonic()
+        wait_for(record, count, timeout_s=600)
+    recovered_at = min(moment for moment in record.acknowledged if moment > promoted_at)
+    record_property("seconds from the kill to the promotion", round(promoted_at - killed_at, 2))
+    record_property("seconds from the promotion to the next write", round(recovered_at - promoted_at, 2))
+    record_property("answers", dict(record.statuses))
+    print(f"\npromoted after {promoted_at - killed_at:.2f} s, next write {recovered_at - promoted_at:.2f} s later")
+    print(dict(record.statuses), "acknowledged", len(record.acknowledged))
+    assert recovered_at - promoted_at < RECOVERY_S
+    assert set(record.broken) <= {urls[0]}
+    check(record, urls[1])
+    check_database(tmp_path)
+
+
+def test_a_write_that_ends_up_at_a_standby_is_told_to_try_again(pair: Pair, tmp_path: Path) -> None:
+    """A proxy that still sends to the old place: the answer is 503, and the connection is not used again."""
+    pair.standby.promote()
+    served = servers.started_server(servers.this_project(), configured(tmp_path, pair.url(pair.standby)))
+    try:
+        body = {"name": "compute1"}
+        assert send(served.url, "POST", "/resource_providers", body).status == 200
+        pair.standby.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+        pair.standby.execute("SELECT pg_reload_conf()")
+        answer = send(served.url, "POST", "/resource_providers", {"name": "compute2"})
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        pair.standby.execute("ALTER SYSTEM RESET default_transaction_read_only")
+        pair.standby.execute("SELECT pg_reload_conf()")
+        assert send(served.url, "POST", "/resource_providers", {"name": "compute3"}).status == 200
+    finally:
+        served.kill()
