@@ -14,6 +14,7 @@ import psycopg
 TABLES = (
     "allocations",
     "provider_usages",
+    "planner_claims",
     "consumers",
     "consumer_types",
     "projects",

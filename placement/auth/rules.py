@@ -63,6 +63,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:inventory:list": (("GET", "/planner/v1/inventory"),),
     "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),
     "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
+    "placement:planner:claims": (("POST", "/planner/v1/claims"),),
     "placement:planner:scores": (("POST", "/planner/v1/scores"),),
     "placement:planner:fair_share:show": (("GET", "/planner/v1/fair-share"),),
     "placement:planner:fair_share:show_all": (("GET", "/planner/v1/fair-share"),),

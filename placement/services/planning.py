@@ -1,6 +1,6 @@
 """Plans one request inside a transaction: which trees, what in them, the best first. Reads only."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.allocators.compactness import MAX_COMPACTNESS
@@ -12,7 +12,7 @@ from placement.candidates.path_composer import PathComposer, UnknownLevel
 from placement.candidates.proposals import Proposal, Proposals
 from placement.candidates.scores import Score, score
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import PlannerTree
+from placement.domain.planner_tree import PlannerTree, ancestry
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 from placement.errors import InvalidAt
@@ -94,6 +94,14 @@ class Planning:
         trees = [tree for tree in self._source.trees(None) if not self._is_hopeless(tree)]
         self.searched += len(trees)
         return [one.tree.root for one in sorted(self._forecast.of(trees), key=lambda one: one.order)]
+
+    def inside(self, places: Collection[int]) -> frozenset[str]:
+        """Return the uuids of places that have been proposed, and of all providers below them."""
+        if not places:
+            return frozenset()
+        members = self.summaries.members
+        parents = {id_: member.parent_id for id_, member in members.items()}
+        return frozenset([m.uuid for m in members.values() if not set(places).isdisjoint(ancestry(m.id, parents))])
 
     def score(self, proposal: Proposal) -> Score:
         """Return the score of a proposal, in parts."""

@@ -18,6 +18,7 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
+    Text,
     Unicode,
     UniqueConstraint,
 )
@@ -192,7 +193,19 @@ provider_usages = Table(
 )
 """Usage per provider and class, kept exact by triggers on ``allocations`` (store/usage_triggers.py)."""
 
-OUR_TABLES = (provider_usages,)
+planner_claims = Table(
+    "planner_claims",
+    metadata,
+    Column("id", Integer, primary_key=True, nullable=False),
+    Column("consumer_uuid", String(36), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("answer", Text, nullable=False),
+    UniqueConstraint("consumer_uuid", name="uniq_planner_claims0consumer_uuid"),
+)
+"""What was answered to a planner claim, for when it is sent again (store/planner_claims.py)."""
+
+OUR_TABLES = (provider_usages, planner_claims)
 
 VERSION_TABLE = "placement_server_version"
 """Where Alembic keeps the revision of our tables; the reference's own is ``alembic_version``."""

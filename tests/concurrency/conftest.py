@@ -1,5 +1,16 @@
 """The server in process, as in the tests of the API."""
 
+import pytest
+from flask import Flask
+
+from placement.store.database import Database
 from tests.api.conftest import api, app
 
-__all__ = ["api", "app"]
+__all__ = ["api", "app", "served"]
+
+
+@pytest.fixture
+def served(app: Flask) -> Database:
+    """The database as the server has it, with its count of retries."""
+    served: Database = app.extensions["placement"].database
+    return served

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
@@ -27,13 +26,6 @@ from tests.concurrency.together import check_books, together
 
 CLIENTS = 16
 ROUNDS = 6
-
-
-@pytest.fixture
-def served(app: Flask) -> Database:
-    """The database as the server has it, with its count of retries."""
-    served: Database = app.extensions["placement"].database
-    return served
 
 
 def claim(app: Flask, consumer: str, body: dict[str, Any]) -> Callable[[], TestResponse]:

@@ -1,11 +1,12 @@
 """The routes of the planner, in one list."""
 
-from placement.api.planner import candidates, explain, fair_share, inventory, profiles, scores
+from placement.api.planner import candidates, claims, explain, fair_share, inventory, profiles, scores
 from placement.api.planner.index import PATH, shower
 from placement.api.routing import Route
 
 _RESOURCES: tuple[Route, ...] = (
     *candidates.ROUTES,
+    *claims.ROUTES,
     *explain.ROUTES,
     *fair_share.ROUTES,
     *inventory.ROUTES,

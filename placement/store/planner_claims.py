@@ -1,0 +1,75 @@
+"""Rows of planner_claims: what was answered to a claim. A row may outlive its consumer; they go little by little."""
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, delete, func, insert, select
+
+from placement.store.chunks import chunks
+from placement.store.tables import consumers, planner_claims
+from placement.store.unit_of_work import Transaction
+
+SWEPT_ROWS = 64
+"""How many rows one sweep looks at."""
+
+CLAIMS_PER_SWEEP = 16
+
+_C = planner_claims.c
+_BY_CONSUMERS = select(_C.consumer_uuid, _C.digest, _C.generation, _C.answer).where(
+    _C.consumer_uuid.in_(bindparam("uuids", expanding=True))
+)
+_FORGET = delete(planner_claims).where(_C.consumer_uuid.in_(bindparam("uuids", expanding=True)))
+_HIGHEST = select(func.max(_C.id))
+_WINDOW = (
+    select(_C.id, consumers.c.id)
+    .select_from(planner_claims.outerjoin(consumers, consumers.c.uuid == _C.consumer_uuid))
+    .where(_C.id >= bindparam("first"))
+    .order_by(_C.id)
+    .limit(SWEPT_ROWS)
+)
+_DELETE = delete(planner_claims).where(_C.id.in_(bindparam("ids", expanding=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedClaim:
+    """What was answered to a claim: ``digest`` tells its body, ``generation`` is the consumer's after it."""
+
+    consumer_uuid: str
+    digest: str
+    generation: int
+    answer: str
+
+
+def remembered_claims(tx: Transaction, consumer_uuids: Collection[str]) -> dict[str, RememberedClaim]:
+    """Return what is remembered of consumers, by their uuid."""
+    rows = [row for some in chunks(sorted(consumer_uuids)) for row in tx.tuples(_BY_CONSUMERS, {"uuids": some})]
+    return {row[0]: RememberedClaim(*row) for row in rows}
+
+
+def remember_claims(tx: Transaction, claims: Collection[RememberedClaim]) -> None:
+    """Remember claims, in the place of what was remembered of their consumers."""
+    tx.execute(_FORGET, {"uuids": [claim.consumer_uuid for claim in claims]})
+    tx.execute(
+        insert(planner_claims),
+        [
+            {
+                "consumer_uuid": one.consumer_uuid,
+                "digest": one.digest,
+                "generation": one.generation,
+                "answer": one.answer,
+            }
+            for one in claims
+        ],
+    )
+
+
+def sweep_now_and_then(tx: Transaction) -> None:
+    """In one of some claims look at a few rows, anywhere, and forget those whose consumer is gone."""
+    if random.randrange(CLAIMS_PER_SWEEP):  # noqa: S311 - keeps no secret
+        return
+    highest = tx.execute(_HIGHEST).scalar() or 0
+    first = random.randint(0, highest)  # noqa: S311 - keeps no secret
+    gone = [id_ for id_, consumer in tx.tuples(_WINDOW, {"first": first}) if consumer is None]
+    if gone:
+        tx.execute(_DELETE, {"ids": gone})

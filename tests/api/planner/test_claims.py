@@ -1,0 +1,157 @@
+"""POST /planner/v1/claims: planned and allocated in one go, once, for one or for a gang."""
+
+import pytest
+
+from tests.api.conftest import Api
+from tests.claims import ask, claimed, held, used
+from tests.planner_hosts import CLAIMS, consumer, names_of, register, uuid_of
+
+TWO = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
+EIGHT = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}}
+OWNER = {"project_id": "project", "user_id": "user", "consumer_type": "INSTANCE"}
+
+
+def refused(api: Api, body: object, status: int = 409) -> str:
+    answer = api.post(CLAIMS, body)
+    assert answer.status_code == status, answer.text
+    return str(answer.json["errors"][0]["detail"].splitlines()[-1])
+
+
+def gpus_of(api: Api, uuid: str) -> list[str]:
+    names = names_of(api)
+    return sorted(names[provider] for provider, amounts in held(api, uuid).items() if "PGPU" in amounts)
+
+
+def test_a_claim_answers_with_what_the_consumer_holds_now(api: Api) -> None:
+    register(api)
+    who = consumer()
+    answer = api.post(CLAIMS, {**TWO, "consumer": who})
+    assert answer.status_code == 201
+    assert answer.headers["location"].endswith(f"/allocations/{who['uuid']}")
+    assert answer.json["consumer"] == {**who, "consumer_generation": 1}
+    assert {p: one["resources"] for p, one in answer.json["allocations"].items()} == held(api, who["uuid"])
+    assert answer.json["mappings"] == {"_GPU": [uuid_of("host-gpu0"), uuid_of("host-gpu1")]}
+    shown = ask(api, "GET", f"/allocations/{who['uuid']}")
+    assert {key: shown[key] for key in OWNER} == OWNER
+    assert shown["consumer_generation"] == 1
+
+
+def test_the_same_claim_again_gets_the_same_answer(api: Api) -> None:
+    register(api)
+    body = {**TWO, "consumer": consumer()}
+    first, again = api.post(CLAIMS, body), api.post(CLAIMS, body)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json == first.json
+    assert gpus_of(api, body["consumer"]["uuid"]) == ["host-gpu0", "host-gpu1"]
+
+
+def test_another_claim_for_the_same_consumer_is_refused(api: Api) -> None:
+    register(api)
+    who = consumer()
+    ask(api, "POST", CLAIMS, body={**TWO, "consumer": who})
+    sentence = f"consumer generation conflict - consumer {who['uuid']} is at generation 1, and not by this claim"
+    assert refused(api, {**EIGHT, "consumer": who}) == sentence
+
+
+def test_a_claim_is_not_repeated_once_the_consumer_has_moved_on(api: Api) -> None:
+    register(api)
+    body = {**TWO, "consumer": consumer()}
+    uuid = body["consumer"]["uuid"]
+    ask(api, "POST", CLAIMS, body=body)
+    entry = {"allocations": {uuid_of("host-gpu7"): {"resources": {"PGPU": 1}}}, "consumer_generation": 1, **OWNER}
+    ask(api, "PUT", f"/allocations/{uuid}", body=entry)
+    assert "is at generation 2" in refused(api, body)
+    ask(api, "DELETE", f"/allocations/{uuid}")
+    ask(api, "PUT", f"/allocations/{uuid}", body={**entry, "consumer_generation": None})
+    assert "is at generation 1" in refused(api, body)
+    ask(api, "DELETE", f"/allocations/{uuid}")
+    assert api.post(CLAIMS, body).status_code == 201
+
+
+def test_a_consumer_that_holds_something_is_not_claimed_for(api: Api) -> None:
+    register(api)
+    uuid = claimed(api, {uuid_of("host-gpu0"): {"PGPU": 1}})
+    assert "not by this claim" in refused(api, {**TWO, "consumer": consumer(uuid=uuid)})
+    assert "expected null but got 3" in refused(api, {**TWO, "consumer": consumer(consumer_generation=3)})
+
+
+def test_without_a_place_nothing_is_written(api: Api) -> None:
+    register(api)
+    ask(api, "POST", CLAIMS, body={**EIGHT, "consumer": consumer()})
+    who = consumer()
+    assert refused(api, {**TWO, "consumer": who}).startswith("No provider tree has what the request asks for")
+    assert ask(api, "GET", f"/allocations/{who['uuid']}")["allocations"] == {}
+
+
+def test_a_gang_is_allocated_as_a_whole_or_not_at_all(api: Api) -> None:
+    register(api)
+    body = {**TWO, "consumer": consumer(), "members": 4}
+    answer = api.post(CLAIMS, body)
+    assert answer.status_code == 201
+    uuids = [member["consumer"]["uuid"] for member in answer.json["members"]]
+    assert uuids[0] == body["consumer"]["uuid"]
+    taken = [name for uuid in uuids for name in gpus_of(api, uuid)]
+    assert sorted(taken) == [f"host-gpu{number}" for number in range(8)]
+    assert api.post(CLAIMS, body).json == answer.json
+    for uuid in uuids:
+        ask(api, "DELETE", f"/allocations/{uuid}")
+    assert "all 5 members" in refused(api, {**body, "members": 5})
+    assert used(api, uuid_of("host-gpu0")) == {"PGPU": 0}
+
+
+def test_members_may_want_different_things(api: Api) -> None:
+    """The largest is placed first: placed in the order given, the small one would stand in its way."""
+    register(api)
+    six = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 6}}}
+    members = [{"consumer": consumer(), "request": request} for request in (TWO, six)]
+    answer = ask(api, "POST", CLAIMS, body={"members": members})["members"]
+    assert [one["consumer"]["uuid"] for one in answer] == [member["consumer"]["uuid"] for member in members]
+    assert [len(one["mappings"]["_GPU"]) for one in answer] == [2, 6]
+
+
+def test_an_exclusive_claim_has_its_switches_alone(api: Api) -> None:
+    register(api)
+    alone = [{"groups": ["_GPU"], "level": "pcie"}]
+    one = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
+    ask(api, "POST", CLAIMS, body={**one, "exclusive": alone, "consumer": consumer()})
+    assert used(api, uuid_of("host-pcie0.0")) == {"CUSTOM_PCIE_LOCK": 1000}
+    who = consumer()
+    ask(api, "POST", CLAIMS, body={**one, "consumer": who})
+    assert gpus_of(api, who["uuid"]) == ["host-gpu2"]
+    ask(api, "POST", CLAIMS, body={**TWO, "exclusive": alone, "consumer": consumer()})
+    last = {**one, "exclusive": alone, "consumer": consumer()}
+    ask(api, "POST", CLAIMS, body=last)
+    assert "No provider tree" in refused(api, {**one, "exclusive": alone, "consumer": consumer()})
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (TWO, "body: 'consumer' is a required property"),
+        ({**TWO, "consumer": consumer(uuid="x")}, "consumer.uuid: 'x' is not a 'uuid'"),
+        (
+            {**TWO, "consumer": consumer(), "members": 0},
+            "members: 0 is neither a number from 1 to 64 nor a list of as many",
+        ),
+        (
+            {**TWO, "consumer": consumer(), "limit": 1},
+            "body: Additional properties are not allowed ('limit' was unexpected)",
+        ),
+    ],
+)
+def test_bad_claims_are_refused_with_the_path_of_the_fault(api: Api, body, sentence) -> None:
+    assert refused(api, body, 400) == sentence
+
+
+def test_a_consumer_is_a_member_once(api: Api) -> None:
+    who = {"consumer": consumer()}
+    assert refused(api, {**TWO, "members": [who, who]}, 400) == "members: A consumer is there twice."
+
+
+def test_what_plain_clients_hold_is_respected(api: Api) -> None:
+    register(api)
+    for number in range(4):
+        claimed(api, {uuid_of(f"host-gpu{number}"): {"PGPU": 1}})
+    who = consumer()
+    ask(api, "POST", CLAIMS, body={**TWO, "consumer": who})
+    assert gpus_of(api, who["uuid"]) == ["host-gpu4", "host-gpu5"]

@@ -1,0 +1,123 @@
+"""Many planner claims at once: nothing is given twice, every success is real, every refusal true."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from placement.store.database import Database
+from tests.api.conftest import Api
+from tests.claims import ask, entry, held, new_uuid, used
+from tests.concurrency.together import check_books, together
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register, uuid_of
+
+CLIENTS = 24
+HOSTS = ("a", "b")
+PAIR = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "within": [{"groups": ["_GPU"], "level": "pcie"}]}
+ONE = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
+ALONE = {**ONE, "exclusive": [{"groups": ["_GPU"], "level": "pcie"}]}
+
+
+def claim(app: Flask, body: dict) -> Callable[[], TestResponse]:
+    """Return a call that claims once, for a new consumer unless the body names one."""
+    body = body if "consumer" in body else {**body, "consumer": consumer()}
+    return lambda: Api(app).post(CLAIMS, body)
+
+
+def statuses(answers: list[TestResponse]) -> Counter[int]:
+    return Counter(answer.status_code for answer in answers)
+
+
+def gpus(api: Api) -> list[int]:
+    """Return how many units of each GPU are in use."""
+    return [used(api, uuid_of(f"{host}-gpu{number}"))["PGPU"] for host in HOSTS for number in range(8)]
+
+
+def check_successes(api: Api, answers: list[TestResponse]) -> None:
+    """Check that everybody who was told so holds what they were told."""
+    for answer in answers:
+        if answer.status_code == 201:
+            told = {provider: one["resources"] for provider, one in answer.json["allocations"].items()}
+            assert held(api, answer.json["consumer"]["uuid"]) == told
+
+
+def test_of_many_claims_exactly_those_succeed_that_fit(app: Flask, api: Api, served: Database) -> None:
+    for host in HOSTS:
+        register(api, host)
+    answers = together([claim(app, PAIR) for _ in range(CLIENTS)])
+    assert statuses(answers) == {201: 8, 409: CLIENTS - 8}
+    assert gpus(api) == [1] * 16
+    check_successes(api, answers)
+    check_books(served)
+
+
+def test_planner_claims_and_plain_claims_do_not_overcommit(app: Flask, api: Api, served: Database) -> None:
+    for host in HOSTS:
+        register(api, host)
+    bodies = [entry({uuid_of(f"{host}-gpu{number}"): {"PGPU": 1}}) for host in HOSTS for number in range(8)]
+    plain = [lambda body=body: Api(app).put(f"/allocations/{new_uuid()}", body) for body in bodies]
+    answers = together([one for pair in zip(plain, [claim(app, PAIR) for _ in plain], strict=True) for one in pair])
+    found = statuses(answers)
+    assert set(found) <= {201, 204, 409}
+    assert max(gpus(api)) == 1
+    assert sum(gpus(api)) == found[204] + 2 * found[201]
+    check_successes(api, answers)
+    check_books(served)
+
+
+def locks_of(answer: TestResponse) -> list[tuple[str, int]]:
+    """Return (switch, how much of its lock) of an allocation."""
+    amounts = {uuid: one["resources"].get("CUSTOM_PCIE_LOCK") for uuid, one in answer.json["allocations"].items()}
+    return [(uuid, amount) for uuid, amount in amounts.items() if amount]
+
+
+def test_an_exclusive_switch_has_one_user(app: Flask, api: Api, served: Database) -> None:
+    register(api, "a")
+    answers = together([claim(app, ALONE if number % 2 else ONE) for number in range(16)])
+    assert set(statuses(answers)) == {201, 409}
+    users = Counter(lock for answer in answers if answer.status_code == 201 for lock in locks_of(answer))
+    for number in range(4):
+        switch = uuid_of(f"a-pcie{number // 2}.{number % 2}")
+        assert (users[switch, 1000], users[switch, 1]) in {(1, 0), (0, 1), (0, 2), (0, 0)}
+    assert ask(api, "POST", CANDIDATES, body=ONE)["allocation_requests"] == []
+    check_books(served)
+
+
+def test_an_exclusive_claim_sees_what_a_plain_client_takes_below(app: Flask, api: Api, served: Database) -> None:
+    """The plain client takes a NIC that the claim does not ask for, and no lock."""
+    for number in range(6):
+        register(api, f"x{number}", numa_nodes=[[{"gpus": 1, "nics": 1}]])
+        body = entry({uuid_of(f"x{number}-nic0-vf"): {"SRIOV_NET_VF": 1}})
+        plain = lambda body=body: Api(app).put(f"/allocations/{new_uuid()}", body)  # noqa: E731
+        wanted = {"groups": {"_GPU": {**ONE["groups"]["_GPU"], "in_tree": uuid_of(f"x{number}")}}}
+        exclusive = claim(app, {**ALONE, **wanted})
+        put, claimed = together([plain, exclusive])
+        assert put.status_code == 204
+        assert claimed.status_code in {201, 409}
+    check_books(served)
+
+
+def test_one_claim_sent_many_times_is_made_once(app: Flask, api: Api, served: Database) -> None:
+    register(api, "a")
+    for _ in range(4):
+        answers = together([claim(app, body) for body in [{**ONE, "consumer": consumer()}] * 8])
+        assert statuses(answers) == {201: 1, 200: 7}
+        assert len({answer.text for answer in answers}) == 1
+    assert sum(gpus_of_a(api)) == 4
+    check_books(served)
+
+
+def gpus_of_a(api: Api) -> list[int]:
+    return [used(api, uuid_of(f"a-gpu{number}"))["PGPU"] for number in range(8)]
+
+
+def test_gangs_are_whole_under_load(app: Flask, api: Api, served: Database) -> None:
+    for host in HOSTS:
+        register(api, host)
+    answers = together([claim(app, {**PAIR, "members": 3}) for _ in range(8)])
+    found = statuses(answers)
+    assert set(found) <= {201, 409}
+    assert 1 <= found[201] <= 2
+    assert sum(gpus(api)) == 6 * found[201]
+    check_books(served)
