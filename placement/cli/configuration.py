@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
-from placement.errors import PlacementError
-from placement.settings import Settings, load
+from placement.errors import ConfigurationError, PlacementError
+from placement.settings import Settings, load, with_own_database
+from placement.store import schema
 from placement.store.database import Database, engine_for
 from placement.store.url import normalised
 
@@ -72,6 +73,21 @@ def connected(settings: Settings) -> Iterator[Database]:
         yield database
     finally:
         database.dispose()
+
+
+@contextmanager
+def readable(settings: Settings) -> Iterator[Database]:
+    """Give the database that ``placement serve`` would use with these settings, as it is, to read from it.
+
+    Raises:
+        ConfigurationError: there are no tables.
+    """
+    with connected(with_own_database(settings)) as database:
+        state = schema.current(database.engine)
+        if state.is_empty:
+            raise ConfigurationError("The database holds no tables of Placement.")
+        database.keeps_usage = state.keeps_usage
+        yield database
 
 
 def progress(step: str) -> None:

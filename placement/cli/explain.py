@@ -1,8 +1,6 @@
 """``placement explain``: why a query string of GET /allocation_candidates finds nothing."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,14 +9,11 @@ import click
 from placement.api.planner.explain import explain_query
 from placement.api.query import Query
 from placement.api.versions import MAXIMUM, requested_version
-from placement.cli.configuration import configured, connected, settings_of
+from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.explain_text import explanation_text
 from placement.cli.http_client import Client
 from placement.cli.output import available_width
-from placement.errors import ConfigurationError, Unavailable
-from placement.settings import with_own_database
-from placement.store import schema
-from placement.store.database import Database
+from placement.errors import Unavailable
 
 PATH = "/planner/v1/explain"
 
@@ -49,7 +44,7 @@ def explain(
         document = _asked(Client(url, token=token, microversion=microversion), text)
     else:
         version = requested_version([("openstack-api-version", f"placement {microversion}")])
-        with _database(context) as database:
+        with readable(settings_of(context)) as database:
             document = explain_query(database, Query.parse(text.encode()), version)
     lines = [json.dumps(document, indent=2)] if as_json else explanation_text(document, width=available_width())
     for line in lines:
@@ -66,14 +61,3 @@ def _asked(call: Client, query: str) -> Any:
         return call("GET", f"{PATH}?{query}")
     except OSError as error:
         raise Unavailable(f"The server does not answer: {error}") from error
-
-
-@contextmanager
-def _database(context: click.Context) -> Iterator[Database]:
-    """Give the database that ``placement serve`` would use with the same options, as it is."""
-    with connected(with_own_database(settings_of(context))) as database:
-        state = schema.current(database.engine)
-        if state.is_empty:
-            raise ConfigurationError("The database holds no tables of Placement.")
-        database.keeps_usage = state.keeps_usage
-        yield database

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from placement.cli.output import table
+from placement.cli.output import printable, table
 
 BAR = 24
 NAMES = ("uuid", "name", "root_provider_uuid")
@@ -28,7 +28,7 @@ def explanation_text(document: Document, *, width: int | None = None) -> Iterato
         yield ""
         yield f"Hint: {hint['message']}"
         if "provider" in hint:
-            here, there = (_printable(hint[key]["name"]) for key in ("provider", "found_on"))
+            here, there = (printable(hint[key]["name"]) for key in ("provider", "found_on"))
             yield f"      For example it is {there} that has it, not {here}; so it is in {hint['trees']} trees."
 
 
@@ -60,7 +60,7 @@ def _near_misses(near_misses: Sequence[Document], width: int | None) -> Iterator
     for near_miss in near_misses:
         yield ""
         yield near_miss["message"]
-        rows = [(_printable(provider["name"]), _failure(provider)) for provider in near_miss["providers"]]
+        rows = [(printable(provider["name"]), _failure(provider)) for provider in near_miss["providers"]]
         if rows:
             yield from (f"  {line}" for line in table(("for example", ""), rows, width=width and width - 2))
 
@@ -68,8 +68,3 @@ def _near_misses(near_misses: Sequence[Document], width: int | None) -> Iterator
 def _failure(provider: Document) -> str:
     shown = ((key.replace("_", " "), value) for key, value in provider.items() if key not in NAMES)
     return ", ".join(f"{key} {value}" for key, value in shown)
-
-
-def _printable(name: str) -> str:
-    """Return a name without what could move a terminal's cursor: anybody may have chosen it."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)

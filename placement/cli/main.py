@@ -10,6 +10,7 @@ COMMANDS = {
     "serve": ("placement.cli.serve:serve", "Serve the API."),
     "demo": ("placement.cli.demo:demo", "Show a small cloud, what it answers and what a claim does."),
     "explain": ("placement.cli.explain:explain", "Tell why there are no allocation candidates."),
+    "fair-share": ("placement.cli.fair_share:fair_share", "Show how resources are shared among projects."),
     "audit": ("placement.cli.audit:audit", "Find what is held by nobody, and over-full providers."),
     "openapi": ("placement.cli.openapi:openapi", "Print the API reference as an OpenAPI document."),
     "db": ("placement.cli.db:db", "Look after the database."),

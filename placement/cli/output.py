@@ -14,6 +14,11 @@ def available_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def printable(name: str) -> str:
+    """Return a name without what could move a terminal's cursor: anybody may have chosen it."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, width: int | None = None) -> Iterator[str]:
     """Yield the lines of a table, cells cut where it would be wider than ``width``."""
     texts = [list(header)] + [[str(cell) for cell in row] for row in rows]

@@ -8,7 +8,7 @@ from placement.allocators import fair_share as shares_of
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, FairShares, Giving, Held, NodeShare, Task, Turn
 from placement.errors import InvalidAt
-from placement.services.kept_usage import UNKNOWN_TYPE, KeptUsage, Reading, usage_now
+from placement.services.kept_usage import UNKNOWN, KeptUsage, Reading, usage_now
 from placement.settings.planner.fair_share import FairShareSettings
 from placement.store import fair_share as store
 from placement.store.database import Database
@@ -182,7 +182,7 @@ def _held(
     found: dict[str, tuple[str, dict[str, int]]] = {}
     of = [ids[name] for name in lacking if name in ids]
     for row in store.holdings(tx, names, settings.partition, of=of) if of else ():
-        member = row.project_id if settings.leaves == "project" else row.consumer_type or UNKNOWN_TYPE
+        member = (row.project_id if settings.leaves == "project" else row.consumer_type) or UNKNOWN
         found.setdefault(row.consumer_uuid, (member, {}))[1][names[row.class_id]] = int(row.amount)
     return found
 

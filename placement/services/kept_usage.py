@@ -15,8 +15,8 @@ from placement.store import fair_share as store
 from placement.store.database import Database
 from placement.store.unit_of_work import Transaction, reads
 
-UNKNOWN_TYPE = "unknown"
-"""The name of consumers without a type, as in GET /usages."""
+UNKNOWN = "unknown"
+"""The name of consumers without a type, as in GET /usages; and of the project of consumers that have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,6 @@ def usage_now(tx: Transaction, settings: FairShareSettings) -> tuple[dict[str, d
     read = store.usage_by_project if settings.leaves == "project" else store.usage_by_type
     usage: dict[str, dict[str, int]] = defaultdict(dict)
     for member, class_id, amount in read(tx, names, settings.partition):
-        usage[member or UNKNOWN_TYPE][names[class_id]] = int(amount)
+        usage[member or UNKNOWN][names[class_id]] = int(amount)
     totals = store.totals(tx, names, settings.partition)
     return dict(usage), {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}

@@ -23,9 +23,10 @@ _INV = inventories.c
 _CLASS = allocations.c.resource_class_id
 # MariaDB sums integers to decimals.
 _SUM = cast(func.sum(allocations.c.used), BigInteger)
+# What a consumer holds that has no row, or no project, is used all the same.
 _HOLDERS = (
-    allocations.join(consumers, allocations.c.consumer_id == consumers.c.uuid)
-    .join(projects, consumers.c.project_id == projects.c.id)
+    allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)
+    .outerjoin(projects, consumers.c.project_id == projects.c.id)
     .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
 )
 _MEMBERS = (
@@ -39,7 +40,7 @@ class Holding(NamedTuple):
     """What one consumer holds of one class."""
 
     consumer_uuid: str
-    project_id: str
+    project_id: str | None
     consumer_type: str | None
     class_id: int
     amount: int
@@ -55,8 +56,10 @@ def totals(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -
     return dict(found)
 
 
-def usage_by_project(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -> list[tuple[str, int, int]]:
-    """Return (project, class id, amount) of all that is allocated."""
+def usage_by_project(
+    tx: Transaction, class_ids: Collection[int], aggregate: str | None
+) -> list[tuple[str | None, int, int]]:
+    """Return (project, class id, amount) of all that is allocated; None is what belongs to no known project."""
     return tx.tuples(_usage(projects.c.external_id, part=aggregate is not None), _values(class_ids, aggregate))
 
 
@@ -104,9 +107,9 @@ def _usage(name: ColumnElement[Any], *, part: bool) -> Select[Any]:
 
 @lru_cache(maxsize=2)
 def _holdings(*, part: bool) -> Select[Any]:
-    columns = (consumers.c.uuid, projects.c.external_id, consumer_types.c.name, _CLASS)
+    columns = (allocations.c.consumer_id, projects.c.external_id, consumer_types.c.name, _CLASS)
     concerned = select(allocations.c.consumer_id).where(_CLASS.in_(bindparam("of", expanding=True)))
     if part:
         concerned = concerned.where(allocations.c.resource_provider_id.in_(_MEMBERS))
-    query = select(*columns, _SUM).select_from(_HOLDERS).where(consumers.c.uuid.in_(concerned))
+    query = select(*columns, _SUM).select_from(_HOLDERS).where(allocations.c.consumer_id.in_(concerned))
     return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(*columns)

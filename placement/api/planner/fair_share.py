@@ -1,13 +1,10 @@
 """/planner/v1/fair-share: how resources are shared, who is next, what would each get, who should give back."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from flask import Response
 
-from placement.allocators.fair_share import Behind, NodeShare, Turn
 from placement.api.call import Call
 from placement.api.planner.fair_share_bodies import FILL, ORDER, RECLAIM, choice_of, wish_of, wishes_of
+from placement.api.planner.fair_share_json import named, tree_json, turn_json
 from placement.api.planner.index import PATH
 from placement.api.routing import Route
 from placement.services import fair_share as service
@@ -21,17 +18,7 @@ def show_tree(call: Call) -> Response:
     own = _only_visible(call)
     settings = _settings(call)
     shares = service.all_shares(call.database, call.server.kept_usage)
-    nodes = [node for node in shares.nodes if own is None or f"{own}/".startswith(f"{node.path}/")]
-    return call.json(
-        {
-            "age_s": round(shares.age_s, 3),
-            "classes": list(settings.classes),
-            "partition": settings.partition,
-            "totals": shares.totals,
-            "free": shares.free,
-            "nodes": [_node(node, shares.members, settings) for node in nodes],
-        }
-    )
+    return call.json(tree_json(shares, settings, own))
 
 
 def _only_visible(call: Call) -> str | None:
@@ -53,7 +40,7 @@ def order_pending(call: Call) -> Response:
     body, settings = call.document(ORDER), _settings(call)
     wishes = wishes_of(body["pending"], settings, "pending") if "pending" in body else None
     order = service.order(call.database, call.server.kept_usage, wishes)
-    turns = [_turn(turn, order.members, settings) for turn in order.turns]
+    turns = [turn_json(turn, order.members, settings) for turn in order.turns]
     return call.json({"age_s": round(order.age_s, 3), "order": turns})
 
 
@@ -63,7 +50,7 @@ def fill_pending(call: Call) -> Response:
     filled = service.fill(call.database, call.server.kept_usage, wishes_of(body["pending"], settings, "pending"))
     portions = [
         {
-            **_named(portion.member, settings),
+            **named(portion.member, settings),
             "served": list(portion.served),
             "given": portion.given,
             "share": portion.node.share,
@@ -86,7 +73,7 @@ def reclaim(call: Call) -> Response:
     give_back = [
         {
             "consumer_uuid": held.name,
-            **_named(found.members[held.leaf], settings),
+            **named(found.members[held.leaf], settings),
             "resources": held.amounts,
             "value": held.value,
         }
@@ -99,48 +86,6 @@ def reclaim(call: Call) -> Response:
 
 def _settings(call: Call) -> FairShareSettings:
     return call.server.settings.planner.fair_share
-
-
-def _named(member: str, settings: FairShareSettings) -> dict[str, str]:
-    return {"project_id" if settings.leaves == "project" else "consumer_type": member}
-
-
-def _node(node: NodeShare, members: Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
-    return {
-        "path": node.path,
-        **(_named(members[node.path], settings) if node.is_leaf else {}),
-        "weight": node.weight,
-        "usage": node.usage,
-        "held": node.held,
-        "vector": node.vector,
-        "share": node.share,
-        "weighted_share": node.weighted_share,
-        "dominant": node.dominant,
-        "blocked": node.is_blocked,
-    }
-
-
-def _turn(turn: Turn, members: Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
-    leaf = turn.leaf
-    return {
-        **_named(members[leaf.path], settings),
-        "path": leaf.path,
-        "share": leaf.share,
-        "weighted_share": leaf.weighted_share,
-        "dominant": leaf.dominant,
-        "blocked": leaf.is_blocked,
-        "lacking": list(leaf.lacking),
-        "behind": None if turn.behind is None else _behind(turn.behind),
-    }
-
-
-def _behind(behind: Behind) -> dict[str, Any]:
-    """Show what puts a leaf behind the one before it."""
-    return {"reason": behind.reason, "node": _compared(behind.node), "other": _compared(behind.other)}
-
-
-def _compared(node: NodeShare) -> dict[str, Any]:
-    return {"path": node.path, "weighted_share": node.weighted_share, "blocked": node.is_blocked}
 
 
 ROUTES = (

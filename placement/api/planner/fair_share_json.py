@@ -1,0 +1,65 @@
+"""The JSON of answers about fair shares."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from placement.allocators.fair_share import Behind, NodeShare, Turn
+from placement.services.fair_share import Shares
+from placement.settings.planner.fair_share import FairShareSettings
+
+
+def tree_json(shares: Shares, settings: FairShareSettings, own: str | None = None) -> dict[str, Any]:
+    """Show a tree; with ``own``, only the nodes on the way to that one."""
+    nodes = [node for node in shares.nodes if own is None or f"{own}/".startswith(f"{node.path}/")]
+    return {
+        "age_s": round(shares.age_s, 3),
+        "classes": list(settings.classes),
+        "partition": settings.partition,
+        "totals": shares.totals,
+        "free": shares.free,
+        "nodes": [_node_json(node, shares.members, settings) for node in nodes],
+    }
+
+
+def named(member: str, settings: FairShareSettings) -> dict[str, str]:
+    """Show who a leaf is."""
+    return {"project_id" if settings.leaves == "project" else "consumer_type": member}
+
+
+def _node_json(node: NodeShare, members: Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
+    return {
+        "path": node.path,
+        **(named(members[node.path], settings) if node.is_leaf else {}),
+        "weight": node.weight,
+        "usage": node.usage,
+        "held": node.held,
+        "vector": node.vector,
+        "share": node.share,
+        "weighted_share": node.weighted_share,
+        "dominant": node.dominant,
+        "blocked": node.is_blocked,
+    }
+
+
+def turn_json(turn: Turn, members: Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
+    """Show a place in the order."""
+    leaf = turn.leaf
+    return {
+        **named(members[leaf.path], settings),
+        "path": leaf.path,
+        "share": leaf.share,
+        "weighted_share": leaf.weighted_share,
+        "dominant": leaf.dominant,
+        "blocked": leaf.is_blocked,
+        "lacking": list(leaf.lacking),
+        "behind": None if turn.behind is None else _behind(turn.behind),
+    }
+
+
+def _behind(behind: Behind) -> dict[str, Any]:
+    """Show what puts a leaf behind the one before it."""
+    return {"reason": behind.reason, "node": _compared(behind.node), "other": _compared(behind.other)}
+
+
+def _compared(node: NodeShare) -> dict[str, Any]:
+    return {"path": node.path, "weighted_share": node.weighted_share, "blocked": node.is_blocked}

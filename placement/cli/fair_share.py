@@ -1,0 +1,51 @@
+"""``placement fair-share``: the tree of fair shares with bars."""
+
+import json
+from typing import Any
+
+import click
+
+from placement.api.planner.fair_share_json import tree_json
+from placement.cli.configuration import configured, readable, settings_of
+from placement.cli.fair_share_text import tree_text
+from placement.cli.http_client import Client
+from placement.cli.output import available_width
+from placement.errors import Unavailable
+from placement.services.fair_share import all_shares
+from placement.services.kept_usage import KeptUsage
+
+PATH = "/planner/v1/fair-share"
+
+
+@click.command()
+@click.option("--url", help="Ask this server instead of reading the configured database.")
+@click.option(
+    "--token", envvar="OS_TOKEN", default="admin", help="The token for --url, or $OS_TOKEN.  [default: admin]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
+@configured
+@click.pass_context
+def fair_share(context: click.Context, *, url: str | None, token: str, as_json: bool) -> None:
+    """Show how resources are shared among projects, as planner.yaml says they should be.
+
+    With --url it is what a server answers; otherwise the configured database is read, which may also be one that
+    openstack-placement serves, and the tree is that of the planner.yaml of this machine.
+    """
+    document = _asked(Client(url, token=token)) if url is not None else _read(context)
+    lines = [json.dumps(document, indent=2)] if as_json else tree_text(document, width=available_width())
+    for line in lines:
+        click.echo(line)
+
+
+def _asked(call: Client) -> Any:
+    try:
+        return call("GET", PATH)
+    except OSError as error:
+        raise Unavailable(f"The server does not answer: {error}") from error
+
+
+def _read(context: click.Context) -> Any:
+    settings = settings_of(context)
+    fair = settings.planner.fair_share
+    with readable(settings) as database:
+        return tree_json(all_shares(database, KeptUsage(fair)), fair)

@@ -1,0 +1,48 @@
+"""A tree of fair shares as plain text: a row for each node, with a bar for what it holds."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from placement.cli.output import printable, table
+
+BAR = 20
+
+Document = Mapping[str, Any]
+
+
+def tree_text(document: Document, *, width: int | None = None) -> Iterator[str]:
+    """Yield the lines for the JSON document of a tree."""
+    of = f" in the aggregate {document['partition']}" if document["partition"] else ""
+    totals = [f"{name} {document['free'][name]} of {document['totals'][name]}" for name in document["classes"]]
+    yield f"Free{of}: {', '.join(totals)}."
+    yield ""
+    header = ("queue", "weight", "holds", "", "of", "share / weight", "")
+    yield from table(header, [_row(node, document) for node in document["nodes"]], width=width)
+    yield ""
+    yield "The smallest share / weight is served next, at every level; what cannot be served is blocked."
+
+
+def _row(node: Document, document: Document) -> Sequence[str]:
+    depth = node["path"].count("/")
+    name = node.get("project_id", node.get("consumer_type", node["path"].rpartition("/")[2]))
+    return (
+        "  " * depth + printable(name),
+        f"{node['weight']:>6.4g}" if depth else "",
+        f"{node['held']:>5.0%}",
+        _bar(node["held"]),
+        _class_held_most(node["usage"], document["totals"]),
+        f"{node['weighted_share']:>14.4g}" if depth else "",
+        "blocked" if node["blocked"] else "",
+    )
+
+
+def _bar(held: float) -> str:
+    """Return a bar; whatever is held shows, be it ever so little, and more than there is does not."""
+    filled = min(BAR, int(-(-held * BAR // 1)))
+    return "#" * filled + "." * (BAR - filled)
+
+
+def _class_held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:
+    """Return the class of which the largest part is held."""
+    parts = {name: amount / totals[name] if totals[name] else float("inf") for name, amount in usage.items() if amount}
+    return max(parts, key=lambda name: parts[name], default="")

@@ -1,0 +1,103 @@
+"""``placement fair-share`` prints the tree with bars, from the database or from a server."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from placement.cli.fair_share_text import tree_text
+from tests.cli.commands import Command
+from tests.databases import migrate, open_database
+from tests.small_clouds import Inventory, Node, write
+
+PLANNER = """
+fair_share:
+  classes: [VCPU]
+  tree:
+    root/eng: {weight: 3}
+    root/eng/dev: {weight: 2, projects: [p1]}
+    root/sci: {projects: [p2]}
+"""
+
+
+@pytest.fixture
+def cloud(placement: Command) -> str:
+    """A database where the command looks for one, of which a consumer without a project holds a quarter."""
+    directory = placement.home / ".local/share/placement"
+    directory.mkdir(parents=True)
+    url = f"sqlite:///{directory / 'placement.sqlite'}"
+    migrate(url)
+    database = open_database(url)
+    with database.engine.begin() as connection:
+        write(connection, {1: Node(1, None, 1, {"VCPU": Inventory(8, used=2)})})
+    database.dispose()
+    return url
+
+
+def configured(placement: Command, url: str) -> Path:
+    file = placement.home / "placement.conf"
+    file.write_text(f"[placement_database]\nconnection = {url}\n[api]\nauth_strategy = noauth2\n")
+    (placement.home / "planner.yaml").write_text(PLANNER)
+    return file
+
+
+def test_the_tree_of_the_planner_file_is_printed_with_bars(placement: Command, cloud: str) -> None:
+    done = placement.run("fair-share", "--config-file", str(configured(placement, cloud)))
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Free: VCPU 6 of 8."
+    assert lines[2].split() == ["queue", "weight", "holds", "of", "share", "/", "weight"]
+    assert lines[4].split() == ["root", "25%", "#####...............", "VCPU"]
+    rows = {line.split()[0]: line.split()[1:] for line in lines[5:] if line}
+    assert rows["eng"] == ["3", "0%", "....................", "0"]
+    assert rows["default"] == ["1", "25%", "#####...............", "VCPU", "0.25"]
+    assert rows["unknown"] == ["1", "25%", "#####...............", "VCPU", "0.25"]
+    assert [line.split()[0] for line in lines[4:12]] == ["root", "default", "unknown", "eng", "dev", "p1", "sci", "p2"]
+
+
+def test_without_a_planner_file_all_projects_are_equal(placement: Command, cloud: str) -> None:
+    done = placement.run("fair-share", "--json")
+    document = json.loads(done.stdout)
+    assert document["classes"] == ["VCPU", "MEMORY_MB"]
+    assert [node["path"] for node in document["nodes"]][:2] == ["root", "root/default"]
+
+
+def test_a_server_shows_the_same_as_its_database(placement: Command, cloud: str) -> None:
+    told = placement.run("fair-share").stdout
+    with placement.running("serve", "--port", "0") as server:
+        done = placement.run("fair-share", "--url", server.url())
+    assert (done.returncode, done.stdout) == (0, told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "The database holds no tables of Placement."),
+        (("--url", "http://127.0.0.1:9"), "The server does not answer: "),
+    ],
+)
+def test_what_cannot_be_shown_is_told_in_one_sentence(placement: Command, arguments, message) -> None:
+    done = placement.run("fair-share", *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def node(path: str, **more: object) -> dict[str, object]:
+    usage = {"VCPU": 0}
+    return {"path": path, "weight": 1.0, "usage": usage, "held": 0.0, "weighted_share": 0.0, "blocked": False, **more}
+
+
+def test_bars_end_where_there_is_no_more_and_names_cannot_move_the_cursor() -> None:
+    nodes = [
+        node("root"),
+        node("root/a", held=1.5, usage={"VCPU": 3}, blocked=True),
+        node("root/b", held=0.001, usage={"VCPU": 1}),
+        node("root/c", project_id="p\x1b[2J"),
+    ]
+    document = {"partition": None, "classes": ["VCPU"], "free": {"VCPU": -1}, "totals": {"VCPU": 2}, "nodes": nodes}
+    lines = list(tree_text(document))
+    assert lines[0] == "Free: VCPU -1 of 2."
+    assert lines[5].split() == ["a", "1", "150%", "#" * 20, "VCPU", "0", "blocked"]
+    assert lines[6].split()[3] == "#" + "." * 19
+    assert "p?[2J" in lines[7]
