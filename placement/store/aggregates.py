@@ -3,10 +3,11 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, select
 
 from placement.store.chunks import chunks
 from placement.store.dialects import insert_unless_exists
+from placement.store.kept import Kept, KeptInsert
 from placement.store.tables import placement_aggregates, resource_provider_aggregates, resource_providers
 from placement.store.unit_of_work import Transaction
 
@@ -14,7 +15,7 @@ AGGREGATE = placement_aggregates.c
 MEMBER = resource_provider_aggregates.c
 
 # One statement tells an unknown provider (no row) from one in no aggregate (one row with a null).
-_MEMBERSHIP = (
+_MEMBERSHIP = Kept(
     select(resource_providers.c.generation, AGGREGATE.uuid)
     .select_from(
         resource_providers.outerjoin(
@@ -24,11 +25,14 @@ _MEMBERSHIP = (
     .where(resource_providers.c.uuid == bindparam("uuid"))
     .order_by(MEMBER.aggregate_id)
 )
-_IDS = select(AGGREGATE.uuid, AGGREGATE.id).where(AGGREGATE.uuid.in_(bindparam("uuids", expanding=True)))
-_IDS_OF_PROVIDER = select(MEMBER.aggregate_id).where(MEMBER.resource_provider_id == bindparam("provider_id"))
-_INSERT = insert(resource_provider_aggregates)
-_DELETE = delete(resource_provider_aggregates).where(
-    MEMBER.resource_provider_id == bindparam("provider_id"), MEMBER.aggregate_id == bindparam("left_id")
+_IDS = Kept(select(AGGREGATE.uuid, AGGREGATE.id).where(AGGREGATE.uuid.in_(bindparam("uuids", expanding=True))))
+_IDS_OF_PROVIDER = Kept(select(MEMBER.aggregate_id).where(MEMBER.resource_provider_id == bindparam("provider_id")))
+_INSERT = KeptInsert(resource_provider_aggregates, MEMBER.resource_provider_id, MEMBER.aggregate_id)
+_DELETE = Kept(
+    delete(resource_provider_aggregates).where(
+        MEMBER.resource_provider_id == bindparam("provider_id"),
+        MEMBER.aggregate_id.in_(bindparam("left", expanding=True)),
+    )
 )
 
 
@@ -42,7 +46,7 @@ class Membership:
 
 def membership(tx: Transaction, uuid: str) -> Membership | None:
     """Return the aggregates of the provider with a uuid, or None if there is no such provider."""
-    rows = tx.execute(_MEMBERSHIP, {"uuid": uuid}).all()
+    rows = tx.tuples(_MEMBERSHIP, {"uuid": uuid})
     if not rows:
         return None
     return Membership(rows[0][0], [aggregate for _, aggregate in rows if aggregate is not None])
@@ -51,11 +55,11 @@ def membership(tx: Transaction, uuid: str) -> Membership | None:
 def replace_aggregates(tx: Transaction, provider_id: int, uuids: Collection[str]) -> None:
     """Put a provider, whose row is locked, into exactly these aggregates."""
     wanted = _aggregate_ids(tx, sorted(set(uuids)))
-    present = set(tx.execute(_IDS_OF_PROVIDER, {"provider_id": provider_id}).scalars())
+    present = {id_ for (id_,) in tx.tuples(_IDS_OF_PROVIDER, {"provider_id": provider_id})}
     if left := present - wanted:
-        tx.execute(_DELETE, [{"provider_id": provider_id, "left_id": id_} for id_ in sorted(left)])
+        tx.change(_DELETE, {"provider_id": provider_id, "left": sorted(left)})
     if joined := wanted - present:
-        tx.execute(_INSERT, [{"resource_provider_id": provider_id, "aggregate_id": id_} for id_ in sorted(joined)])
+        tx.insert(_INSERT, [{"resource_provider_id": provider_id, "aggregate_id": id_} for id_ in sorted(joined)])
 
 
 def _aggregate_ids(tx: Transaction, uuids: list[str]) -> set[int]:
@@ -70,5 +74,5 @@ def _aggregate_ids(tx: Transaction, uuids: list[str]) -> set[int]:
 def _existing_ids(tx: Transaction, uuids: list[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for some in chunks(uuids):
-        found.update(tx.execute(_IDS, {"uuids": some}).all())
+        found.update(tx.tuples(_IDS, {"uuids": some}))
     return found

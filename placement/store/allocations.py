@@ -8,11 +8,12 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import FromClause, Select, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import FromClause, and_, bindparam, delete, func, select, update
 
 from placement.domain.capacity import Supply
 from placement.domain.inventory import Inventory
 from placement.store.chunks import chunks
+from placement.store.kept import Kept, KeptInsert
 from placement.store.tables import (
     allocations,
     consumer_types,
@@ -31,10 +32,12 @@ Spot = tuple[int, int]
 A = allocations.c
 
 _MODIFIED = func.coalesce(A.updated_at, A.created_at)
-_HELD = select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used).where(
-    A.consumer_id.in_(bindparam("consumers", expanding=True))
+_HELD = Kept(
+    select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used).where(
+        A.consumer_id.in_(bindparam("consumers", expanding=True))
+    )
 )
-_OF_CONSUMER = (
+_OF_CONSUMER = Kept(
     select(
         resource_providers.c.uuid,
         resource_providers.c.generation,
@@ -55,7 +58,7 @@ _OF_CONSUMER = (
     )
     .where(A.consumer_id == bindparam("consumer"))
 )
-_OF_PROVIDER = (
+_OF_PROVIDER = Kept(
     select(
         resource_providers.c.generation,
         A.consumer_id,
@@ -72,22 +75,23 @@ _OF_PROVIDER = (
     )
     .where(resource_providers.c.uuid == bindparam("provider"))
 )
-_DELETE = delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True)))
-_ADVANCE_PROVIDERS = (
+_DELETE = Kept(delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True))))
+_INSERT = KeptInsert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
+_ADVANCE_PROVIDERS = Kept(
     update(resource_providers)
     .where(resource_providers.c.id.in_(bindparam("ids", expanding=True)))
     .values(generation=resource_providers.c.generation + bindparam("steps"))
 )
 
 
-def _supply_query(usage: FromClause) -> Select[Any]:
+def _supply_query(usage: FromClause) -> Kept:
     # The condition on the usage itself keeps the database from summing up providers that nobody asked for.
     same = and_(
         usage.c.resource_provider_id == inventories.c.resource_provider_id,
         usage.c.resource_class_id == inventories.c.resource_class_id,
         usage.c.resource_provider_id.in_(bindparam("providers", expanding=True)),
     )
-    return (
+    return Kept(
         select(
             inventories.c.resource_provider_id,
             inventories.c.resource_class_id,
@@ -143,12 +147,12 @@ class ProviderRow(NamedTuple):
 
 def allocations_of_consumer(tx: Transaction, consumer_uuid: str) -> list[ConsumerRow]:
     """Return what a consumer holds."""
-    return [ConsumerRow(*row) for row in tx.execute(_OF_CONSUMER, {"consumer": consumer_uuid})]
+    return [ConsumerRow(*row) for row in tx.rows(_OF_CONSUMER, {"consumer": consumer_uuid})]
 
 
 def allocations_of_provider(tx: Transaction, uuid: str) -> list[ProviderRow]:
     """Return what is held of a provider; no row at all for one that does not exist."""
-    return [ProviderRow(*row) for row in tx.execute(_OF_PROVIDER, {"provider": uuid})]
+    return [ProviderRow(*row) for row in tx.rows(_OF_PROVIDER, {"provider": uuid})]
 
 
 def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[Held]:
@@ -166,12 +170,12 @@ def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[Spot, Suppl
 def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None:
     """Delete all that consumers hold."""
     for some in chunks(list(consumer_uuids)):
-        tx.execute(_DELETE, {"consumers": some})
+        tx.change(_DELETE, {"consumers": some})
 
 
 def insert_allocations(tx: Transaction, rows: Sequence[Held]) -> None:
     """Insert allocations."""
-    tx.execute(insert(allocations), [_inserted(row) for row in rows])
+    tx.insert(_INSERT, [_inserted(row) for row in rows])
 
 
 def _inserted(row: Held) -> dict[str, Any]:
@@ -186,4 +190,4 @@ def _inserted(row: Held) -> dict[str, Any]:
 def advance_providers(tx: Transaction, ids: Collection[int], *, steps: int = 1) -> None:
     """Move the generations of providers on; they are locked, so nothing is compared."""
     for some in chunks(list(ids)):
-        tx.execute(_ADVANCE_PROVIDERS, {"ids": some, "steps": steps})
+        tx.change(_ADVANCE_PROVIDERS, {"ids": some, "steps": steps})

@@ -1,12 +1,13 @@
 """Conjunctions of any-of sets of traits or aggregates as SQL: providers, or trees, that have one of each set.
 
-What a statement looks like depends on the shape of the conjunction alone; the ids are bound.
+What a statement looks like depends on the shape of the conjunction alone. The ids are written into its text when it is
+sent: a planner that knows them knows how many providers have them, and a rare trait is worth another plan.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, case, distinct, func, select
+from sqlalchemy import BigInteger, ColumnElement, Integer, Select, and_, bindparam, case, distinct, func, select
 
 from placement.store.tables import resource_provider_aggregates, resource_provider_traits, resource_providers
 
@@ -51,14 +52,12 @@ def known(names: Iterable[str], ids: Mapping[str, int]) -> list[int]:
 
 def has_trait(provider_id: Any, name: str) -> Condition:
     """Return the condition that a provider has any of the traits bound as ``name``."""
-    wanted: Any = bindparam(name, expanding=True)
-    return _among(provider_id, select(_HAS.resource_provider_id).where(_HAS.trait_id.in_(wanted)))
+    return _among(provider_id, select(_HAS.resource_provider_id).where(_HAS.trait_id.in_(_ids(name))))
 
 
 def is_member(provider_id: Any, name: str) -> Condition:
     """Return the condition that a provider is in any of the aggregates bound as ``name``."""
-    wanted: Any = bindparam(name, expanding=True)
-    return _among(provider_id, select(_IN.resource_provider_id).where(_IN.aggregate_id.in_(wanted)))
+    return _among(provider_id, select(_IN.resource_provider_id).where(_IN.aggregate_id.in_(_ids(name))))
 
 
 def has_one_of_each(provider_id: Any, sets: SetsShape, name: str) -> Condition:
@@ -91,7 +90,7 @@ def _with_each(links: Links, key: Any, sets: SetsShape, name: str) -> Links:
     One subquery with a count for each set: a subquery for each set is a join each, and PostgreSQL plans a hundred of
     them for minutes.
     """
-    links = links.where(key.in_(bindparam(f"{name}_any", expanding=True)))
+    links = links.where(key.in_(_ids(f"{name}_any")))
     if sets.several + sets.singles == 1:
         return links  # Being among the owners is enough.
     counts = [_count(key, f"{name}_{index}") >= 1 for index in range(sets.several)]
@@ -101,4 +100,8 @@ def _with_each(links: Links, key: Any, sets: SetsShape, name: str) -> Links:
 
 
 def _count(key: Any, name: str) -> Any:
-    return func.count(distinct(case((key.in_(bindparam(name, expanding=True)), key))))
+    return func.count(distinct(case((key.in_(_ids(name)), key))))
+
+
+def _ids(name: str) -> Any:
+    return bindparam(name, type_=Integer, expanding=True, literal_execute=True)

@@ -2,25 +2,35 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import os_traits
-from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy import bindparam, func, select
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan
 from placement.errors import Invalid
+from placement.store.kept import Kept
 from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers
 from placement.store.unit_of_work import Transaction
 
-_AGGREGATES = select(placement_aggregates.c.uuid, placement_aggregates.c.id).where(
-    placement_aggregates.c.uuid.in_(bindparam("uuids", expanding=True))
+_AGGREGATES = Kept(
+    select(placement_aggregates.c.uuid, placement_aggregates.c.id).where(
+        placement_aggregates.c.uuid.in_(bindparam("uuids", expanding=True))
+    )
 )
-_ROOTS = select(resource_providers.c.uuid, resource_providers.c.root_provider_id).where(
-    resource_providers.c.uuid.in_(bindparam("uuids", expanding=True))
+_ROOTS = Kept(
+    select(resource_providers.c.uuid, resource_providers.c.root_provider_id).where(
+        resource_providers.c.uuid.in_(bindparam("uuids", expanding=True))
+    )
 )
-_SHARING_EXISTS = exists().where(resource_provider_traits.c.trait_id == bindparam("sharing_trait"))
-_CLOUD = select(func.max(resource_providers.c.root_provider_id), select(_SHARING_EXISTS).scalar_subquery())
+_HIGHEST_ROOT = select(func.max(resource_providers.c.root_provider_id)).scalar_subquery()
+# The least id comes from the index; whether there is one at all, PostgreSQL would find out by reading the whole table.
+_SHARER = (
+    select(func.min(resource_provider_traits.c.resource_provider_id))
+    .where(resource_provider_traits.c.trait_id == bindparam("sharing_trait"))
+    .scalar_subquery()
+)
+_CLOUD = Kept(select(_HIGHEST_ROOT, _SHARER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +68,18 @@ def ids_for(tx: Transaction, plan: Plan) -> NamedIds:
     traits = tx.names.traits.ids(tx.connection, wanted | {os_traits.MISC_SHARES_VIA_AGGREGATE})
     if missing := sorted(wanted - traits.keys()):
         raise Invalid(f"No such trait(s): {', '.join(missing)}.")
-    highest, shares = tx.execute(_CLOUD, {"sharing_trait": traits.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)}).one()
+    highest, sharer = tx.tuples(_CLOUD, {"sharing_trait": traits.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)})[0]
     return NamedIds(
         classes=classes,
         traits=traits,
         aggregates=_by_uuid(tx, _AGGREGATES, _aggregate_uuids(request)),
         roots=_by_uuid(tx, _ROOTS, {group.in_tree for group in request.groups if group.in_tree}),
         highest_root=highest or 0,
-        shares=bool(shares),
+        shares=sharer is not None,
     )
 
 
-def _by_uuid(tx: Transaction, statement: Any, uuids: Iterable[str]) -> dict[str, int]:
+def _by_uuid(tx: Transaction, statement: Kept, uuids: Iterable[str]) -> dict[str, int]:
     wanted = sorted(uuids)
     return dict(tx.tuples(statement, {"uuids": wanted})) if wanted else {}
 

@@ -15,13 +15,13 @@ from placement.store.candidate_names import NamedIds
 from placement.store.candidate_query import (
     KEPT_STATEMENTS,
     Parameters,
-    RootShape,
     Shape,
     kind_shape,
     narrowing,
     parameters,
-    root_conditions,
 )
+from placement.store.candidate_roots import BOUNDS, RootShape, root_conditions
+from placement.store.kept import Kept
 from placement.store.ranges import is_between
 from placement.store.tables import (
     resource_provider_aggregates,
@@ -214,28 +214,32 @@ def _shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool) -> Shape:
 
 _PROVIDER = resource_providers.c
 _HAS = resource_provider_traits.c
-_TRAITS_OF = select(_HAS.resource_provider_id, _HAS.trait_id).where(
-    _HAS.resource_provider_id.in_(bindparam("providers", expanding=True)),
-    _HAS.trait_id.in_(bindparam("traits", expanding=True)),
+_TRAITS_OF = Kept(
+    select(_HAS.resource_provider_id, _HAS.trait_id).where(
+        _HAS.resource_provider_id.in_(bindparam("providers", expanding=True)),
+        _HAS.trait_id.in_(bindparam("traits", expanding=True)),
+    )
 )
-_PARENTS_OF_TREES = select(_PROVIDER.id, _PROVIDER.parent_provider_id).where(
-    _PROVIDER.root_provider_id.in_(bindparam("roots", expanding=True))
+_PARENTS_OF_TREES = Kept(
+    select(_PROVIDER.id, _PROVIDER.parent_provider_id).where(
+        _PROVIDER.root_provider_id.in_(bindparam("roots", expanding=True))
+    )
 )
 
 
-def _within(statement: Select[Any], *, ranged: bool) -> Select[Any]:
+def _within(statement: Select[Any], *, ranged: bool) -> Kept:
     if not ranged:
-        return statement
-    return statement.where(is_between(_PROVIDER.root_provider_id, "first_root", "last_root"))
+        return Kept(statement)
+    return Kept(statement.where(is_between(_PROVIDER.root_provider_id, *BOUNDS)))
 
 
 @lru_cache(maxsize=2)
-def _parents(*, ranged: bool) -> Select[Any]:
+def _parents(*, ranged: bool) -> Kept:
     return _within(select(_PROVIDER.id, _PROVIDER.parent_provider_id), ranged=ranged)
 
 
 @lru_cache(maxsize=2)
-def _tree_traits(*, ranged: bool) -> Select[Any]:
+def _tree_traits(*, ranged: bool) -> Kept:
     pairs = select(_HAS.resource_provider_id, _HAS.trait_id).join(
         resource_providers, _PROVIDER.id == _HAS.resource_provider_id
     )
@@ -243,11 +247,11 @@ def _tree_traits(*, ranged: bool) -> Select[Any]:
 
 
 @lru_cache(maxsize=KEPT_STATEMENTS)
-def _anchors(root: RootShape, *, ranged: bool) -> Select[Any]:
+def _anchors(root: RootShape, *, ranged: bool) -> Kept:
     """Return the statement: rows of (root id, id of a sharing provider that shares an aggregate with that tree)."""
     shares = resource_provider_aggregates.alias("shares")
     member = resource_provider_aggregates.alias("member")
-    return (
+    return Kept(
         select(_PROVIDER.root_provider_id, shares.c.resource_provider_id)
         .join(member, member.c.resource_provider_id == _PROVIDER.id)
         .join(shares, shares.c.aggregate_id == member.c.aggregate_id)

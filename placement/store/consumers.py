@@ -4,14 +4,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, select, update
 
 from placement.errors import ConcurrentUpdate
 from placement.store.chunks import chunks
+from placement.store.kept import Kept, KeptInsert
 from placement.store.tables import consumers
 from placement.store.unit_of_work import Transaction
 
-_LOCK = (
+_LOCK = Kept(
     select(
         consumers.c.id,
         consumers.c.uuid,
@@ -24,7 +25,7 @@ _LOCK = (
     .order_by(consumers.c.uuid)
     .with_for_update()
 )
-_ADVANCE = (
+_ADVANCE = Kept(
     update(consumers)
     .where(consumers.c.id == bindparam("consumer"), consumers.c.generation == bindparam("seen"))
     .values(
@@ -34,7 +35,15 @@ _ADVANCE = (
         consumer_type_id=bindparam("type"),
     )
 )
-_DELETE = delete(consumers).where(consumers.c.id.in_(bindparam("ids", expanding=True)))
+_DELETE = Kept(delete(consumers).where(consumers.c.id.in_(bindparam("ids", expanding=True))))
+_INSERT = KeptInsert(
+    consumers,
+    consumers.c.uuid,
+    consumers.c.generation,
+    consumers.c.project_id,
+    consumers.c.user_id,
+    consumers.c.consumer_type_id,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,7 @@ def insert_consumers(tx: Transaction, owners: dict[str, Owner]) -> None:
     Where somebody else inserts one of them at the same time, the unique uuid lets one of the two through; the other's
     unit of work runs again and finds the consumer there.
     """
-    tx.execute(insert(consumers), [_inserted(uuid, owner) for uuid, owner in sorted(owners.items())])
+    tx.insert(_INSERT, [_inserted(uuid, owner) for uuid, owner in sorted(owners.items())])
 
 
 def _inserted(uuid: str, owner: Owner) -> dict[str, Any]:
@@ -91,9 +100,9 @@ def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, Owner]]
     Raises:
         ConcurrentUpdate: one of them is not at the generation it was read with.
     """
-    rows = [_advanced(consumer, owner) for consumer, owner in changes]
-    if tx.execute(_ADVANCE, rows).rowcount != len(rows):
-        raise ConcurrentUpdate
+    for consumer, owner in changes:
+        if tx.change(_ADVANCE, _advanced(consumer, owner)) != 1:
+            raise ConcurrentUpdate
 
 
 def _advanced(consumer: Consumer, owner: Owner) -> dict[str, Any]:
@@ -109,4 +118,4 @@ def _advanced(consumer: Consumer, owner: Owner) -> dict[str, Any]:
 def delete_consumers(tx: Transaction, ids: Collection[int]) -> None:
     """Delete consumers."""
     for some in chunks(list(ids)):
-        tx.execute(_DELETE, {"ids": some})
+        tx.change(_DELETE, {"ids": some})

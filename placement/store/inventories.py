@@ -4,9 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 
 from placement.domain.inventory import Inventory
+from placement.store.kept import Kept, KeptInsert
 from placement.store.tables import allocations, inventories, resource_classes, resource_providers
 from placement.store.unit_of_work import Transaction
 
@@ -18,7 +19,7 @@ _OF_PROVIDER = INV.resource_provider_id == bindparam("provider_id")
 _OF_CLASS = INV.resource_class_id == bindparam("class_id")
 
 # One statement tells an unknown provider (no row) from one without inventory (one row of nulls).
-_STOCK = (
+_STOCK = Kept(
     select(resource_providers.c.generation, _NAMES, func.coalesce(INV.updated_at, INV.created_at), *_AMOUNTS)
     .select_from(
         resource_providers.outerjoin(inventories, INV.resource_provider_id == resource_providers.c.id).outerjoin(
@@ -28,15 +29,15 @@ _STOCK = (
     .where(resource_providers.c.uuid == bindparam("uuid"))
     .order_by(INV.resource_class_id)
 )
-_BY_NAME = (
+_BY_NAME = Kept(
     select(_NAMES, *_AMOUNTS)
     .select_from(inventories.join(resource_classes, resource_classes.c.id == INV.resource_class_id))
     .where(_OF_PROVIDER)
     .order_by(INV.resource_class_id)
 )
-_BY_ID = select(INV.resource_class_id, *_AMOUNTS).where(_OF_PROVIDER)
-_CLASS_IDS = select(INV.resource_class_id).where(_OF_PROVIDER)
-_IN_USE = (
+_BY_ID = Kept(select(INV.resource_class_id, *_AMOUNTS).where(_OF_PROVIDER))
+_CLASS_IDS = Kept(select(INV.resource_class_id).where(_OF_PROVIDER))
+_IN_USE = Kept(
     select(_NAMES)
     .where(
         resource_classes.c.id.in_(
@@ -49,13 +50,15 @@ _IN_USE = (
     .order_by(resource_classes.c.id)
 )
 
-_INSERT = insert(inventories)
+_INSERT = KeptInsert(inventories, INV.resource_provider_id, INV.resource_class_id, *_AMOUNTS)
 _UPDATE = (
     update(inventories)
     .where(_OF_PROVIDER, _OF_CLASS)
     .values({column: bindparam(f"new_{column.name}") for column in _AMOUNTS})
 )
-_DELETE = delete(inventories).where(_OF_PROVIDER, INV.resource_class_id.in_(bindparam("class_ids", expanding=True)))
+_DELETE = Kept(
+    delete(inventories).where(_OF_PROVIDER, INV.resource_class_id.in_(bindparam("class_ids", expanding=True)))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class Stock:
 
 def stock(tx: Transaction, uuid: str) -> Stock | None:
     """Return what the provider with a uuid has, or None if there is no such provider."""
-    rows = tx.execute(_STOCK, {"uuid": uuid}).all()
+    rows = tx.rows(_STOCK, {"uuid": uuid})
     if not rows:
         return None
     return Stock(
@@ -81,20 +84,20 @@ def stock(tx: Transaction, uuid: str) -> Stock | None:
 
 def inventories_of(tx: Transaction, provider_id: int) -> dict[str, Inventory]:
     """Return a provider's inventories by name of their class, in the order of the class ids."""
-    rows = tx.execute(_BY_NAME, {"provider_id": provider_id})
+    rows = tx.tuples(_BY_NAME, {"provider_id": provider_id})
     return {name: Inventory(*amounts) for name, *amounts in rows}
 
 
 def class_ids_of(tx: Transaction, provider_id: int) -> set[int]:
     """Return the ids of the classes that a provider has inventory of."""
-    return set(tx.execute(_CLASS_IDS, {"provider_id": provider_id}).scalars())
+    return {class_id for (class_id,) in tx.tuples(_CLASS_IDS, {"provider_id": provider_id})}
 
 
 def classes_in_use(tx: Transaction, provider_id: int, class_ids: Collection[int]) -> list[str]:
     """Return the names of those classes of which something is allocated, in the order of the class ids."""
     if not class_ids:
         return []
-    return list(tx.execute(_IN_USE, {"provider_id": provider_id, "class_ids": sorted(class_ids)}).scalars())
+    return [name for (name,) in tx.tuples(_IN_USE, {"provider_id": provider_id, "class_ids": sorted(class_ids)})]
 
 
 def insert_inventories(tx: Transaction, provider_id: int, added: Mapping[int, Inventory]) -> None:
@@ -104,7 +107,7 @@ def insert_inventories(tx: Transaction, provider_id: int, added: Mapping[int, In
             {"resource_provider_id": provider_id, "resource_class_id": class_id, **asdict(inventory)}
             for class_id, inventory in added.items()
         ]
-        tx.execute(_INSERT, rows)
+        tx.insert(_INSERT, rows)
 
 
 def update_inventories(tx: Transaction, provider_id: int, changed: Mapping[int, Inventory]) -> None:
@@ -125,12 +128,12 @@ def delete_inventories(tx: Transaction, provider_id: int, class_ids: Collection[
     """Delete the inventories of some classes and return how many there were. Nothing of them may be allocated."""
     if not class_ids:
         return 0
-    return tx.execute(_DELETE, {"provider_id": provider_id, "class_ids": sorted(class_ids)}).rowcount
+    return tx.change(_DELETE, {"provider_id": provider_id, "class_ids": sorted(class_ids)})
 
 
 def inventories_by_class(tx: Transaction, provider_id: int) -> dict[int, Inventory]:
     """Return a provider's inventories by id of their class."""
-    return {class_id: Inventory(*amounts) for class_id, *amounts in tx.execute(_BY_ID, {"provider_id": provider_id})}
+    return {class_id: Inventory(*amounts) for class_id, *amounts in tx.tuples(_BY_ID, {"provider_id": provider_id})}
 
 
 def replace_inventories(

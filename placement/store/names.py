@@ -11,6 +11,7 @@ import os_traits
 from sqlalchemy import Connection, Table, bindparam, select
 
 from placement.store.chunks import chunks
+from placement.store.kept import Kept
 from placement.store.tables import resource_classes, traits
 
 
@@ -22,15 +23,16 @@ class NameTable:
         self._standard = frozenset(standard)
         self._id_by_name: dict[str, int] = {}
         self._name_by_id: dict[int, str] = {}
-        self._by_name = select(table.c.name, table.c.id).where(table.c.name.in_(bindparam("names", expanding=True)))
-        self._by_id = select(table.c.name, table.c.id).where(table.c.id.in_(bindparam("ids", expanding=True)))
+        pairs = select(table.c.name, table.c.id)
+        self._by_name = Kept(pairs.where(table.c.name.in_(bindparam("names", expanding=True))))
+        self._by_id = Kept(pairs.where(table.c.id.in_(bindparam("ids", expanding=True))))
 
     def ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
         """Return the id of each of the names that exists; the others are left out."""
         wanted = set(names)
         found = {name: self._id_by_name[name] for name in wanted & self._id_by_name.keys()}
         for some in chunks(sorted(wanted - found.keys())):
-            found.update(self._keep(connection.execute(self._by_name, {"names": some})))
+            found.update(self._keep(self._by_name.tuples(connection, {"names": some})))
         return found
 
     def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -38,12 +40,12 @@ class NameTable:
         wanted = set(ids)
         found = {id_: self._name_by_id[id_] for id_ in wanted & self._name_by_id.keys()}
         for some in chunks(sorted(wanted - found.keys())):
-            rows = self._keep(connection.execute(self._by_id, {"ids": some}))
+            rows = self._keep(self._by_id.tuples(connection, {"ids": some}))
             found.update((id_, name) for name, id_ in rows)
         return found
 
     def _keep(self, rows: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-        pairs = [(name, id_) for name, id_ in rows]
+        pairs = list(rows)
         for name, id_ in pairs:
             if name in self._standard:
                 self._id_by_name[name] = id_

@@ -8,16 +8,19 @@ from sqlalchemy import Column, Table, bindparam, literal_column, select, union_a
 
 from placement.store.chunks import chunks
 from placement.store.dialects import insert_unless_exists
+from placement.store.kept import Kept
 from placement.store.tables import consumer_types, projects, users
 from placement.store.unit_of_work import Transaction
 
 _COLUMNS: tuple[Column[str], ...] = (projects.c.external_id, users.c.external_id, consumer_types.c.name)
-_BY_NAME = union_all(
-    *(
-        select(literal_column(str(kind)), column, column.table.c.id).where(
-            column.in_(bindparam(f"names{kind}", expanding=True))
+_BY_NAME = Kept(
+    union_all(
+        *(
+            select(literal_column(str(kind)), column, column.table.c.id).where(
+                column.in_(bindparam(f"names{kind}", expanding=True))
+            )
+            for kind, column in enumerate(_COLUMNS)
         )
-        for kind, column in enumerate(_COLUMNS)
     )
 )
 

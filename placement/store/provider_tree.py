@@ -9,11 +9,12 @@ from collections.abc import Collection
 from sqlalchemy import bindparam, select, update
 
 from placement.domain.provider import Provider
+from placement.store.kept import Kept
 from placement.store.providers import RP, lock_providers, providers_by_uuid
 from placement.store.tables import resource_providers
 from placement.store.unit_of_work import Transaction
 
-_PARENTS = select(RP.id, RP.parent_provider_id).where(RP.root_provider_id == bindparam("root_id"))
+_PARENTS = Kept(select(RP.id, RP.parent_provider_id).where(RP.root_provider_id == bindparam("root_id")))
 _SET_ROOT = (
     update(resource_providers)
     .where(RP.id.in_(bindparam("ids", expanding=True)))
@@ -42,7 +43,7 @@ def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[s
 
 def parents_in_tree(tx: Transaction, root_id: int) -> dict[int, int | None]:
     """Return the id of the parent of each provider of a tree, None for its root."""
-    return dict(tx.execute(_PARENTS, {"root_id": root_id}).all())
+    return dict(tx.tuples(_PARENTS, {"root_id": root_id}))
 
 
 def move_providers(tx: Transaction, ids: Collection[int], *, to_root: int) -> None:

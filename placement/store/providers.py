@@ -12,6 +12,7 @@ from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_,
 from placement.domain.provider import Provider
 from placement.errors import ConcurrentUpdate, ProviderNotFound
 from placement.store.chunks import chunks
+from placement.store.kept import Kept
 from placement.store.tables import (
     allocations,
     inventories,
@@ -41,38 +42,39 @@ _PROVIDER = select(
         _PARENT, RP.parent_provider_id == _PARENT.c.id
     )
 )
-_BY_UUID = _PROVIDER.where(RP.uuid == bindparam("uuid"))
-_BY_UUIDS = _PROVIDER.where(RP.uuid.in_(bindparam("uuids", expanding=True)))
+_BY_UUID = Kept(_PROVIDER.where(RP.uuid == bindparam("uuid")))
+_BY_UUIDS = Kept(_PROVIDER.where(RP.uuid.in_(bindparam("uuids", expanding=True))))
 
-_LOCK_BY_UUID = select(RP.id, RP.uuid, RP.generation).where(RP.uuid == bindparam("uuid")).with_for_update()
-_LOCK_BY_UUIDS = (
+_LOCK_BY_UUID = Kept(select(RP.id, RP.uuid, RP.generation).where(RP.uuid == bindparam("uuid")).with_for_update())
+_LOCK_BY_UUIDS = Kept(
     select(RP.id, RP.uuid, RP.generation)
     .where(RP.uuid.in_(bindparam("uuids", expanding=True)))
     .order_by(RP.id)
     .with_for_update()
 )
 _LOCK_IF_FREE = select(RP.id).where(RP.id == bindparam("provider_id")).with_for_update(skip_locked=True)
-_LOCK_BY_IDS = (
+_LOCK_BY_IDS = Kept(
     select(RP.id, RP.generation).where(RP.id.in_(bindparam("ids", expanding=True))).order_by(RP.id).with_for_update()
 )
 
 _OF_PROVIDER = RP.id == bindparam("provider_id")
-_NEXT_GENERATION = update(resource_providers).where(_OF_PROVIDER).values(generation=RP.generation + 1)
+_ADVANCE = update(resource_providers).where(_OF_PROVIDER).values(generation=RP.generation + 1)
+_NEXT_GENERATION = Kept(_ADVANCE)
 # A client may send any integer, so the type is not that of the column.
-_NEXT_GENERATION_IF = _NEXT_GENERATION.where(RP.generation == bindparam("expected", type_=BigInteger))
+_NEXT_GENERATION_IF = Kept(_ADVANCE.where(RP.generation == bindparam("expected", type_=BigInteger)))
 
-_NAME_OR_UUID = select(RP.uuid, RP.name).where(or_(RP.uuid == bindparam("uuid"), RP.name == bindparam("name")))
-_NAME_IS_TAKEN = select(exists().where(RP.name == bindparam("name"), RP.id != bindparam("provider_id")))
-_HAS_CHILDREN = select(exists().where(RP.parent_provider_id == bindparam("provider_id")))
-_HAS_ALLOCATIONS = select(exists().where(allocations.c.resource_provider_id == bindparam("provider_id")))
+_NAME_OR_UUID = Kept(select(RP.uuid, RP.name).where(or_(RP.uuid == bindparam("uuid"), RP.name == bindparam("name"))))
+_NAME_IS_TAKEN = Kept(select(exists().where(RP.name == bindparam("name"), RP.id != bindparam("provider_id"))))
+_HAS_CHILDREN = Kept(select(exists().where(RP.parent_provider_id == bindparam("provider_id"))))
+_HAS_ALLOCATIONS = Kept(select(exists().where(allocations.c.resource_provider_id == bindparam("provider_id"))))
 
 _INSERT = insert(resource_providers)
-_RENAME = update(resource_providers).where(_OF_PROVIDER).values(name=bindparam("new_name"))
-_MAKE_ROOT = update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=RP.id)
-_LEAVE_TREE = update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=None)
-_DELETE = delete(resource_providers).where(_OF_PROVIDER)
+_RENAME = Kept(update(resource_providers).where(_OF_PROVIDER).values(name=bindparam("new_name")))
+_MAKE_ROOT = Kept(update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=RP.id))
+_LEAVE_TREE = Kept(update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=None))
+_DELETE = Kept(delete(resource_providers).where(_OF_PROVIDER))
 _DELETE_WHAT_IT_HAS = tuple(
-    delete(table).where(table.c.resource_provider_id == bindparam("provider_id"))
+    Kept(delete(table).where(table.c.resource_provider_id == bindparam("provider_id")))
     for table in (inventories, resource_provider_aggregates, resource_provider_traits, provider_usages)
 )
 
@@ -87,8 +89,8 @@ class LockedProvider(NamedTuple):
 
 def provider(tx: Transaction, uuid: str) -> Provider | None:
     """Return the provider with a uuid, if there is one."""
-    row = tx.execute(_BY_UUID, {"uuid": uuid}).first()
-    return None if row is None else Provider(*row)
+    rows = tx.rows(_BY_UUID, {"uuid": uuid})
+    return Provider(*rows[0]) if rows else None
 
 
 def required_provider(tx: Transaction, uuid: str) -> Provider:
@@ -105,7 +107,7 @@ def required_provider(tx: Transaction, uuid: str) -> Provider:
 
 def providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:
     """Return those of the providers that exist, by uuid."""
-    rows = (row for some in chunks(sorted(uuids)) for row in tx.execute(_BY_UUIDS, {"uuids": some}))
+    rows = (row for some in chunks(sorted(uuids)) for row in tx.rows(_BY_UUIDS, {"uuids": some}))
     return {found.uuid: found for found in (Provider(*row) for row in rows)}
 
 
@@ -115,10 +117,10 @@ def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedP
     Raises:
         ProviderNotFound: there is none; its message ends with ``purpose``.
     """
-    row = tx.execute(_LOCK_BY_UUID, {"uuid": uuid}).first()
-    if row is None:
+    rows = tx.tuples(_LOCK_BY_UUID, {"uuid": uuid})
+    if not rows:
         raise ProviderNotFound(uuid, purpose=purpose)
-    return LockedProvider(*row)
+    return LockedProvider(*rows[0])
 
 
 def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
@@ -128,14 +130,14 @@ def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
     """
     locked: dict[int, int] = {}
     for some in chunks(sorted(ids)):
-        locked.update(tx.execute(_LOCK_BY_IDS, {"ids": some}).all())
+        locked.update(tx.tuples(_LOCK_BY_IDS, {"ids": some}))
     return locked
 
 
 def lock_providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, LockedProvider]:
     """Lock those of the providers that exist, in the order of their ids, and return them by uuid."""
     found = [
-        LockedProvider(*row) for some in chunks(sorted(uuids)) for row in tx.execute(_LOCK_BY_UUIDS, {"uuids": some})
+        LockedProvider(*row) for some in chunks(sorted(uuids)) for row in tx.tuples(_LOCK_BY_UUIDS, {"uuids": some})
     ]
     return {provider.uuid: provider for provider in found}
 
@@ -152,19 +154,19 @@ def bump_generation(tx: Transaction, provider_id: int, *, expected: int | None) 
         ConcurrentUpdate: the generation is not the ``expected`` one. None expects nothing.
     """
     if expected is None:
-        tx.execute(_NEXT_GENERATION, {"provider_id": provider_id})
-    elif tx.execute(_NEXT_GENERATION_IF, {"provider_id": provider_id, "expected": expected}).rowcount != 1:
+        tx.change(_NEXT_GENERATION, {"provider_id": provider_id})
+    elif tx.change(_NEXT_GENERATION_IF, {"provider_id": provider_id, "expected": expected}) != 1:
         raise ConcurrentUpdate("resource provider generation conflict")
 
 
 def same_name_or_uuid(tx: Transaction, *, name: str, uuid: str) -> list[tuple[str, str]]:
     """Return uuid and name of the providers that have this name or this uuid."""
-    return [(its_uuid, its_name) for its_uuid, its_name in tx.execute(_NAME_OR_UUID, {"name": name, "uuid": uuid})]
+    return tx.tuples(_NAME_OR_UUID, {"name": name, "uuid": uuid})
 
 
 def name_is_taken(tx: Transaction, name: str, *, except_for: int) -> bool:
     """Tell whether another provider has a name."""
-    return bool(tx.execute(_NAME_IS_TAKEN, {"name": name, "provider_id": except_for}).scalar())
+    return bool(tx.tuples(_NAME_IS_TAKEN, {"name": name, "provider_id": except_for})[0][0])
 
 
 def insert_provider(tx: Transaction, *, uuid: str, name: str, parent: Provider | None) -> Provider:
@@ -176,29 +178,29 @@ def insert_provider(tx: Transaction, *, uuid: str, name: str, parent: Provider |
     assert key is not None
     if parent is not None:
         return Provider(key[0], uuid, name, 0, parent.root_id, parent.root_uuid, parent.id, parent.uuid)
-    tx.execute(_MAKE_ROOT, {"provider_id": key[0]})
+    tx.change(_MAKE_ROOT, {"provider_id": key[0]})
     return Provider(key[0], uuid, name, 0, key[0], uuid)
 
 
 def rename_provider(tx: Transaction, provider_id: int, name: str) -> None:
     """Give a provider another name."""
-    tx.execute(_RENAME, {"provider_id": provider_id, "new_name": name})
+    tx.change(_RENAME, {"provider_id": provider_id, "new_name": name})
 
 
 def has_children(tx: Transaction, provider_id: int) -> bool:
     """Tell whether a provider is the parent of another."""
-    return bool(tx.execute(_HAS_CHILDREN, {"provider_id": provider_id}).scalar())
+    return bool(tx.tuples(_HAS_CHILDREN, {"provider_id": provider_id})[0][0])
 
 
 def has_allocations(tx: Transaction, provider_id: int) -> bool:
     """Tell whether anything of a provider is allocated."""
-    return bool(tx.execute(_HAS_ALLOCATIONS, {"provider_id": provider_id}).scalar())
+    return bool(tx.tuples(_HAS_ALLOCATIONS, {"provider_id": provider_id})[0][0])
 
 
 def delete_provider(tx: Transaction, provider_id: int) -> None:
     """Delete a provider with its inventories, traits, aggregates and kept usage."""
     for statement in _DELETE_WHAT_IT_HAS:
-        tx.execute(statement, {"provider_id": provider_id})
+        tx.change(statement, {"provider_id": provider_id})
     # MariaDB refuses to delete a row that refers to itself.
-    tx.execute(_LEAVE_TREE, {"provider_id": provider_id})
-    tx.execute(_DELETE, {"provider_id": provider_id})
+    tx.change(_LEAVE_TREE, {"provider_id": provider_id})
+    tx.change(_DELETE, {"provider_id": provider_id})

@@ -11,6 +11,7 @@ from sqlalchemy import Select, bindparam, case, delete, exists, func, select, up
 from placement.domain.names import is_custom
 from placement.store.chunks import chunks
 from placement.store.dialects import insert_unless_exists
+from placement.store.kept import Kept
 from placement.store.tables import inventories, resource_classes
 from placement.store.unit_of_work import Transaction
 
@@ -23,7 +24,7 @@ _ALL = select(
     resource_classes.c.name,
     func.coalesce(resource_classes.c.updated_at, resource_classes.c.created_at),
 )
-_LOCK = (
+_LOCK = Kept(
     select(resource_classes.c.name, resource_classes.c.id)
     .where(resource_classes.c.name.in_(bindparam("names", expanding=True)))
     .order_by(resource_classes.c.id)
@@ -62,7 +63,7 @@ def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]
     """
     ids = tx.names.classes.ids(tx.connection, [name for name in names if not is_custom(name)])
     for custom in chunks(sorted(name for name in names if is_custom(name))):
-        ids.update(tx.execute(_LOCK, {"names": custom}).all())
+        ids.update(tx.tuples(_LOCK, {"names": custom}))
     return ids
 
 

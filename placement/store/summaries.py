@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, and_, bindparam, func, select
 
+from placement.store.kept import Kept
 from placement.store.ranges import is_between
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 from placement.store.unit_of_work import Transaction
@@ -88,20 +89,20 @@ _INV = inventories.c
 _HAS = resource_provider_traits.c
 
 
-def _of_trees(statement: Select[Any], *, listed: bool) -> Select[Any]:
+def _of_trees(statement: Select[Any], *, listed: bool) -> Kept:
     if listed:
-        return statement.where(_RP.root_provider_id.in_(bindparam("roots", expanding=True)))
-    return statement.where(is_between(_RP.root_provider_id, "first", "last"))
+        return Kept(statement.where(_RP.root_provider_id.in_(bindparam("roots", expanding=True))))
+    return Kept(statement.where(is_between(_RP.root_provider_id, "first", "last")))
 
 
 @lru_cache(maxsize=2)
-def _providers(*, listed: bool) -> Select[Any]:
+def _providers(*, listed: bool) -> Kept:
     columns = select(_RP.id, _RP.uuid, _RP.root_provider_id, _RP.parent_provider_id)
     return _of_trees(columns, listed=listed)
 
 
 @lru_cache(maxsize=4)
-def _stocks(*, listed: bool, keeps_usage: bool) -> Select[Any]:
+def _stocks(*, listed: bool, keeps_usage: bool) -> Kept:
     usage = usage_source(keeps_usage=keeps_usage)
     columns = select(
         _INV.resource_provider_id,
@@ -123,7 +124,7 @@ def _stocks(*, listed: bool, keeps_usage: bool) -> Select[Any]:
 
 
 @lru_cache(maxsize=2)
-def _traits(*, listed: bool) -> Select[Any]:
+def _traits(*, listed: bool) -> Kept:
     pairs = select(_HAS.resource_provider_id, _HAS.trait_id).join(
         resource_providers, _RP.id == _HAS.resource_provider_id
     )

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, bindparam, case, delete, exists, func, insert, select
+from sqlalchemy import Select, bindparam, case, delete, exists, func, select
 
 from placement.domain.names import CUSTOM_PREFIX
 from placement.store.chunks import chunks
 from placement.store.dialects import insert_unless_exists
+from placement.store.kept import NO_VALUES, Kept, KeptInsert, Values
 from placement.store.tables import resource_provider_traits, resource_providers, traits
 from placement.store.unit_of_work import Transaction
 
@@ -19,12 +20,12 @@ HAS = resource_provider_traits.c
 _ORDER = (case((func.substr(TRAIT.name, 1, len(CUSTOM_PREFIX)) == CUSTOM_PREFIX, 1), else_=0), TRAIT.id)
 _MODIFIED = func.coalesce(TRAIT.updated_at, TRAIT.created_at)
 _ALL = select(TRAIT.id, TRAIT.name, _MODIFIED).order_by(*_ORDER)
-_BY_NAME = _ALL.where(TRAIT.name == bindparam("name"))
-_BY_NAMES = _ALL.where(TRAIT.name.in_(bindparam("names", expanding=True)))
+_BY_NAME = Kept(_ALL.where(TRAIT.name == bindparam("name")))
+_BY_NAMES = Kept(_ALL.where(TRAIT.name.in_(bindparam("names", expanding=True))))
 _IS_IN_USE = exists().where(HAS.trait_id == TRAIT.id)
 
 # One statement tells an unknown provider (no row) from one without traits (one row of nulls).
-_TRAITS_OF = (
+_TRAITS_OF = Kept(
     select(resource_providers.c.generation, TRAIT.id, TRAIT.name, _MODIFIED)
     .select_from(
         resource_providers.outerjoin(
@@ -34,10 +35,12 @@ _TRAITS_OF = (
     .where(resource_providers.c.uuid == bindparam("uuid"))
     .order_by(*_ORDER)
 )
-_IDS_OF_PROVIDER = select(HAS.trait_id).where(HAS.resource_provider_id == bindparam("provider_id"))
-_GIVE = insert(resource_provider_traits)
-_TAKE = delete(resource_provider_traits).where(
-    HAS.resource_provider_id == bindparam("provider_id"), HAS.trait_id == bindparam("lost_id")
+_IDS_OF_PROVIDER = Kept(select(HAS.trait_id).where(HAS.resource_provider_id == bindparam("provider_id")))
+_GIVE = KeptInsert(resource_provider_traits, HAS.resource_provider_id, HAS.trait_id)
+_TAKE = Kept(
+    delete(resource_provider_traits).where(
+        HAS.resource_provider_id == bindparam("provider_id"), HAS.trait_id.in_(bindparam("lost", expanding=True))
+    )
 )
 
 
@@ -58,8 +61,9 @@ class ProviderTraits:
     traits: list[Trait]
 
 
-def _found(tx: Transaction, query: Select[Any], parameters: dict[str, Any] | None = None) -> list[Trait]:
-    return [Trait(*row) for row in tx.execute(query, parameters)]
+def _found(tx: Transaction, query: Kept | Select[Any], values: Values = NO_VALUES) -> list[Trait]:
+    rows = tx.rows(query, values) if isinstance(query, Kept) else tx.execute(query)
+    return [Trait(*row) for row in rows]
 
 
 def traits_matching(
@@ -104,7 +108,7 @@ def delete_trait(tx: Transaction, id_: int) -> None:
 
 def traits_of(tx: Transaction, uuid: str) -> ProviderTraits | None:
     """Return the traits of the provider with a uuid, or None if there is no such provider."""
-    rows = tx.execute(_TRAITS_OF, {"uuid": uuid}).all()
+    rows = tx.rows(_TRAITS_OF, {"uuid": uuid})
     if not rows:
         return None
     return ProviderTraits(rows[0][0], [Trait(*row[1:]) for row in rows if row[1] is not None])
@@ -113,9 +117,9 @@ def traits_of(tx: Transaction, uuid: str) -> ProviderTraits | None:
 def replace_provider_traits(tx: Transaction, provider_id: int, trait_ids: Collection[int]) -> bool:
     """Give a provider, whose row is locked, exactly these traits; tell whether that changes anything."""
     wanted = set(trait_ids)
-    present = set(tx.execute(_IDS_OF_PROVIDER, {"provider_id": provider_id}).scalars())
+    present = {id_ for (id_,) in tx.tuples(_IDS_OF_PROVIDER, {"provider_id": provider_id})}
     if lost := present - wanted:
-        tx.execute(_TAKE, [{"provider_id": provider_id, "lost_id": id_} for id_ in sorted(lost)])
+        tx.change(_TAKE, {"provider_id": provider_id, "lost": sorted(lost)})
     if gained := wanted - present:
-        tx.execute(_GIVE, [{"resource_provider_id": provider_id, "trait_id": id_} for id_ in sorted(gained)])
+        tx.insert(_GIVE, [{"resource_provider_id": provider_id, "trait_id": id_} for id_ in sorted(gained)])
     return wanted != present

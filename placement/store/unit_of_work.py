@@ -8,13 +8,14 @@ between runs. What it raises rolls everything back.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable
 from sqlalchemy.exc import DBAPIError
 
 from placement.store.database import Database
+from placement.store.kept import NO_VALUES, Kept, KeptInsert, Values
 from placement.store.names import Names
 from placement.store.retry import READ_ONLY, OutcomeUnknown, retried, transient_reason
 
@@ -45,13 +46,27 @@ class Transaction:
         """Run one statement."""
         return self.connection.execute(statement, parameters)
 
-    def tuples(self, statement: Executable, parameters: Any = None) -> list[Any]:
+    def tuples(self, statement: Kept | Executable, values: Values = NO_VALUES) -> list[Any]:
         """Run one query and return the driver's own tuples: for large answers of integers and strings.
 
         Result types that need conversion (dates on SQLite) come unconverted.
         """
-        cursor = self.connection.execute(statement, parameters).cursor
+        if isinstance(statement, Kept):
+            return statement.tuples(self.connection, values)
+        cursor = self.connection.execute(statement, values).cursor
         return [] if cursor is None else list(cursor.fetchall())
+
+    def rows(self, statement: Kept, values: Values = NO_VALUES) -> list[Any]:
+        """Run one query and return its rows."""
+        return statement.rows(self.connection, values)
+
+    def change(self, statement: Kept, values: Values = NO_VALUES) -> int:
+        """Run one change and return how many rows it touched."""
+        return statement.change(self.connection, values)
+
+    def insert(self, statement: KeptInsert, rows: Sequence[Values]) -> None:
+        """Insert rows, in their order."""
+        statement.insert(self.connection, rows)
 
 
 def reads(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, and_, bindparam, cast, distinct, func, select
+from sqlalchemy import BigInteger, ColumnElement, FromClause, and_, bindparam, cast, distinct, func, select
 
+from placement.store.kept import Kept
 from placement.store.tables import (
     allocations,
     consumer_types,
@@ -31,7 +32,7 @@ _ID_OF_PROVIDER = (
 )
 
 
-def _of_provider(usage: FromClause) -> Select[Any]:
+def _of_provider(usage: FromClause) -> Kept:
     same = and_(
         usage.c.resource_provider_id == inventories.c.resource_provider_id,
         usage.c.resource_class_id == inventories.c.resource_class_id,
@@ -41,7 +42,7 @@ def _of_provider(usage: FromClause) -> Select[Any]:
     stocked = resource_providers.outerjoin(
         inventories, inventories.c.resource_provider_id == resource_providers.c.id
     ).outerjoin(usage, same)
-    return (
+    return Kept(
         select(resource_providers.c.generation, inventories.c.resource_class_id, func.coalesce(usage.c.used, 0))
         .select_from(stocked)
         .where(resource_providers.c.uuid == bindparam("provider"))
@@ -49,13 +50,13 @@ def _of_provider(usage: FromClause) -> Select[Any]:
     )
 
 
-def _of_project(columns: tuple[ColumnElement[Any], ...], *, user: bool) -> Select[Any]:
+def _of_project(columns: tuple[ColumnElement[Any], ...], *, user: bool) -> Kept:
     """Return the sums of a project, optionally of one of its users, grouped by all columns but the last."""
     holders = _HOLDERS.join(users, consumers.c.user_id == users.c.id) if user else _HOLDERS
     query = select(*columns).select_from(holders).where(projects.c.external_id == bindparam("project"))
     if user:
         query = query.where(users.c.external_id == bindparam("user"))
-    return query.group_by(*columns[:-1])
+    return Kept(query.group_by(*columns[:-1]))
 
 
 _OF_PROVIDER = {keeps_usage: _of_provider(usage_source(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}

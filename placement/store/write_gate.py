@@ -12,9 +12,12 @@ anything else, because the reference locks in this order too: first the gate, th
 
 from sqlalchemy import Connection, text
 
+from placement.store.kept import Kept
 from placement.store.trigger_text import GATE_SETTING, WRITE_GATE_KEY
 
-_PASS = text(f"SELECT set_config('{GATE_SETTING}', 'passed', true), pg_advisory_xact_lock_shared({WRITE_GATE_KEY})")
+_PASS = Kept(
+    text(f"SELECT set_config('{GATE_SETTING}', 'passed', true), pg_advisory_xact_lock_shared({WRITE_GATE_KEY})")
+)
 
 
 def pass_write_gate(connection: Connection) -> None:
@@ -24,4 +27,4 @@ def pass_write_gate(connection: Connection) -> None:
     but nothing is lost.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(_PASS)
+        _PASS.tuples(connection)
