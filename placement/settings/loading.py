@@ -76,12 +76,7 @@ def read(
     environ = os.environ if environ is None else environ
     source = cfg.ConfigOpts()
     source._env_driver = Environment(environ)  # there is no public way to name the source
-    for group, options in OPTIONS.items():
-        source.register_opts(options, group=group)
-    for group, names in NO_EFFECT.items():
-        source.register_opts(
-            [cfg.StrOpt(name, secret=True) for name in names], group=None if group == "DEFAULT" else group
-        )
+    register_options(source)
     arguments = [f"--config-file={path}" for path in config_files] + [f"--config-dir={path}" for path in config_dirs]
     try:
         source(
@@ -94,6 +89,21 @@ def read(
     except cfg.Error as error:
         raise ConfigurationError(_sentence(error)) from error
     return source
+
+
+def register_options(source: cfg.ConfigOpts) -> None:
+    """Make a configuration object of somebody else's know the options of this server."""
+    for group, options in OPTIONS.items():
+        source.register_opts(options, group=group)
+    for group, names in NO_EFFECT.items():
+        source.register_opts(
+            [cfg.StrOpt(name, secret=True) for name in names], group=None if group == "DEFAULT" else group
+        )
+
+
+def settings_from(source: cfg.ConfigOpts) -> Settings:
+    """Return the settings that a configuration object holds, as it is."""
+    return _settings(source, configured=True)
 
 
 def _default_files(environ: Mapping[str, str], *, search: bool) -> list[str] | None:

@@ -1,0 +1,1 @@
+"""Fixtures for functional tests of other projects."""
