@@ -51,7 +51,7 @@ def test_an_agent_reports_its_bandwidth(client: PlacementAPIClient, agent: str):
     client.associate_aggregates(agent, {"aggregates": [aggregate], "resource_provider_generation": generation})
     assert client.get_inventory(agent, CLASS)["total"] == 2000
     assert client.list_aggregates(agent)["aggregates"] == [aggregate]
-    found = client.list_resource_providers(required="CUSTOM_PHYSNET_PUBLIC", member_of=aggregate)
+    found = client.list_resource_providers(resources="CUSTOM_NEUTRON:1", member_of=aggregate)
     assert [each["uuid"] for each in found["resource_providers"]] == [agent]
     client.delete_resource_provider_inventories(agent)
     client.delete_resource_provider(agent)
