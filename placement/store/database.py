@@ -148,7 +148,10 @@ def _speak_ourselves(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:
         connection.autocommit = True
-        connection.execute(_PRICE_OF_A_PAGE)
+        if _has_a_session(connection):
+            connection.execute(_PRICE_OF_A_PAGE)
+        else:
+            connection.prepare_threshold = None
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -156,6 +159,16 @@ def _speak_ourselves(engine: Engine) -> None:
             direct.begin(connection, text)
 
     event.listen(engine, "rollback", direct.roll_back)
+
+
+def _has_a_session(connection: Any) -> bool:
+    """Tell whether all transactions of a connection run in one session, and not where a pooler such as pgbouncer likes.
+
+    A pooler tells its clients a process number of its own. In a session that others use, too, what this connection
+    prepared is missing, or is somebody else's statement of the same name; and a setting stays there.
+    """
+    (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+    return bool(process == connection.info.backend_pid)
 
 
 # PostgreSQL's default price of a random page is that of a spinning disk. With it the planner scans all inventories of

