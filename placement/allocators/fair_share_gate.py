@@ -9,7 +9,7 @@ from placement.allocators.fair_share_fill import MOST_STEPS, Task, fill, want
 from placement.allocators.fair_share_order import Behind, order, way
 from placement.allocators.fair_share_reclaim import lacking_for
 from placement.allocators.fair_share_state import FairShares
-from placement.allocators.fair_share_tree import Amounts
+from placement.allocators.fair_share_tree import SEPARATOR, Amounts
 
 Reason = Literal["fair", "no capacity", "undecided", "others first", "over the limit"]
 
@@ -124,7 +124,8 @@ def _exceeded(shares: FairShares, claimant: str, task: Amounts, limits: Mapping[
     """Return the first limit on the way to the claimant that would be exceeded."""
     usage = shares.usage(claimant)
     shares.use(claimant, {name: amount + task.get(name, 0) for name, amount in usage.items()})
-    would_hold = {path: shares.node(path).held for path in way(claimant) if path in limits}
+    passed = [claimant.partition(SEPARATOR)[0], *way(claimant)]
+    would_hold = {path: shares.node(path).held for path in passed if path in limits}
     shares.use(claimant, usage)
     for path, held in would_hold.items():
         if held > exact(limits[path]):

@@ -4,15 +4,20 @@ It is not serialised with claims. Two that are made at once may both be let thro
 ``keep_s`` says; who may take the last unit of a provider is decided by the claim itself.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.allocators.entries import Number
-from placement.allocators.fair_share import Competitor, Decision, Task, decide
+from placement.allocators.fair_share import Amounts, Competitor, Decision, Task, decide
+from placement.domain.planner_request import PlannerRequest
 from placement.errors import Conflict, InvalidAt
 from placement.services.fair_share import Where, Wish, counted
-from placement.services.kept_usage import KeptUsage
+from placement.services.kept_usage import UNKNOWN, KeptUsage, Reading
+from placement.services.planner_claims import ClaimMember
+from placement.settings.planner.fair_share import FairShareSettings
 from placement.store.database import Database
+from placement.store.unit_of_work import Transaction
 
 
 class UnfairClaim(Conflict):
@@ -22,7 +27,7 @@ class UnfairClaim(Conflict):
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class Terms:
     """What a claim has to stand.
 
     Args:
@@ -36,30 +41,69 @@ class Gate:
     where: Where = ()
 
 
-def pass_gate(database: Database, kept: KeptUsage, claim: Wish, gate: Gate) -> None:
-    """Refuse a claim that takes more than its fair share.
+@dataclass(frozen=True, slots=True)
+class FairGate:
+    """A gate for ``services.planner_claims``: what it goes by was read before the claim's transaction began."""
+
+    settings: FairShareSettings
+    reading: Reading
+    competitors: Sequence[Competitor]
+    others: tuple[str, ...]
+    limits: Mapping[str, Number] | None
+
+    def __call__(self, _tx: Transaction, members: Sequence[ClaimMember]) -> None:
+        """Refuse a claim that takes more than its fair share; what a gang takes for one project counts together.
+
+        Raises:
+            UnfairClaim: with the numbers.
+        """
+        claimed = claimed_amounts(members, self.settings)
+        shares = self.reading.shares(self.settings, others=(*claimed, *self.others))
+        for member, task in claimed.items():
+            claimant = self.settings.queues.path_of(member)
+            decision = decide(shares, claimant, task, competitors=self.competitors, limits=self.limits)
+            if not decision.allowed:
+                raise UnfairClaim(_told(decision))
+
+
+def fair_gate(database: Database, kept: KeptUsage, terms: Terms) -> FairGate:
+    """Return the gate for these terms.
 
     Raises:
-        UnfairClaim: with the numbers.
         InvalidAt: a class or a queue does not exist, or somebody waits for nothing that counts.
     """
     settings = kept.settings
     paths = {settings.queues.root, *settings.queues.weights}
-    for path in gate.limits or ():
+    for path in terms.limits or ():
         if path not in paths:
-            raise InvalidAt((*gate.where, "limits", path), "There is no such queue.")
-    task = {name: amount for name, amount in claim.resources.items() if name in settings.classes}
+            raise InvalidAt((*terms.where, "limits", path), "There is no such queue.")
+    amounts = counted(database, settings, terms.wishes)
     competitors = [
-        Competitor(settings.queues.path_of(wish.member), Task(amounts, wish.count))
-        for wish, amounts in zip(gate.wishes, counted(database, settings, gate.wishes), strict=True)
+        Competitor(settings.queues.path_of(wish.member), Task(task, wish.count))
+        for wish, task in zip(terms.wishes, amounts, strict=True)
     ]
-    if not task:
-        return
-    shares = kept.reading(database).shares(settings, others=(claim.member, *[wish.member for wish in gate.wishes]))
-    claimant = settings.queues.path_of(claim.member)
-    decision = decide(shares, claimant, task, competitors=competitors, limits=gate.limits)
-    if not decision.allowed:
-        raise UnfairClaim(_told(decision))
+    others = tuple([wish.member for wish in terms.wishes])
+    return FairGate(settings, kept.reading(database), competitors, others, terms.limits)
+
+
+def claimed_amounts(members: Sequence[ClaimMember], settings: FairShareSettings) -> dict[str, Amounts]:
+    """Return project (or consumer type) -> what it claims of the classes that count, as far as the requests say."""
+    claimed: dict[str, Counter[str]] = defaultdict(Counter)
+    for member in members:
+        consumer = member.consumer
+        name = (consumer.project_id if settings.leaves == "project" else consumer.consumer_type) or UNKNOWN
+        claimed[name].update(_requested(member.request))
+    return {
+        name: {class_: amount for class_, amount in amounts.items() if class_ in settings.classes}
+        for name, amounts in claimed.items()
+    }
+
+
+def _requested(request: PlannerRequest) -> Counter[str]:
+    amounts = Counter(request.requested)
+    for path, amount in request.paths.items():
+        amounts[path.rpartition("/")[2]] += amount
+    return amounts
 
 
 def _told(decision: Decision) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import JSON, Call
-from placement.api.fields import canonical_uuid, fitting_uuid
+from placement.api.fields import Object, canonical_uuid, fitting_uuid
 from placement.api.planner.candidates import options_for
+from placement.api.planner.fair_share_terms import FairShareTerms, fair_gates
 from placement.api.planner.index import PATH
 from placement.api.planner.request_document import planner_request
 from placement.api.planner.request_schemas import ClaimSchema
@@ -19,7 +20,14 @@ from placement.domain.allocation import Claim
 from placement.errors import InvalidAt
 from placement.services.planner_claims import ClaimMember, claim
 
-SCHEMA = ClaimSchema()
+
+class ClaimBody(ClaimSchema):
+    """The body: the claim, and what else has to agree."""
+
+    fair_share = Object(FairShareTerms, required=False)
+
+
+SCHEMA = ClaimBody()
 
 Body = Mapping[str, Any]
 
@@ -29,7 +37,7 @@ def make_claim(call: Call) -> Response:
     body = call.document(SCHEMA)
     members = list(_members(call, body))
     _check_consumers(members)
-    outcome = claim(call.database, members, digest=_digest(body))
+    outcome = claim(call.database, members, digest=_digest(body), gates=fair_gates(call, body))
     text = outcome.answers[0] if "members" not in body else f'{{"members":[{",".join(outcome.answers)}]}}'
     response = Response(text, 201 if outcome.is_new else 200, content_type=JSON)
     if "members" not in body:
@@ -82,8 +90,9 @@ def _check_consumers(members: list[ClaimMember]) -> None:
 
 
 def _digest(body: Body) -> str:
-    """Return what tells a claim from others: the body, however it is written down."""
-    return hashlib.sha256(repr(_ordered(body)).encode()).hexdigest()
+    """Return what tells a claim from others: the body, however it is written down, but not who else waits."""
+    claimed = {key: value for key, value in body.items() if key != "fair_share"}
+    return hashlib.sha256(repr(_ordered(claimed)).encode()).hexdigest()
 
 
 def _ordered(value: Any) -> Any:

@@ -1,0 +1,37 @@
+"""What a claim may say about fairness: ``"fair_share": {"enforce": true, "pending": [...], "limits": {...}}``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from placement.api import fields
+from placement.api.call import Call
+from placement.api.fields import Array, Number, Object
+from placement.api.planner.fair_share_bodies import Pending, wishes_of
+from placement.api.planner.request_schemas import Flag
+from placement.api.validation import Schema
+from placement.services.fair_claims import FairGate, Terms, fair_gate
+
+QUEUE = "[^/]+(/[^/]+)*"
+
+
+class FairShareTerms(Schema):
+    """Whether to enforce fairness, who else waits, and how large a part of any class queues may hold."""
+
+    enforce = Flag()
+    pending = Array(Object(Pending), required=False)
+    limits = fields.Mapping(QUEUE, Number(minimum=0, maximum=1), required=False)
+
+
+def fair_gates(call: Call, body: Mapping[str, Any]) -> list[FairGate]:
+    """Return the gate that a claim asks for, if it does.
+
+    Raises:
+        InvalidAt: it names what does not exist.
+    """
+    entry = body.get("fair_share", {"enforce": False})
+    if not entry["enforce"]:
+        return []
+    settings = call.server.settings.planner.fair_share
+    wishes = wishes_of(entry.get("pending", ()), settings, "fair_share", "pending")
+    terms = Terms(wishes, entry.get("limits"), ("fair_share",))
+    return [fair_gate(call.database, call.server.kept_usage, terms)]

@@ -1,0 +1,129 @@
+"""POST /planner/v1/claims with ``fair_share``: refused, with the numbers, while others who have less wait."""
+
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+
+from placement.allocators.fair_share import Queue, tree_of
+from placement.app import create_app
+from placement.settings import PlannerSettings
+from placement.settings.planner.fair_share import FairShareSettings
+from tests.api.conftest import Api
+from tests.api.planner.test_scores import call
+from tests.claims import ask
+from tests.clouds import build, provider
+from tests.planner_hosts import CLAIMS, consumer
+
+TREE = tree_of([Queue("root/eng", (None, 1), ("ann", "eve")), Queue("root/sci", (None, 1), ("bob",))])
+FAIR = FairShareSettings(classes=("PGPU",), queues=TREE, keep_s=0)
+
+
+@pytest.fixture
+def planner(app: Flask) -> Api:
+    """A client of a server with ten GPUs, six of which ann holds."""
+    api = Api(create_app(replace(app.extensions["placement"].settings, planner=PlannerSettings(fair_share=FAIR))))
+    build(call(api), provider("gpus", PGPU=10, VCPU=100))
+    assert claim(api, "ann", 6).status_code == 201
+    return api
+
+
+def claim(api: Api, project: str, gpus: int, fair_share: object = None, **more: object):
+    body = {"groups": {"": {"resources": {"PGPU": gpus}}}, "consumer": consumer(project_id=project), **more}
+    return api.post(CLAIMS, body if fair_share is None else {**body, "fair_share": fair_share})
+
+
+def bob_waits(count: int = 1, **more: object) -> dict[str, object]:
+    pending = [{"project_id": "bob", "resources": {"PGPU": 1}, "count": count}]
+    return {"enforce": True, "pending": pending, **more}
+
+
+def said(answer) -> str:
+    return str(answer.json["errors"][0]["detail"].splitlines()[-1])
+
+
+def held(api: Api, project: str) -> dict[str, int]:
+    usages = ask(api, "GET", f"/usages?project_id={project}")["usages"]
+    return {name: amount for of_type in usages.values() for name, amount in of_type.items() if name == "PGPU"}
+
+
+def test_who_has_more_is_refused_with_the_numbers_and_nothing_is_written(planner: Api) -> None:
+    answer = claim(planner, "ann", 2, bob_waits(4))
+    assert (answer.status_code, answer.json["errors"][0]["code"]) == (409, "placement.planner.unfair_claim")
+    assert said(answer) == (
+        "root/eng has more than its fair share while others wait for what is free: its share by weight is 0.6, that of "
+        "root/sci is 0. These tasks come before the claim: 4 of root/sci/bob."
+    )
+    assert held(planner, "ann") == {"PGPU": 6}
+
+
+def test_who_has_less_is_let_through(planner: Api) -> None:
+    pending = [{"project_id": "ann", "resources": {"PGPU": 1}, "count": 10}]
+    assert claim(planner, "bob", 4, {"enforce": True, "pending": pending}).status_code == 201
+
+
+def test_what_others_do_not_need_is_let_through(planner: Api) -> None:
+    assert claim(planner, "ann", 2, bob_waits(2)).status_code == 201
+
+
+def test_the_gate_is_off_unless_it_is_asked_for(planner: Api) -> None:
+    assert claim(planner, "ann", 1).status_code == 201
+    assert claim(planner, "ann", 1, {**bob_waits(9), "enforce": False}).status_code == 201
+
+
+def test_a_sibling_counts_too(planner: Api) -> None:
+    pending = [{"project_id": "eve", "resources": {"PGPU": 4}}]
+    assert "share by weight is 0.6, that of root/eng/eve is 0." in said(
+        claim(planner, "ann", 1, {"enforce": True, "pending": pending})
+    )
+
+
+def test_a_queue_may_be_limited(planner: Api) -> None:
+    limited = {"enforce": True, "limits": {"root/eng": 0.7}}
+    assert claim(planner, "eve", 1, limited).status_code == 201
+    answer = claim(planner, "eve", 1, limited)
+    assert answer.status_code == 409
+    assert said(answer) == "With the claim, root/eng would hold 0.8 of a class; it may hold 0.7."
+    assert claim(planner, "bob", 1, limited).status_code == 201
+
+
+def test_what_a_gang_takes_counts_together(planner: Api) -> None:
+    assert claim(planner, "ann", 1, bob_waits(2), members=2).status_code == 201
+    assert claim(planner, "ann", 1, bob_waits(2), members=2).status_code == 409
+
+
+def test_the_same_claim_again_gets_its_answer_whoever_waits_meanwhile(planner: Api) -> None:
+    body = {"groups": {"": {"resources": {"PGPU": 2}}}, "consumer": consumer(project_id="ann")}
+    first = planner.post(CLAIMS, {**body, "fair_share": bob_waits(1)})
+    again = planner.post(CLAIMS, {**body, "fair_share": bob_waits(9)})
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json == first.json
+
+
+def test_what_does_not_count_is_never_refused(planner: Api) -> None:
+    body = {"groups": {"": {"resources": {"VCPU": 1}}}, "consumer": consumer(project_id="ann")}
+    assert planner.post(CLAIMS, {**body, "fair_share": bob_waits(9)}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({}, "fair_share: 'enforce' is a required property"),
+        ({"enforce": "yes"}, "fair_share.enforce: 'yes' is not of type 'boolean'"),
+        (
+            {"enforce": True, "limits": {"root/ops": 0.5}},
+            "fair_share.limits.root/ops: There is no such queue.",
+        ),
+        (
+            {"enforce": True, "limits": {"root/eng": 2}},
+            "fair_share.limits.root/eng: 2 is greater than the maximum of 1",
+        ),
+        (
+            {"enforce": True, "pending": [{"project_id": "p", "resources": {"VCPU": 1}}]},
+            "fair_share.pending[0].resources: None of these counts in fair shares, but PGPU.",
+        ),
+    ],
+)
+def test_a_fault_is_told_with_its_path(planner: Api, entry: object, sentence: str) -> None:
+    answer = claim(planner, "ann", 1, entry)
+    assert (answer.status_code, said(answer)) == (400, sentence)
