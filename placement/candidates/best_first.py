@@ -50,7 +50,7 @@ def best_compactness(tree: Tree, wanted: Sequence[tuple[int, int]], positions: M
     counts: list[int] = []
     for kind, number in wanted:
         rows = [positions[provider] for provider in tree.options[kind] if provider in positions]
-        if number > 1 and len(rows) == len(tree.options[kind]) and rows:
+        if len(rows) == len(tree.options[kind]) and rows:
             least = [_fewest([row[level] for row in rows], number) for level in range(len(rows[0]))]
             counts = least if not counts else [max(pair) for pair in zip(counts, least, strict=True)]
     return compactness(counts) if counts else MAX_COMPACTNESS

@@ -62,15 +62,15 @@ class Details:
             positions=positions_of(providers, parents, marks, len(self._levels.names)),
         )
 
-    def positions(self, trees: Collection[Tree]) -> Mapping[int, Position]:
-        """Return the places of all options of many trees: far less than their details."""
+    def positions(self, trees: Collection[Tree], kinds: Collection[int]) -> Mapping[int, Position]:
+        """Return the places of the options that many trees have for some kinds: far less than their details."""
         roots = {tree.root for tree in trees}
         marks: dict[int, list[int]] = defaultdict(list)
         for provider, trait in providers_with(self._tx, list(self._level_of), roots):
             marks[provider].append(self._level_of[trait])
         if not marks:
             return {}
-        providers = {provider for tree in trees for options in tree.options for provider in options}
+        providers = {provider for tree in trees for kind in kinds for provider in tree.options[kind]}
         return positions_of(providers, parents_of(self._tx, roots), marks, len(self._levels.names))
 
 

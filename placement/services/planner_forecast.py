@@ -33,6 +33,8 @@ class Forecast:
         self._profile = profile
         self._requested = requested
         self._compactness = compactness
+        self._maximum = float(profile.maximum)
+        self._weight = float(profile.compactness)
 
     def of(self, trees: Sequence[Tree]) -> list[Expected]:
         """Return what can be expected of trees; without those that the profile leaves out."""
@@ -51,8 +53,7 @@ class Forecast:
 
     def total(self, strategy: float, compactness: float) -> float:
         """Return a score from 0 to 100 of its parts."""
-        maximum = float(self._profile.maximum)
-        return 100 * (strategy + float(self._profile.compactness) * compactness) / maximum if maximum else 0.0
+        return 100 * (strategy + self._weight * compactness) / self._maximum if self._maximum else 0.0
 
     def _expected(
         self, tree: Tree, scorer: Scorer, columns: tuple[tuple[int, ...], tuple[int, ...]], bound: float

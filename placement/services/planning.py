@@ -128,9 +128,12 @@ class Planning:
         """Return for each tree how compact anything in it can be at best."""
         if not self._options.profile.compactness or len(trees) == 1 or self._request.paths:
             return [MAX_COMPACTNESS] * len(trees)
-        positions = self._details.positions(trees)
         groups = {one.suffix: one.count for one in self._request.groups}
-        wanted = [(slot.kind, groups[slot.suffix]) for slot in self._plan.slots]
+        # What is asked for once tells nothing about the number of places.
+        wanted = [(slot.kind, groups[slot.suffix]) for slot in self._plan.slots if groups[slot.suffix] > 1]
+        if not wanted:
+            return [MAX_COMPACTNESS] * len(trees)
+        positions = self._details.positions(trees, {kind for kind, _number in wanted})
         return [best_compactness(tree, wanted, positions) for tree in trees]
 
     def _compose(self, expected: Sequence[Expected]) -> Iterator[Scored]:
