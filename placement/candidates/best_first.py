@@ -14,8 +14,8 @@ from placement.domain.planner_tree import Position
 from placement.domain.tree import Tree
 
 ROUNDING = 1e-9
-FIRST_BATCH = 8
-GROWTH = 2
+LARGEST_BATCH = 64
+"""Trees that are read together: not many more than are needed, and not each by itself."""
 
 
 class Expected(NamedTuple):
@@ -76,22 +76,23 @@ def _fewest(places: Sequence[int | None], number: int) -> int:
 
 
 def in_order(
-    expected: Sequence[Expected], compose: Callable[[Sequence[Expected]], Iterator[Scored]]
+    expected: Sequence[Expected], compose: Callable[[Sequence[Expected]], Iterator[Scored]], *, wanted: int
 ) -> Iterator[Proposal]:
     """Yield proposals, the best first, composing in as few trees as that takes.
 
     Args:
         expected: the trees.
         compose: composes in some of them.
+        wanted: how many proposals will probably be taken.
     """
     waiting = sorted(expected, key=lambda one: one.order)
     found: list[Scored] = []
-    at, size = 0, FIRST_BATCH
+    at, size = 0, min(wanted, LARGEST_BATCH)
     while at < len(waiting) or found:
         if at < len(waiting) and not (found and _is_certain(found[0], waiting[at])):
             for scored in compose(waiting[at : at + size]):
                 heapq.heappush(found, scored)
-            at, size = at + size, size * GROWTH
+            at, size = at + size, min(2 * size, LARGEST_BATCH)
         elif found:
             yield heapq.heappop(found).proposal
 

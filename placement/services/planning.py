@@ -87,7 +87,7 @@ class Planning:
         """Yield proposals, the best first. ``only`` is the root of the one tree to be looked at."""
         trees = [tree for tree in self._source.trees(None, only=only) if not self._is_hopeless(tree)]
         self.searched += len(trees)
-        return in_order(self._forecast.of(trees), self._compose)
+        return in_order(self._forecast.of(trees), self._compose, wanted=self._request.limit)
 
     def roots(self) -> list[int]:
         """Return the roots of the trees where the request may fit, the most promising first; composes nothing."""

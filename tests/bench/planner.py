@@ -1,0 +1,269 @@
+"""What the planner costs: candidates on 1,000 hosts of devices beside the plain form, and claims beside GET and PUT.
+
+``python -m tests.bench.planner`` prints the tables and writes them to tests/bench/PLANNER.md. The server runs in this
+process: CPU time is that of its code and of SQLite, claims are made on PostgreSQL.
+"""
+
+import contextlib
+import random
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+from sqlalchemy import Connection, delete, insert, text
+
+from placement.app import create_app
+from placement.settings import DatabaseSettings, Settings
+from placement.store import tables
+from tests.bench.clouds import Node
+from tests.postgresql import running_postgresql
+
+REPORT = Path(__file__).parent / "PLANNER.md"
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
+
+HOSTS, LIMIT, ROUNDS = 1000, 10, 9
+CLIENTS, FULL_HOSTS, FREE_HOSTS, CLAIM_ROUNDS = 64, 58, 6, 5
+
+
+def device_host(name: str, *, gpus: int = 1) -> Node:
+    """Return a host with two NUMA nodes of four switches, each with GPUs and a NIC."""
+    host = Node(name, {"MEMORY_MB": 1 << 20})
+    for numa in range(2):
+        node = Node(f"{name}-numa{numa}", {"VCPU": 64}, ("HW_NUMA_ROOT",))
+        for index in range(4):
+            switch = Node(f"{name}-switch{numa}.{index}", {}, ("CUSTOM_HW_PCIE_SWITCH",))
+            switch.children += [Node(f"{switch.name}-gpu{gpu}", {"PGPU": 1}) for gpu in range(gpus)]
+            switch.children.append(Node(f"{switch.name}-nic", {"SRIOV_NET_VF": 8}, ("HW_NIC_SRIOV",)))
+            node.children.append(switch)
+        host.children.append(node)
+    return host
+
+
+class Rows:
+    """Writes hosts into an empty database."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._classes = _ids(connection, "resource_classes")
+        self._traits = _ids(connection, "traits")
+        self._next = 1
+
+    def write(self, hosts: Sequence[Node]) -> None:
+        rows: dict[Any, list[dict[str, Any]]] = {
+            table: [] for table in (tables.resource_providers, tables.inventories, tables.resource_provider_traits)
+        }
+        for host in hosts:
+            self._add(host, None, None, rows)
+        for table, values in rows.items():
+            self._connection.execute(insert(table), values)
+
+    def _add(self, node: Node, parent: int | None, root: int | None, rows: dict[Any, list[dict[str, Any]]]) -> None:
+        own, self._next = self._next, self._next + 1
+        place = {"parent_provider_id": parent, "root_provider_id": root or own}
+        identity = {"id": own, "uuid": str(uuid.UUID(int=own)), "name": node.name, "generation": 0}
+        rows[tables.resource_providers].append({**identity, **place})
+        rule = {"reserved": 0, "min_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
+        for name, total in node.inventory.items():
+            spot = {"resource_provider_id": own, "resource_class_id": self._classes[name]}
+            rows[tables.inventories].append({**spot, **rule, "total": total, "max_unit": total})
+        for name in node.traits:
+            rows[tables.resource_provider_traits].append({"resource_provider_id": own, "trait_id": self._traits[name]})
+        for child in node.children:
+            self._add(child, own, root or own, rows)
+
+
+def _ids(connection: Connection, table: str) -> dict[str, int]:
+    return dict(connection.execute(text(f"SELECT name, id FROM {table}")).all())  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def served(url: str, hosts: Sequence[Node]) -> Iterator[Flask]:
+    """Give a server on a database with hosts."""
+    settings = DatabaseSettings(connection=url, sync_on_startup=True, max_pool_size=16, max_overflow=48)
+    app = create_app(Settings(database=settings, auth_strategy="noauth2"))
+    app.test_client().put("/traits/CUSTOM_HW_PCIE_SWITCH", headers=HEADERS)
+    database = app.extensions["placement"].database
+    with database.writer.begin() as connection:
+        Rows(connection).write(hosts)
+        connection.execute(text("ANALYZE"))
+    yield app
+    database.dispose()
+
+
+def plain(app: Flask, pairs: int) -> Callable[[], Any]:
+    """Return a call for GPUs with a NIC on their switch, each pair spelled out."""
+    groups = "&".join(
+        f"required_S{n}=CUSTOM_HW_PCIE_SWITCH&resources_G{n}=PGPU:1&resources_N{n}=SRIOV_NET_VF:1"
+        f"&same_subtree=_S{n},_G{n},_N{n}"
+        for n in range(pairs)
+    )
+    path = f"/allocation_candidates?{groups}&group_policy=isolate&limit={LIMIT}"
+    return lambda: app.test_client().get(path, headers=HEADERS)
+
+
+def planner(app: Flask, pairs: int) -> Callable[[], Any]:
+    """Return a call for the same as one joint allocation."""
+    nics = {"resources": {"SRIOV_NET_VF": 1}, "count": "per-subtree"}
+    body = {
+        "groups": {"_GPU": {"resources": {"PGPU": 1}, "count": pairs}, "_NIC": nics},
+        "affinity": [{"groups": ["_GPU", "_NIC"], "level": "pcie"}],
+        "limit": LIMIT,
+    }
+    return lambda: app.test_client().post("/planner/v1/candidates", json=body, headers=HEADERS)
+
+
+def cpu_ms(call: Callable[[], Any]) -> float:
+    """Return the median CPU time of a call that finds something."""
+    found = []
+    for _ in range(ROUNDS):
+        begun = time.process_time()
+        answer = call()
+        found.append((time.process_time() - begun) * 1000)
+        assert len(answer.json["allocation_requests"]) == LIMIT, answer.text
+    return statistics.median(found)
+
+
+def candidate_rows() -> Iterator[str]:
+    hosts = [device_host(f"host{number}") for number in range(HOSTS)]
+    with tempfile.TemporaryDirectory() as directory, served(f"sqlite:///{directory}/bench.db", hosts) as app:
+        for pairs in (2, 4, 8):
+            old, new = cpu_ms(plain(app, pairs)), cpu_ms(planner(app, pairs))
+            yield f"| {pairs} | {old:.1f} | {new:.1f} | {new / old:.1f}x |"
+
+
+class Race:
+    """Clients that want two GPUs on one switch, of which there are fewer than clients."""
+
+    def __init__(self, app: Flask) -> None:
+        self._app = app
+        self.requests: Counter[int] = Counter()
+
+    def with_claims(self) -> bool:
+        groups = {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}
+        body = {"groups": groups, "within": [{"groups": ["_GPU"], "level": "pcie"}]}
+        consumer = {"uuid": str(uuid.uuid4()), **OWNER}
+        return self._sent("POST", "/planner/v1/claims", {**body, "consumer": consumer}).status_code == 201
+
+    def with_get_and_put(self) -> bool:
+        query = (
+            "required_S=CUSTOM_HW_PCIE_SWITCH&resources_A=PGPU:1&resources_B=PGPU:1&same_subtree=_S,_A,_B"
+            f"&group_policy=isolate&limit={LIMIT}"
+        )
+        while found := self._sent("GET", f"/allocation_candidates?{query}").json["allocation_requests"]:
+            # As nova does: one of the best, so that not everybody wants the same.
+            body = {**random.choice(found), **OWNER}
+            if self._sent("PUT", f"/allocations/{uuid.uuid4()}", body).status_code == 204:
+                return True
+        return False
+
+    def _sent(self, method: str, path: str, body: object = None) -> Any:
+        answer = self._app.test_client().open(path, method=method, headers=HEADERS, json=body)
+        self.requests[answer.status_code] += 1
+        assert answer.status_code < 500, answer.text
+        return answer
+
+
+def race(app: Flask, way: str) -> tuple[float, float, Counter[int]]:
+    """Return claims a second, CPU ms for each, and the statuses of all requests."""
+    runner = Race(app)
+    barrier = threading.Barrier(CLIENTS + 1)
+    won: list[bool] = []
+
+    def client() -> None:
+        barrier.wait()
+        won.append(getattr(runner, way)())
+
+    threads = [threading.Thread(target=client) for _ in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    barrier.wait()
+    begun, spent = time.perf_counter(), time.process_time()
+    for thread in threads:
+        thread.join()
+    seconds, cpu = time.perf_counter() - begun, time.process_time() - spent
+    assert sum(won) == 4 * 2 * FREE_HOSTS, sum(won)
+    return sum(won) / seconds, cpu * 1000 / sum(won), runner.requests
+
+
+def claim_rows() -> Iterator[str]:
+    hosts = [device_host(f"host{number}", gpus=2) for number in range(FULL_HOSTS + FREE_HOSTS)]
+    with running_postgresql() as server, served(server.database("bench"), hosts) as app:
+        fill(app)
+        ways = {"with_get_and_put": "GET + PUT, again when lost", "with_claims": "POST /planner/v1/claims"}
+        found: dict[str, list[tuple[float, float, Counter[int]]]] = {way: [] for way in ways}
+        for _ in range(CLAIM_ROUNDS):
+            for way, results in found.items():
+                results.append(race(app, way))
+                free(app)
+        for way, results in found.items():
+            rate, cpu = statistics.median([one[0] for one in results]), statistics.median([one[1] for one in results])
+            yield f"| {ways[way]} | {rate:.1f} | {cpu:.1f} | {dict(sum([one[2] for one in results], Counter()))} |"
+
+
+def fill(app: Flask) -> None:
+    """Take all GPUs of the first hosts."""
+    database = app.extensions["placement"].database
+    with database.writer.begin() as connection:
+        gpu = _ids(connection, "resource_classes")["PGPU"]
+        spots = connection.execute(
+            text(
+                "SELECT i.resource_provider_id FROM inventories i JOIN resource_providers p "
+                "ON p.id = i.resource_provider_id JOIN resource_providers r ON r.id = p.root_provider_id "
+                "WHERE i.resource_class_id = :gpu ORDER BY r.id, p.id"
+            ),
+            {"gpu": gpu},
+        ).scalars()
+        taken = list(spots)[: FULL_HOSTS * 16]
+        connection.execute(text("INSERT INTO projects (external_id) VALUES ('full')"))
+        connection.execute(text("INSERT INTO users (external_id) VALUES ('full')"))
+        owner = {"uuid": FULL, "project_id": 1, "user_id": 1, "generation": 1}
+        connection.execute(insert(tables.consumers), [owner])
+        rows = [{"resource_provider_id": p, "resource_class_id": gpu, "consumer_id": FULL, "used": 1} for p in taken]
+        connection.execute(insert(tables.allocations), rows)
+
+
+FULL = str(uuid.UUID(int=1))
+
+
+def free(app: Flask) -> None:
+    """Give back what was claimed."""
+    with app.extensions["placement"].database.writer.begin() as connection:
+        connection.execute(delete(tables.allocations).where(tables.allocations.c.consumer_id != FULL))
+        connection.execute(delete(tables.consumers).where(tables.consumers.c.uuid != FULL))
+
+
+def main() -> None:
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+    lines = [
+        "# The planner",
+        "",
+        f"Written by `python -m tests.bench.planner`, commit {commit.stdout.strip()}. The server is in the process.",
+        "",
+        f"## Candidates: GPUs with a NIC on the same switch, {HOSTS:,} hosts of 8 + 8, limit={LIMIT}, SQLite",
+        "",
+        "| pairs | CPU ms as groups with same_subtree | as one joint allocation | ratio |",
+        "| --- | --- | --- | --- |",
+        *candidate_rows(),
+        "",
+        f"## Claims: {CLIENTS} clients want two GPUs on one switch, {8 * FREE_HOSTS} can have them, PostgreSQL",
+        "",
+        "| way | claims a second | CPU ms for each | statuses |",
+        "| --- | --- | --- | --- |",
+        *claim_rows(),
+        "",
+    ]
+    REPORT.write_text("\n".join(lines))
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
