@@ -1,6 +1,6 @@
 """Measure this server and the reference on the same work, and print how many times cheaper ours is.
 
-tox -e bench                                   everything, and write tests/bench/RESULTS.md (about an hour)
+tox -e bench                                   everything, row by row into tests/bench/RESULTS.md (about an hour)
 tox -e bench -- --only nested-1000 --pairs 5   what has this in its name, printed
 tox -e bench -- --quick                        a small selection in a few minutes, printed
 
@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +28,7 @@ from tests.bench.run import Options, Run
 from tests.bench.sides import WORKER_CLASS, WORKERS, Starter
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
+BY_HAND = "## Where the time goes\n"
 QUICK = r"100(,|:|$)|wide-8|pcie"
 
 T = TypeVar("T", Case, ClaimCase, OwnCase)
@@ -40,29 +41,39 @@ def main() -> int:
     results, begun = Results(chosen.patience), _circumstances(chosen.pairs)
     with running_cluster(chosen.data, _say) as cluster:
         try:
-            _measure(cluster, options, chosen.only, results)
+            for _ in _measured(cluster, options, chosen.only, results):
+                if not chosen.only:
+                    _keep(results, [*begun, f"Load average when the last row was measured: {_load()}."])
         except KeyboardInterrupt:
             _say("interrupted; this is what there is")
-    text = _page(results, [*begun, f"Load average at the end: {_load()}."])
-    if chosen.only or not results.rows:
-        print(text)
-    else:
-        RESULTS.write_text(text, encoding="utf-8")
+    if chosen.only:
+        print(_page(results, [*begun, f"Load average at the end: {_load()}."]))
     return 1 if any(row.check.startswith(("WRONG", "DIFFERENT")) for row in results.rows) else 0
 
 
-def _measure(cluster: Cluster, options: Options, only: str, results: Results) -> None:
+def _measured(cluster: Cluster, options: Options, only: str, results: Results) -> Iterator[None]:
+    """Measure row by row; each is among the results when its turn is over."""
     run = Run(Starter(cluster), options, _say)
     compared = [*cases.candidate_cases(), *cases.cliff_cases(), *cases.small_cases()]
     for row in run.compare(_wanted(compared, only)):
         results.rows.append(row)
-    for claim_row in run.compare_claims(_wanted(cases.claim_cases(), only)):
-        results.claims.append(claim_row)
+        yield
     for own_row in run.compare_own(_wanted(cases.own_cases(), only)):
         results.own.append(own_row)
+        yield
+    for claim_row in run.compare_claims(_wanted(cases.claim_cases(), only)):
+        results.claims.append(claim_row)
+        yield
     places = [place for place in statements.PLACES if _fits(f"statements {place}", only)]
     for statement_row in statements.measure_statements(cluster, places):
         results.statements.append(statement_row)
+        yield
+
+
+def _keep(results: Results, facts: Iterable[str]) -> None:
+    """Write the results so far, and keep what was written behind them by hand."""
+    _, heading, by_hand = RESULTS.read_text(encoding="utf-8").partition(BY_HAND)
+    RESULTS.write_text(f"{_page(results, facts)}\n{heading}{by_hand}", encoding="utf-8")
 
 
 def _wanted(found: Iterable[T], only: str) -> list[T]:
@@ -89,7 +100,8 @@ database connections for one request, the median over the pairs; "times" is refe
 quartiles. Latencies suffer from whatever else the machine does. MiB is the most that a worker process held; it does
 not shrink from row to row. The reference has the database as it made it; ours has adopted a copy. "Answers" tells
 whether both gave the same set of candidates and summaries (with a limit: as many, and all of them among the
-reference's without a limit).
+reference's without a limit). Ranking is off on ours: the reference does not order candidates. Rows are written as they
+are measured; a run that was ended early lacks the later ones. The section "Where the time goes" is written by hand.
 
 """
 

@@ -146,7 +146,7 @@ class Starter:
     @contextlib.contextmanager
     def _server(self, name: str, database: str) -> Iterator[Running]:
         url = self.cluster.url(database)
-        sections = reference.configuration(url) if name == "reference" else servers.default_sections(url)
+        sections = reference.configuration(url) if name == "reference" else _our_configuration(url)
         installation = reference.installation() if name == "reference" else servers.this_project()
         with tempfile.TemporaryDirectory(prefix=f"bench-{name}-") as path:
             directory = Path(path)
@@ -154,6 +154,11 @@ class Starter:
             with _gunicorn(installation, directory) as base_url:
                 database_meter = CpuMeter(lambda: self.cluster.client_pids(database))
                 yield Running(base_url, directory, _server_meter(directory), database_meter, url)
+
+
+def _our_configuration(url: str) -> servers.Sections:
+    """Return a configuration in which candidates come unordered, as the reference's do."""
+    return {**servers.default_sections(url), "ranking": {"enabled": "False"}}
 
 
 @contextlib.contextmanager
