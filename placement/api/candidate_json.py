@@ -1,17 +1,16 @@
 """The JSON of an answer to GET /allocation_candidates, written piece by piece.
 
-An answer may have tens of thousands of candidates that repeat the same few hundred pieces ("this group on that
-provider"). So pieces are written once and joined, instead of building a dictionary for each candidate: four times
-as fast, and a test holds the result against plainly built dictionaries.
+An answer may have tens of thousands of candidates that differ in their uuids alone, and thousands of providers that
+have the same. So what recurs is written once, instead of building a dictionary for each: many times as fast, and a
+test holds the result against plainly built dictionaries.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Any
 
 from placement.api.versions import Version
 from placement.services.allocation_candidates import Answer, Plan, Stock, Summaries
-
-Amounts = dict[int, dict[str, int]]
-"""What is taken from each provider, by class."""
 
 
 def candidates_json(answer: Answer, version: Version) -> bytes:
@@ -24,80 +23,66 @@ def candidates_json(answer: Answer, version: Version) -> bytes:
     return f'{{"allocation_requests":[{texts}],"provider_summaries":{{{summaries}}}}}'.encode()
 
 
-class _Pieces(dict[int, str]):
-    """Text by provider, written when it is first asked for."""
-
-    def __init__(self, write: Callable[[int], str]) -> None:
-        super().__init__()
-        self._write = write
-
-    def __missing__(self, provider: int) -> str:
-        text = self[provider] = self._write(provider)
-        return text
-
-
 class _Requests:
     """Writes the candidates of one plan.
 
-    The slots of the unsuffixed group belong together; every other slot is a group of its own. As long as no two
-    groups meet on one provider, a candidate is the pieces of its groups side by side.
+    Which slots meet on one provider makes the *pattern* of a candidate. Candidates of one pattern differ in their
+    uuids alone, so each pattern is written once, with room for uuids.
     """
 
-    def __init__(self, plan: Plan, uuids: dict[int, str], version: Version) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, uuids: Mapping[int, str], version: Version) -> None:
+        self._slots = plan.slots
         self._uuids = uuids
         self._as_list = version < (1, 12)
         self._with_mappings = version >= (1, 34)
-        self._loose = [index for index, slot in enumerate(plan.slots) if not slot.is_granular]
-        self._granular = [index for index, slot in enumerate(plan.slots) if slot.is_granular]
-        self._taken = [_Pieces(self._taker(index)) for index in range(len(plan.slots))]
-        self._served = [_Pieces(self._server(slot.suffix)) for slot in plan.slots]
+        self._templates: dict[tuple[int, ...], tuple[str, list[int]]] = {}
 
     def text(self, choice: tuple[int, ...]) -> str:
         """Return one candidate, in the form that PUT /allocations takes at the same microversion."""
-        taken = self._side_by_side(choice) if self._are_apart(choice) else self._merged(choice)
-        allocations = f"[{taken}]" if self._as_list else f"{{{taken}}}"
+        pattern = tuple(map(choice.index, choice))
+        found = self._templates.get(pattern)
+        if found is None:
+            found = self._templates[pattern] = self._template(pattern)
+        template, slots = found
+        return template % tuple([self._uuids[choice[slot]] for slot in slots])
+
+    def _template(self, pattern: tuple[int, ...]) -> tuple[str, list[int]]:
+        """Return the text of a pattern, and the slots whose providers' uuids come into it, in order.
+
+        A pattern has for each slot the first slot that is on the same provider.
+        """
+        amounts = self._amounts(pattern)
+        taken = ",".join([self._taken(of_provider) for of_provider in amounts.values()])
+        text = '{"allocations":' + (f"[{taken}]" if self._as_list else f"{{{taken}}}")
         if not self._with_mappings:
-            return f'{{"allocations":{allocations}}}'
-        return f'{{"allocations":{allocations},"mappings":{{{self._mappings(choice)}}}}}'
+            return text + "}", list(amounts)
+        served = self._served(pattern)
+        mappings = ",".join([f'"{suffix}":[{",".join(["%s"] * len(slots))}]' for suffix, slots in served.items()])
+        return f'{text},"mappings":{{{mappings}}}}}', [*amounts, *chain.from_iterable(served.values())]
 
-    def _are_apart(self, choice: tuple[int, ...]) -> bool:
-        """Tell whether no two slots share a provider, so that nothing has to be added up."""
-        return len(choice) == 1 or len(set(choice)) == len(choice)
-
-    def _side_by_side(self, choice: tuple[int, ...]) -> str:
-        pieces = [of_slot[provider] for of_slot, provider in zip(self._taken, choice, strict=True)]
-        return ",".join([piece for piece in pieces if piece])
-
-    def _merged(self, choice: tuple[int, ...]) -> str:
-        amounts: Amounts = {}
-        for slot, provider in zip(self._plan.slots, choice, strict=True):
+    def _amounts(self, pattern: tuple[int, ...]) -> dict[int, dict[str, int]]:
+        """Return what is taken from each provider that something is taken from."""
+        amounts: dict[int, dict[str, int]] = {}
+        for slot, provider in zip(self._slots, pattern, strict=True):
             for name, amount in slot.resources:
                 taken = amounts.setdefault(provider, {})
                 taken[name] = taken.get(name, 0) + amount
-        return ",".join([self._provider(provider, taken.items()) for provider, taken in amounts.items()])
+        return amounts
 
-    def _taker(self, index: int) -> Callable[[int], str]:
-        resources = self._plan.slots[index].resources
-        return lambda provider: self._provider(provider, resources) if resources else ""
+    def _served(self, pattern: tuple[int, ...]) -> dict[str, list[int]]:
+        """Return which providers serve each group, each once; the unsuffixed group comes last."""
+        served: dict[str, list[int]] = {}
+        for slot, provider in sorted(zip(self._slots, pattern, strict=True), key=lambda pair: not pair[0].is_granular):
+            providers = served.setdefault(slot.suffix, [])
+            if provider not in providers:
+                providers.append(provider)
+        return served
 
-    def _server(self, suffix: str) -> Callable[[int], str]:
-        return lambda provider: f'"{suffix}":[{self._uuids[provider]}]'
-
-    def _provider(self, provider: int, amounts: Iterable[tuple[str, int]]) -> str:
-        resources = ",".join([f'"{name}":{amount}' for name, amount in amounts])
-        uuid = self._uuids[provider]
+    def _taken(self, amounts: Mapping[str, int]) -> str:
+        resources = ",".join([f'"{name}":{amount}' for name, amount in amounts.items()])
         if self._as_list:
-            return f'{{"resource_provider":{{"uuid":{uuid}}},"resources":{{{resources}}}}}'
-        return f'{uuid}:{{"resources":{{{resources}}}}}'
-
-    def _mappings(self, choice: tuple[int, ...]) -> str:
-        """Return which providers serve each group, each once."""
-        pieces = [self._served[index][choice[index]] for index in self._granular]
-        if self._loose:
-            serving = dict.fromkeys(self._uuids[choice[index]] for index in self._loose)
-            pieces.append('"":[' + ",".join(serving) + "]")
-        return ",".join(pieces)
+            return f'{{"resource_provider":{{"uuid":%s}},"resources":{{{resources}}}}}'
+        return f'%s:{{"resources":{{{resources}}}}}'
 
 
 def _summaries(answer: Answer, uuids: dict[int, str], version: Version) -> list[str]:
@@ -108,14 +93,26 @@ def _summaries(answer: Answer, uuids: dict[int, str], version: Version) -> list[
     else:
         used = {provider for _root, choice in answer.candidates for provider in choice}
         shown = [member for id_, member in members.items() if id_ in used]
-    writer = _Summary(answer.plan, answer.providers, version)
+    write = _Summary(answer.plan, answer.providers, version).text
     if version < (1, 29):
-        return [f"{uuids[member.id]}:{{{writer.text(member.id)}}}" for member in shown]
+        return [f"{uuids[member.id]}:{{{write(member.id)}}}" for member in shown]
     return [
-        f'{uuids[id_]}:{{{writer.text(id_)},"parent_provider_uuid":{uuids[parent] if parent else "null"},'
+        f'{uuids[id_]}:{{{write(id_)},"parent_provider_uuid":{uuids[parent] if parent else "null"},'
         f'"root_provider_uuid":{uuids[root]}}}'
         for id_, _uuid, root, parent in shown
     ]
+
+
+class _Texts(dict[Any, str]):
+    """Text by what it says, written when it is first asked for: hosts of a cloud are much alike."""
+
+    def __init__(self, write: Callable[[Any], str]) -> None:
+        super().__init__()
+        self._write = write
+
+    def __missing__(self, key: Any) -> str:
+        text = self[key] = self._write(key)
+        return text
 
 
 class _Summary:
@@ -123,36 +120,27 @@ class _Summary:
 
     def __init__(self, plan: Plan, providers: Summaries, version: Version) -> None:
         self._providers = providers
+        self._asked = {name for slot in plan.slots for name, _amount in slot.resources}
         self._with_all = version >= (1, 27)
         self._with_traits = version >= (1, 17)
-        self._asked = {name for slot in plan.slots for name, _amount in slot.resources}
-        self._stock_texts: dict[Stock, str] = {}
-        self._trait_texts: dict[tuple[int, ...], str] = {}
+        self._stock_texts = _Texts(self._stock)
+        self._trait_texts = _Texts(self._traits)
 
     def text(self, provider: int) -> str:
         """Return the resources, and from 1.17 the traits."""
         stocks = self._providers.stocks.get(provider, ())
-        resources = f'"resources":{{{",".join(filter(None, map(self._stock, stocks)))}}}'
+        resources = ",".join(filter(None, map(self._stock_texts.__getitem__, stocks)))
         if not self._with_traits:
-            return resources
-        return resources + self._traits(tuple(self._providers.traits.get(provider, ())))
+            return f'"resources":{{{resources}}}'
+        traits = self._trait_texts[tuple(self._providers.traits.get(provider, ()))]
+        return f'"resources":{{{resources}}},"traits":[{traits}]'
 
     def _stock(self, stock: Stock) -> str:
-        # Hosts of a cloud are much alike, so most texts are needed again.
-        text = self._stock_texts.get(stock)
-        if text is None:
-            text = self._stock_texts[stock] = self._written(*stock)
-        return text
-
-    def _written(self, class_id: int, total: int, reserved: int, ratio: float, used: int) -> str:  # noqa: PLR0917 - a Stock
+        class_id, total, reserved, ratio, used = stock
         name = self._providers.class_names[class_id]
         if not self._with_all and name not in self._asked:
             return ""
         return f'"{name}":{{"capacity":{int((total - reserved) * ratio)},"used":{int(used)}}}'
 
     def _traits(self, ids: tuple[int, ...]) -> str:
-        text = self._trait_texts.get(ids)
-        if text is None:
-            names = ",".join([f'"{self._providers.trait_names[id_]}"' for id_ in ids])
-            text = self._trait_texts[ids] = f',"traits":[{names}]'
-        return text
+        return ",".join([f'"{self._providers.trait_names[id_]}"' for id_ in ids])

@@ -223,6 +223,15 @@ class OneProviderPerTree:
         self._uses[self._tree.home.get(provider, self._tree.root)] -= 1
 
 
+def _met_by_one_slot(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> bool:
+    """Tell whether every provider for some slot of the unsuffixed group meets all its trait sets alone."""
+    all_sets = (1 << len(plan.trait_sets)) - 1
+    for slot, providers in zip(slots, options, strict=True):
+        if not slot.is_granular and all([tree.met.get(provider, 0) == all_sets for provider in providers]):
+            return True
+    return False
+
+
 def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> list[Constraint]:
     """Return the constraints of a plan that can refuse anything, for slots in the order of the search."""
     found: list[Constraint] = []
@@ -230,7 +239,7 @@ def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Seque
         found.append(Isolation(slots, options))
     found.extend(Capacity(slots, options, tree, name) for name in plan.contended)
     found.extend(SameSubtree(slots, options, tree, suffixes) for suffixes in plan.request.same_subtree)
-    if plan.trait_sets:
+    if plan.trait_sets and not _met_by_one_slot(plan, tree, slots, options):
         found.append(CollectiveTraits(slots, options, tree, len(plan.trait_sets)))
     if not plan.request.combines_nested and len(slots) > 1:
         found.append(OneProviderPerTree(slots, tree))

@@ -6,6 +6,7 @@ pays for ten. Exact: what the constraints refuse could not have become a candida
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from math import prod
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from placement.domain.tree import Tree
 
 Choice = tuple[int, ...]
 """The provider of each slot of the plan, in the plan's order."""
+
+FEW = 64
 
 STEPS_PER_TREE = 1_000_000
 STEPS_PER_REQUEST = 4_000_000
@@ -52,11 +55,12 @@ class Composer:
         Stops early, and notes it in the budget, when the steps are used up.
         """
         if self._is_unconstrained:
-            return _Search([tree.options[kind] for kind in self._kinds], (), self._budget).run()
+            return _combinations([tree.options[kind] for kind in self._kinds], self._budget)
         order = self._order(tree)
         options = [tree.options[slot.kind] for slot in order.slots]
         constraints = constraints_on(self._plan, tree, order.slots, options)
-        if any([constraint.is_hopeless() for constraint in constraints]):
+        # Trying a few combinations is as fast as finding out that none can do.
+        if prod(map(len, options)) > FEW and any([constraint.is_hopeless() for constraint in constraints]):
             return iter(())
         found = _Search(options, constraints, self._budget).run()
         return found if order.restore is None else map(order.restore, found)
@@ -93,6 +97,18 @@ def _is_tied(plan: Plan, slot: Slot, placed: Sequence[Slot]) -> bool:
     """Tell whether a slot is in an unfinished same_subtree set with a placed one."""
     suffixes = {other.suffix for other in placed}
     return any(slot.suffix in group and not suffixes.isdisjoint(group) for group in plan.request.same_subtree)
+
+
+def _combinations(options: Sequence[Sequence[int]], budget: Budget) -> Iterator[Choice]:
+    """Yield every combination: nothing is ruled out."""
+    left_here = budget.per_tree
+    for choice in product(*options):
+        if left_here <= 0 or budget.left <= 0:
+            budget.was_hit = True
+            return
+        left_here -= 1
+        budget.left -= 1
+        yield choice
 
 
 class _Search:
