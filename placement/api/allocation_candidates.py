@@ -1,5 +1,6 @@
 """GET /allocation_candidates: where can this request go?"""
 
+import logging
 from time import perf_counter
 
 from flask import Response
@@ -8,8 +9,11 @@ from placement.api.call import JSON, Call
 from placement.api.candidate_json import candidates_json
 from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.routing import Route
+from placement.candidates.explain.wording import cause_in_words
 from placement.services.allocation_candidates import Answer, SearchOptions, allocation_candidates
 from placement.telemetry.meters import SearchSeen
+
+LOG = logging.getLogger(__name__)
 
 SEARCH_HEADER = "x-placement-search"
 """Says ``incomplete`` on an answer whose search was cut off by its budget."""
@@ -21,6 +25,9 @@ def list_candidates(call: Call) -> Response:
     began = perf_counter()
     answer = allocation_candidates(call.database, request, _options(call))
     call.server.meters.searched(_seen(answer, perf_counter() - began))
+    if answer.cause is not None:
+        call.server.meters.found_nothing(answer.cause.sort.value)
+        LOG.info("There are no allocation candidates. %s", cause_in_words(answer.cause))
     response = Response(candidates_json(answer, call.version), content_type=JSON)
     call.date(response, None)
     if not answer.complete:

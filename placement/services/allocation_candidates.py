@@ -3,8 +3,10 @@
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
+from placement.candidates.explain.conditions import Condition
+from placement.candidates.explain.quick import quick_cause
 from placement.candidates.search import Budget
 from placement.candidates.walk import Candidate, candidates_in
 from placement.domain.candidate_request import CandidateRequest
@@ -12,6 +14,7 @@ from placement.domain.search_plan import Plan, plan_for
 from placement.errors import Unavailable
 from placement.store.candidate_names import ids_for
 from placement.store.candidate_trees import TreeSource
+from placement.store.empty_search import conditions_that_left_nobody
 from placement.store.summaries import Stock, Summaries, tree_summaries
 from placement.store.unit_of_work import Transaction, reads
 
@@ -40,7 +43,7 @@ class Answer:
 
     ``taken_from`` are the roots of the trees that resources are taken from: a granular group without resources may
     be served by yet another one. ``complete`` is False when the search ran out of steps, or the answer grew too large,
-    before it had seen everything it was asked for.
+    before it had seen everything it was asked for. ``cause`` tells why there is no candidate at all.
     """
 
     plan: Plan
@@ -48,6 +51,7 @@ class Answer:
     providers: Summaries
     taken_from: frozenset[int]
     complete: bool = True
+    cause: Condition | None = None
 
 
 @reads
@@ -61,11 +65,18 @@ def allocation_candidates(tx: Transaction, request: CandidateRequest, options: S
     plan = plan_for(request)
     budget = Budget()
     wanted = _wanted(request.limit, options)
-    source = TreeSource(tx, plan, ids_for(tx, plan))
-    found = candidates_in(plan, source.trees(wanted), budget, breadth_first=options.breadth_first)
+    ids = ids_for(tx, plan)
+    source = TreeSource(tx, plan, ids)
+    trees = source.trees(wanted)
+    first = next(trees, None)
+    found = candidates_in(plan, chain([first], trees) if first else (), budget, breadth_first=options.breadth_first)
     candidates = _chosen(_generated(found, wanted, plan, budget), request.limit, shuffled=options.shuffled)
     if budget.was_hit and not candidates:
         raise Unavailable("The search for candidates ran out of steps before it found any; make the request narrower.")
+    if not candidates and wanted != 0:
+        # Where there was a tree at all, every demand has somebody.
+        nobody = {} if first else conditions_that_left_nobody(tx, plan, ids)
+        return Answer(plan, [], Summaries(), frozenset(), cause=quick_cause(plan, nobody, some_tree=bool(first)))
     return replace(_answer(tx, plan, candidates, source.home), complete=not budget.was_hit)
 
 

@@ -69,6 +69,17 @@ def test_requests_are_counted_by_method_route_and_status(start: Callable[..., Ap
     assert found["placement_sql_statements_total"] >= 3
 
 
+def test_searches_that_find_nothing_are_counted_by_cause(start: Callable[..., Api]) -> None:
+    api = start()
+    build(call_of(api), provider("h1", VCPU=8), provider("h2", VCPU=8))
+    queries = ["resources=VCPU:9", "resources=VCPU:10", "resources=PGPU:1", "resources=VCPU:1"]
+    for query in queries:
+        api.get(f"/allocation_candidates?{query}").close()
+    found = shown(api)
+    assert found['placement_candidate_search_empty_total{cause="capacity"}'] == 2
+    assert found['placement_candidate_search_empty_total{cause="inventory"}'] == 1
+
+
 def test_searches_retries_and_connections_are_counted(start: Callable[..., Api]) -> None:
     api = start()
     call = call_of(api)

@@ -98,6 +98,11 @@ READS = [
         "/allocation_candidates?resources_C=VCPU:1,MEMORY_MB:64&resources_N=SRIOV_NET_VF:1&required_N=HW_NIC_SRIOV"
         "&group_policy=isolate&same_subtree=_C,_N"
     ),
+    "/planner/v1/explain?resources=VCPU:99,DISK_GB:10&required=HW_NUMA_ROOT",
+    (
+        "/planner/v1/explain?resources_C=VCPU:9,MEMORY_MB:64&resources_N=SRIOV_NET_VF:1&required_N=HW_NIC_SRIOV"
+        "&resources=DISK_GB:1&group_policy=isolate&same_subtree=_C,_N"
+    ),
 ]
 
 

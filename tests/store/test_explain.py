@@ -10,6 +10,7 @@ from placement.candidates.search import Budget
 from placement.candidates.walk import candidates_in
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
+from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.services.explain import explanation_of
 from placement.store.candidate_names import ids_for
 from placement.store.candidate_trees import TreeSource
@@ -51,6 +52,36 @@ def test_a_request_is_explained_by_what_is_in_the_database(database, situation):
     assert {named.uuid for named in found.providers.values()} == {
         cloud[provider].uuid for provider in found.explanation.providers()
     }
+
+
+@on_one_database
+@given(situation=situations)
+def test_the_cause_in_a_word_is_the_one_of_the_explanation(database, situation):
+    """Without looking at trees it may only tell that no tree is left, or that the search refused them all."""
+    request, cloud = situation
+    load(database, cloud)
+    word = allocation_candidates(database, request, SearchOptions()).cause
+    cause = explanation_of(database, request).explanation.cause
+    assert (word is None) == (cause is None)
+    if word is None or cause is None:
+        return
+    if word.sort == Sort.EVERY_GROUP:
+        assert cause.sort in (Sort.EVERY_GROUP, Sort.ROOT_REQUIRED, Sort.ROOT_FORBIDDEN, *OF_LOOSE_GROUP, Sort.IN_TREE)
+    elif word.sort == Sort.TRAIT_PLACEMENT:
+        # Where providers share, the traits of a tree alone do not tell.
+        assert cause.sort in (Sort.REQUIRED, Sort.TRAIT_PLACEMENT)
+    elif word.sort == Sort.TOGETHER:
+        assert cause.sort in SEARCHED
+    else:
+        assert (word.sort, word.groups) == (cause.sort, cause.groups)
+        assert cause.value.partition(":")[0].removeprefix("!") in word.value
+
+
+OF_LOOSE_GROUP = (Sort.REQUIRED, Sort.FORBIDDEN_AGGREGATES)
+SEARCHED = (
+    *(Sort.REQUIRED, Sort.TRAIT_PLACEMENT, Sort.GROUP_POLICY, Sort.SAME_SUBTREE, Sort.COMBINED_CAPACITY),
+    Sort.ONE_PROVIDER_PER_TREE,
+)
 
 
 @on_one_database

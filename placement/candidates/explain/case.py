@@ -6,7 +6,7 @@ from functools import cached_property
 
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import Judge, Judged
-from placement.candidates.explain.stages import without
+from placement.candidates.explain.stages import is_searched, without
 from placement.candidates.explain.tree_rules import Intersections, TreeRule, common, tree_rules
 from placement.candidates.explain.tree_search import Served, TreeSearch
 from placement.candidates.search import Budget
@@ -15,7 +15,7 @@ from placement.domain.search_plan import Plan
 
 
 class Case:
-    """A plan in a cloud."""
+    """A plan in a cloud. ``reached`` are for each demand the trees in which somebody can serve it."""
 
     def __init__(self, plan: Plan, facts: Facts, judge: Judge) -> None:
         self.plan = plan
@@ -23,40 +23,50 @@ class Case:
         self.judge = judge
         self.demands: Sequence[Judged] = judge.demands(plan)
         self.rules: Sequence[TreeRule] = list(tree_rules(plan, facts))
-        self._reached = [facts.trees_with(demand.own.fitting, demand.shared.fitting) for demand in self.demands]
+        self.reached: Sequence[AbstractSet[int]] = [
+            facts.trees_with(demand.own.fitting, demand.shared.fitting) for demand in self.demands
+        ]
 
     def other(self, plan: Plan) -> "Case":
         """Return the case of another plan in the same cloud; demands that both have are judged once."""
         return Case(plan, self.facts, self.judge)
 
-    @property
-    def reached(self) -> Sequence[AbstractSet[int]]:
-        """For each demand the trees in which somebody can serve it."""
-        return self._reached
-
     @cached_property
     def _intersections(self) -> Intersections:
-        return Intersections([*self._reached, *(rule.trees for rule in self.rules)])
+        return Intersections([*self.reached, *(rule.trees for rule in self.rules)])
 
-    def trees(self, condition: Condition | None = None) -> AbstractSet[int]:
-        """Return the trees that have somebody for each demand and meet all tree rules, if a condition is left out."""
-        changed: list[AbstractSet[int] | None] = []
-        indices = set()
+    def trees(self) -> AbstractSet[int]:
+        """Return the trees that have somebody for each demand and meet all tree rules."""
+        return self._intersections.without(frozenset()) or frozenset()
+
+    def trees_without(self, condition: Condition) -> AbstractSet[int]:
+        """Return the trees of which the same can be said if a condition is left out, and was not for the condition.
+
+        That is to say: those in which there may be candidates now, if there are none with the condition.
+        """
+        changed: dict[int, AbstractSet[int]] = {}
+        affected: set[int] = set()
         for index, demand in enumerate(self.demands):
-            own = demand.own.failing_only.get(condition) if condition else None
-            shared = demand.shared.failing_only.get(condition) if condition else None
+            own = demand.own.failing_only.get(condition, frozenset())
+            shared = demand.shared.failing_only.get(condition, frozenset())
             if own or shared:
-                indices.add(index)
-                more = self.facts.trees_with(own or frozenset(), shared or frozenset())
-                changed.append(self._reached[index] | more)
+                more = self.facts.trees_with(own, shared)
+                changed[index] = self.reached[index] | more
+                affected |= more
         left_out = {len(self.demands) + index for index, rule in enumerate(self.rules) if rule.condition == condition}
-        kept = self._intersections.without(indices | left_out)
-        return common([kept, *changed]) or frozenset()
+        kept = self._intersections.without(changed.keys() | left_out)
+        trees = common([kept, *changed.values()]) or frozenset()
+        if is_searched(self.plan, condition):
+            return trees
+        ruled_out = [trees - rule.trees for rule in self.rules if rule.condition == condition]
+        return trees & affected.union(*ruled_out)
 
-    def served(self, budget: Budget, condition: Condition | None = None) -> Served:
-        """Return the trees that have candidates, if a condition is left out."""
-        roots = self.trees(condition)
-        if not roots:
-            return Served()
-        plan = without(self.plan, condition) if condition else self.plan
-        return TreeSearch(plan, self.demands, self.facts, condition).served(roots, budget)
+    def served(self, budget: Budget) -> Served:
+        """Return the trees that have candidates."""
+        return TreeSearch(self.plan, self.demands, self.facts).served(self.trees(), budget)
+
+    def served_without(self, condition: Condition, budget: Budget) -> Served:
+        """Return the trees that have candidates if a condition is left out, and none with it."""
+        plan = without(self.plan, condition)
+        search = TreeSearch(plan, self.demands, self.facts, condition)
+        return search.served(self.trees_without(condition), budget)

@@ -30,6 +30,8 @@ class Sort(StrEnum):
     SAME_SUBTREE = "same_subtree"
     COMBINED_CAPACITY = "combined_capacity"
     ONE_PROVIDER_PER_TREE = "one_provider_per_tree"
+    # Several of these, where nobody looked which.
+    TOGETHER = "together"
     # Parts of a request that may be left out as a whole.
     RESOURCE = "resource"
     GROUP = "group"

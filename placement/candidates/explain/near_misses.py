@@ -34,8 +34,8 @@ def near_misses(case: Case, budget: Budget) -> tuple[NearMiss, ...]:
 
 def _of_conditions(case: Case, budget: Budget) -> Iterator[NearMiss]:
     # What few trees depend on is looked at first, so that a budget is spent on as many conditions as possible.
-    for condition in sorted(_conditions(case), key=lambda condition: len(case.trees(condition))):
-        served = case.served(budget, condition)
+    for condition in sorted(_conditions(case), key=lambda condition: len(case.trees_without(condition))):
+        served = case.served_without(condition, budget)
         if served.trees:
             shown = examples(case, condition, served)
             yield NearMiss(condition, len(served.trees), not served.undecided, tuple(shown))

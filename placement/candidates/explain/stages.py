@@ -58,6 +58,15 @@ def without(plan: Plan, condition: Condition) -> Plan:
             return replace(plan, request=_request_without(request, condition))
 
 
+def is_searched(plan: Plan, condition: Condition) -> bool:
+    """Tell whether leaving a condition out changes what the search does, rather than only who can serve what."""
+    if condition.sort in {Sort.CAPACITY, Sort.MAX_UNIT}:
+        return condition.resource_class in plan.contended
+    if condition.sort == Sort.REQUIRED:
+        return condition.groups == LOOSE
+    return condition in {stage.condition for stage in stages(plan)}
+
+
 def _request_without(request: CandidateRequest, condition: Condition) -> CandidateRequest:
     match condition.sort:
         case Sort.SAME_SUBTREE:

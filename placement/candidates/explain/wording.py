@@ -6,10 +6,10 @@ from placement.candidates.explain.tree_rules import LOOSE
 
 CONDITIONS = {
     Sort.INVENTORY: "inventory of {value}",
-    Sort.CAPACITY: "{amount} {name} free",
-    Sort.MIN_UNIT: "{amount} {name} reaches min_unit",
-    Sort.MAX_UNIT: "{amount} {name} stays within max_unit",
-    Sort.STEP_SIZE: "{amount} {name} is a multiple of step_size",
+    Sort.CAPACITY: "{amounts} free",
+    Sort.MIN_UNIT: "{amounts} reaches min_unit",
+    Sort.MAX_UNIT: "{amounts} stays within max_unit",
+    Sort.STEP_SIZE: "{amounts} is a multiple of step_size",
     Sort.REQUIRED: "trait {value}",
     Sort.FORBIDDEN: "no trait {value}",
     Sort.MEMBER_OF: "member of {value}",
@@ -24,6 +24,7 @@ CONDITIONS = {
     Sort.SAME_SUBTREE: "same_subtree={value}",
     Sort.COMBINED_CAPACITY: "room for {value} of all groups together",
     Sort.ONE_PROVIDER_PER_TREE: "one provider of a tree serves all (microversions before 1.29)",
+    Sort.TOGETHER: "all that the groups ask for together",
     Sort.RESOURCE: "resources of {value}",
     Sort.GROUP: "the group as a whole",
 }
@@ -50,7 +51,7 @@ LESSONS = {
 OF_TREES = frozenset(
     {
         *(Sort.EVERY_GROUP, Sort.ROOT_REQUIRED, Sort.ROOT_FORBIDDEN, Sort.TRAIT_PLACEMENT, Sort.GROUP_POLICY),
-        *(Sort.SAME_SUBTREE, Sort.COMBINED_CAPACITY, Sort.ONE_PROVIDER_PER_TREE),
+        *(Sort.SAME_SUBTREE, Sort.COMBINED_CAPACITY, Sort.ONE_PROVIDER_PER_TREE, Sort.TOGETHER),
     }
 )
 LONGEST_VALUE = 100
@@ -61,8 +62,8 @@ def in_words(condition: Condition) -> str:
     value = condition.value.removeprefix("!")
     if _is_of_trees(condition):
         value += " in the tree"
-    name, _, amount = value.partition(":")
-    return CONDITIONS[condition.sort].format(value=_short(value), name=name, amount=amount)
+    amounts = ", ".join(f"{amount} {name}" for name, _, amount in (item.partition(":") for item in value.split(",")))
+    return CONDITIONS[condition.sort].format(value=_short(value), amounts=_short(amounts))
 
 
 def of_groups(condition: Condition) -> str:
