@@ -77,9 +77,14 @@ class Filled:
 def all_shares(database: Database, kept: KeptUsage) -> Shares:
     """Return the whole tree. What is waited for is not known; everybody is taken to want more of what they use."""
     reading = kept.reading(database)
-    shares = _presuming(reading, kept.settings)
-    members = _members(kept.settings, reading.members(kept.settings))
-    return Shares(kept.age_s(reading), reading.totals, shares.free(), shares.nodes(), members)
+    return shares_of_reading(reading, kept.settings, age_s=kept.age_s(reading))
+
+
+def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: float) -> Shares:
+    """Return the same for what was read so many seconds ago."""
+    shares = _presuming(reading, settings)
+    members = _members(settings, reading.members(settings))
+    return Shares(age_s, reading.totals, shares.free(), shares.nodes(), members)
 
 
 def order(database: Database, kept: KeptUsage, wishes: Sequence[Wish] | None) -> Order:
