@@ -2,6 +2,7 @@
 
 import contextlib
 import ipaddress
+import logging
 import os
 import socket
 import sys
@@ -11,18 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
 
-from placement.errors import ConfigurationError
+from placement.errors import ConfigurationError, PlacementError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
+LOG = logging.getLogger(__name__)
+
 BACKLOG = 2048
 KEEP_ALIVE_S = 30
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def is_loopback(host: str) -> bool:
@@ -71,12 +69,19 @@ def serve(
     processes: Processes,
     *,
     when_ready: Callable[[Any], None],
+    make_again: "Callable[[], WSGIApplication] | None" = None,
 ) -> None:
     """Serve until a signal stops the server: at SIGTERM answers under way are finished, at Ctrl-C they are not.
 
-    ``when_ready`` is called with gunicorn's arbiter when the server is up.
+    Args:
+        application: what is served.
+        listeners: the sockets.
+        processes: how many workers and threads.
+        when_ready: called with gunicorn's arbiter when the server is up.
+        make_again: makes the application that is served after SIGHUP; without it, it stays the same.
     """
-    _run(HttpServer(application, _options(listeners, processes) | {"when_ready": when_ready}))
+    options = _options(listeners, processes) | {"when_ready": when_ready}
+    _run(HttpServer(application, options, make_again=make_again))
 
 
 def _options(listeners: Sequence[socket.socket], processes: Processes) -> dict[str, Any]:
@@ -116,9 +121,16 @@ def _end_worker(status: object) -> None:
 class HttpServer(BaseApplication):
     """gunicorn with an application that is made already; no file and no variable of gunicorn's own is read."""
 
-    def __init__(self, application: "WSGIApplication", options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        application: "WSGIApplication",
+        options: dict[str, Any],
+        *,
+        make_again: "Callable[[], WSGIApplication] | None" = None,
+    ) -> None:
         self._application = application
         self._options = options
+        self._make_again = make_again
         super().__init__()
 
     def load_config(self) -> None:
@@ -129,3 +141,14 @@ class HttpServer(BaseApplication):
     def load(self) -> Any:
         """Return the application, which the workers share with this process."""
         return self._application
+
+    def reload(self) -> None:
+        """Make the application again at SIGHUP; the workers are then replaced, each when its answers are sent."""
+        if self._make_again is not None:
+            try:
+                self._application = self._make_again()
+            except PlacementError as error:
+                LOG.error("The configuration has changed and cannot be used; it stays as it was. %s", error.message)
+            else:
+                self.callable = None
+        super().reload()

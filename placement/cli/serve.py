@@ -2,18 +2,27 @@
 
 import contextlib
 import dataclasses
+import logging
 import socket
 import tempfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from placement.app import create_app
 from placement.cli import http_server
 from placement.cli.http_server import Processes
+from placement.cli.machine import cores
 from placement.errors import ConfigurationError
 from placement.logs import configure_logging
+from placement.services.health import connection_limit
 from placement.settings import DatabaseSettings, MetricsSettings, Settings, load, with_own_database
+from placement.store.database import Database
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
+LOG = logging.getLogger(__name__)
 
 AUTHENTICATION = {
     "noauth2": "noauth2: nobody is checked; send X-Auth-Token: admin",
@@ -40,17 +49,33 @@ def serve(
     """
     settings = _settings(config_files, host, insecure_noauth=insecure_noauth)
     configure_logging(settings)
-    processes = Processes(workers or http_server.cores(), threads)
+    processes = Processes(workers or cores(), threads)
     with contextlib.ExitStack() as held:
         listener = held.enter_context(http_server.listen(host, port))
         settings, own_listeners = _metrics_listener(settings, held)
-        application = create_app(settings)
-        database = application.extensions["placement"].database
-        lines = _announcement(http_server.url_of(listener), settings, _shown(database.engine.url), processes=processes)
+        application, database = _application(settings)
+        limit = connection_limit(database)
         # Each worker opens its own connections; this process needs none any more.
         database.dispose()
+        lines = _announcement(http_server.url_of(listener), settings, database, processes=processes, limit=limit)
+        metrics = settings.metrics
+
+        def make_again() -> "WSGIApplication":
+            again = _settings(config_files, host, insecure_noauth=insecure_noauth)
+            configure_logging(again)
+            made, its_database = _application(dataclasses.replace(again, metrics=metrics))
+            its_database.dispose()
+            LOG.info("The configuration was read again")
+            return made
+
         listeners = [listener, *own_listeners]
-        http_server.serve(application, listeners, processes, when_ready=lambda _arbiter: click.echo(lines))
+        announce = lambda _arbiter: click.echo(lines)  # noqa: E731
+        http_server.serve(application, listeners, processes, when_ready=announce, make_again=make_again)
+
+
+def _application(settings: Settings) -> "tuple[WSGIApplication, Database]":
+    application = create_app(settings)
+    return application, application.extensions["placement"].database
 
 
 def _metrics_listener(settings: Settings, held: contextlib.ExitStack) -> tuple[Settings, list[socket.socket]]:
@@ -85,14 +110,13 @@ def _shown(url: Any) -> str:
     return str(url.difference_update_query(["password", "sslpassword"]))
 
 
-def _announcement(url: str, settings: Settings, database: str, *, processes: Processes) -> str:
-    connections = _connections(settings.database, processes)
+def _announcement(url: str, settings: Settings, database: Database, *, processes: Processes, limit: int | None) -> str:
     metrics = f"\n  metrics         {_metrics(url, settings.metrics)}" if settings.metrics.enabled else ""
-    size = f"{processes.workers} x {processes.threads} threads, at most {connections} database connections"
+    size = f"{processes.workers} x {processes.threads} threads, {_connections(settings.database, processes, limit)}"
     return (
         f"Placement is served at {url} (Ctrl-C stops it)\n"
         f"  authentication  {AUTHENTICATION[settings.auth_strategy].format(settings)}\n"
-        f"  database        {database}\n"
+        f"  database        {_shown(database.engine.url)}\n"
         f"  processes       {size}{metrics}"
     )
 
@@ -101,9 +125,20 @@ def _metrics(url: str, metrics: MetricsSettings) -> str:
     return f"{url}/metrics" if metrics.listen is None else f"http://{metrics.listen}/metrics"
 
 
-def _connections(database: DatabaseSettings, processes: Processes) -> int:
-    """Return how many connections are open at most; a request holds one."""
+def _connections(database: DatabaseSettings, processes: Processes, limit: int | None) -> str:
+    """Tell how many connections are open at most - a request holds one - and how many the database allows."""
     pool = processes.threads
     if database.max_pool_size is not None and database.max_overflow is not None:
         pool = min(pool, database.max_pool_size + database.max_overflow)
-    return processes.workers * pool
+    most = processes.workers * pool
+    if limit is None:
+        return f"at most {most} database connections"
+    if most > limit:
+        LOG.warning(
+            "%d processes with up to %d database connections each are more than the %d that the database allows: use "
+            "fewer workers or threads, or raise its max_connections.",
+            processes.workers,
+            pool,
+            limit,
+        )
+    return f"at most {most} of the {limit} connections that the database allows"

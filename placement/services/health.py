@@ -3,9 +3,10 @@
 import logging
 
 from placement.errors import Unavailable
+from placement.store import health as store
 from placement.store.database import Database
 from placement.store.health import Health, health
-from placement.store.unit_of_work import Transaction, reads
+from placement.store.unit_of_work import Transaction, looks_up, reads
 
 LOG = logging.getLogger(__name__)
 
@@ -15,6 +16,12 @@ UNREACHABLE = "the database cannot be reached"
 @reads
 def _health(tx: Transaction) -> Health:
     return health(tx)
+
+
+@looks_up
+def connection_limit(tx: Transaction) -> int | None:
+    """Return how many connections the database allows to all its clients together, or None where it does not care."""
+    return store.connection_limit(tx)
 
 
 def readiness(database: Database) -> Health:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import column, inspect, select, table
+from sqlalchemy import column, inspect, select, table, text
 
 from placement.store import schema
 from placement.store.tables import VERSION_TABLE, metadata, resource_classes
@@ -33,6 +33,17 @@ def health(tx: Transaction) -> Health:
     if tx.execute(select(resource_classes.c.id).limit(1)).first() is None:
         return Health(NO_NAMES)
     return Health(None, triggers_in_place(tx.connection))
+
+
+def connection_limit(tx: Transaction) -> int | None:
+    """Return how many connections the database server allows; None where there is no server."""
+    query = {
+        "postgresql": "SELECT current_setting('max_connections')::int"
+        " - current_setting('superuser_reserved_connections')::int",
+        "mysql": "SELECT @@max_connections",
+        "mariadb": "SELECT @@max_connections",
+    }.get(tx.dialect)
+    return None if query is None else int(tx.execute(text(query)).scalar_one())
 
 
 def _is_enough(revisions: Sequence[str]) -> bool:

@@ -19,14 +19,14 @@ class Command:
         self.home = home
         self.temporary = home / "tmp"
         self.temporary.mkdir()
-        self._environment = plain_environment("XDG_DATA_HOME") | {"HOME": str(home), "TMPDIR": str(self.temporary)}
+        self.environment = plain_environment("XDG_DATA_HOME") | {"HOME": str(home), "TMPDIR": str(self.temporary)}
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run the command to its end."""
         return subprocess.run(
             self._line(arguments),
             cwd=self.home,
-            env=self._environment,
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
@@ -39,7 +39,7 @@ class Command:
         process = subprocess.Popen(
             self._line(arguments),
             cwd=self.home,
-            env=self._environment,
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -2,8 +2,11 @@
 
 import contextlib
 import http.client
+import re
 import signal
+import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -61,7 +64,8 @@ def test_a_configuration_is_served_and_its_password_is_not_shown(placement: Comm
     options = ("--port", "0", "--workers", "3", "--threads", "5", "--config-file", str(path))
     with placement.running("serve", *options) as server:
         url = server.url()
-        assert "3 x 5 threads, at most 15 database connections" in server.says("processes")
+        said = server.says("processes")
+        assert re.search("3 x 5 threads, at most 15 of the [0-9]+ connections that the database allows", said)
         assert HttpCalls(url)("GET", "/resource_providers", "1.0") == (200, {"resource_providers": []})
         assert server.ends(signal.SIGTERM) == 0
     assert "noauth2" in "".join(server.said)
@@ -108,10 +112,51 @@ def test_a_request_under_way_is_answered_before_the_server_ends(placement: Comma
         assert server.process.wait(30) == 0
 
 
+def test_more_connections_than_the_database_allows_are_warned_of(placement: Command, postgresql_url: str):
+    path = _configuration(placement, {"placement_database": {"connection": postgresql_url}})
+    options = ("--port", "0", "--workers", "1", "--threads", "1000", "--config-file", str(path))
+    with placement.running("serve", *options) as server:
+        server.says("1 x 1000 threads, at most 1000 of the ")
+        assert server.ends(signal.SIGTERM) == 0
+    assert "use fewer workers or threads, or raise its max_connections" in "".join(server.said)
+
+
+def test_sighup_reads_the_configuration_again_and_loses_no_connection(placement: Command):
+    path = _configuration(placement, _on_file(placement))
+    policy = placement.home / "policy.yaml"
+    with placement.running("serve", "--port", "0", "--workers", "1", "--config-file", str(path)) as server:
+        call = HttpCalls(server.url())
+        assert call("GET", "/planner/v1", "1.0")[0] == 200
+        assert call("GET", "/resource_providers", "1.0")[0] == 200
+        policy.write_text('"placement:resource_providers:list": "!"\n')
+        settings = {"planner": {"enabled": "false"}, "oslo_policy": {"policy_file": str(policy)}}
+        _configuration(placement, _on_file(placement) | settings)
+        server.process.send_signal(signal.SIGHUP)
+        server.says("The configuration was read again")
+        _until(lambda: call("GET", "/planner/v1", "1.0")[0] == 404)
+        assert call("GET", "/resource_providers", "1.0")[0] == 403
+        path.write_text("[placement_database]\nconnection = oracle://\n")
+        server.process.send_signal(signal.SIGHUP)
+        server.says("cannot be used; it stays as it was")
+        assert call("GET", "/resource_providers", "1.0")[0] == 403
+        assert server.ends(signal.SIGTERM) == 0
+
+
+def test_it_serves_below_the_prefix_that_script_name_says(placement: Command):
+    path = _configuration(placement, _on_file(placement))
+    placement.environment["SCRIPT_NAME"] = "/placement"
+    with placement.running("serve", "--port", "0", "--workers", "1", "--config-file", str(path)) as server:
+        call = HttpCalls(server.url())
+        assert call("GET", "/placement", "1.0")[1] == call("GET", "/placement/", "1.0")[1]
+        status, made = call("POST", "/placement/resource_providers", "1.20", PROVIDER)
+        assert status == 200
+        assert made["links"][0]["href"] == f"/placement/resource_providers/{PROVIDER['uuid']}"
+        assert server.ends(signal.SIGTERM) == 0
+
+
 def test_metrics_of_all_workers_are_on_a_port_of_their_own(placement: Command):
     metrics = {"enabled": "true", "listen": "127.0.0.1:0"}
-    file = {"connection": f"sqlite:///{placement.home}/p.sqlite", "sync_on_startup": "true"}
-    path = _configuration(placement, {"placement_database": file, "metrics": metrics})
+    path = _configuration(placement, _on_file(placement) | {"metrics": metrics})
     with placement.running("serve", "--port", "0", "--workers", "2", "--config-file", str(path)) as server:
         url = server.url()
         own = server.says("metrics ").split()[1]
@@ -122,6 +167,19 @@ def test_metrics_of_all_workers_are_on_a_port_of_their_own(placement: Command):
         assert server.ends(signal.SIGTERM) == 0
     assert 'placement_request_seconds_count{method="GET",route="/traits",status="200"} 20.0' in lines
     assert list(placement.temporary.iterdir()) == []
+
+
+def _on_file(placement: Command) -> dict[str, dict[str, str]]:
+    """Return the section of a database file in the home directory."""
+    return {"placement_database": {"connection": f"sqlite:///{placement.home}/p.sqlite", "sync_on_startup": "true"}}
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    """Wait for what the next worker does; the one before it may still answer."""
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def _configuration(placement: Command, sections: dict[str, dict[str, str]]) -> Path:

@@ -55,3 +55,33 @@ def test_samples_set_nothing() -> None:
     for name in ("placement.conf", "policy.yaml"):
         lines = (SAMPLES / name).read_text().splitlines()
         assert [line for line in lines if line and not line.startswith(("#", "["))] == []
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A policy file beside a placement.conf that the tools of oslo.policy find."""
+    (tmp_path / "placement.conf").write_text("[placement_database]\nconnection = sqlite:////tmp/none\n")
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
+    return tmp_path / "policy.yaml"
+
+
+def tool(name: str, directory: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a tool on our entry point, the way an operator does."""
+    program = Path(sys.executable).with_name(name)
+    arguments = [program, "--namespace", "placement", "--config-file", str(directory / "placement.conf")]
+    return subprocess.run(arguments, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [('"placement:usages": "role:reader"', 0), ('"placement:planner:show": "@"', 0), ('"placement:nothing": "@"', 1)],
+)
+def test_the_validator_knows_our_rules(policy: Path, text: str, status: int) -> None:
+    policy.write_text(text + "\n")
+    assert tool("oslopolicy-validator", policy.parent).returncode == status
+
+
+def test_what_repeats_a_default_is_found(policy: Path) -> None:
+    policy.write_text('"admin_api": "role:admin"\n"service_api": "role:other"\n')
+    done = tool("oslopolicy-list-redundant", policy.parent)
+    assert (done.returncode, "admin_api" in done.stdout, "service_api" in done.stdout) == (0, True, False)
