@@ -13,7 +13,7 @@ from placement.allocators.fair_share import Amounts, Competitor, Decision, Task,
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Conflict, InvalidAt
 from placement.services.fair_share import Where, Wish, counted
-from placement.services.kept_usage import UNKNOWN, KeptUsage, Reading
+from placement.services.kept_usage import UNKNOWN, KeptUsage
 from placement.services.planner_claims import ClaimMember
 from placement.settings.planner.fair_share import FairShareSettings
 from placement.store.database import Database
@@ -43,47 +43,50 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class FairGate:
-    """A gate for ``services.planner_claims``: what it goes by was read before the claim's transaction began."""
+    """A gate for ``services.planner_claims``: what was decided before the claim's transaction began.
 
-    settings: FairShareSettings
-    reading: Reading
-    competitors: Sequence[Competitor]
-    others: tuple[str, ...]
-    limits: Mapping[str, Number] | None
+    It speaks up inside, after a claim that had been made before has got its answer. Deciding takes too long for there.
+    """
 
-    def __call__(self, _tx: Transaction, members: Sequence[ClaimMember]) -> None:
-        """Refuse a claim that takes more than its fair share; what a gang takes for one project counts together.
+    refusal: str | None
+
+    def __call__(self, _tx: Transaction, _members: Sequence[ClaimMember]) -> None:
+        """Refuse the claim if it takes more than its fair share.
 
         Raises:
             UnfairClaim: with the numbers.
         """
-        claimed = claimed_amounts(members, self.settings)
-        shares = self.reading.shares(self.settings, others=(*claimed, *self.others))
-        for member, task in claimed.items():
-            claimant = self.settings.queues.path_of(member)
-            decision = decide(shares, claimant, task, competitors=self.competitors, limits=self.limits)
-            if not decision.allowed:
-                raise UnfairClaim(_told(decision))
+        if self.refusal is not None:
+            raise UnfairClaim(self.refusal)
 
 
-def fair_gate(database: Database, kept: KeptUsage, terms: Terms) -> FairGate:
-    """Return the gate for these terms.
+def fair_gate(database: Database, kept: KeptUsage, members: Sequence[ClaimMember], terms: Terms) -> FairGate:
+    """Decide about a claim; what a gang takes for one project counts together.
 
     Raises:
         InvalidAt: a class or a queue does not exist, or somebody waits for nothing that counts.
     """
     settings = kept.settings
+    _check_limits(terms, settings)
+    competitors = [
+        Competitor(settings.queues.path_of(wish.member), Task(task, wish.count))
+        for wish, task in zip(terms.wishes, counted(database, settings, terms.wishes), strict=True)
+    ]
+    claimed = claimed_amounts(members, settings)
+    shares = kept.reading(database).shares(settings, others=(*claimed, *[wish.member for wish in terms.wishes]))
+    for member, task in claimed.items():
+        claimant = settings.queues.path_of(member)
+        decision = decide(shares, claimant, task, competitors=competitors, limits=terms.limits)
+        if not decision.allowed:
+            return FairGate(_told(decision))
+    return FairGate(None)
+
+
+def _check_limits(terms: Terms, settings: FairShareSettings) -> None:
     paths = {settings.queues.root, *settings.queues.weights}
     for path in terms.limits or ():
         if path not in paths:
             raise InvalidAt((*terms.where, "limits", path), "There is no such queue.")
-    amounts = counted(database, settings, terms.wishes)
-    competitors = [
-        Competitor(settings.queues.path_of(wish.member), Task(task, wish.count))
-        for wish, task in zip(terms.wishes, amounts, strict=True)
-    ]
-    others = tuple([wish.member for wish in terms.wishes])
-    return FairGate(settings, kept.reading(database), competitors, others, terms.limits)
 
 
 def claimed_amounts(members: Sequence[ClaimMember], settings: FairShareSettings) -> dict[str, Amounts]:

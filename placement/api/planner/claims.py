@@ -37,7 +37,7 @@ def make_claim(call: Call) -> Response:
     body = call.document(SCHEMA)
     members = list(_members(call, body))
     _check_consumers(members)
-    outcome = claim(call.database, members, digest=_digest(body), gates=fair_gates(call, body))
+    outcome = claim(call.database, members, digest=_digest(body), gates=fair_gates(call, body, members))
     text = outcome.answers[0] if "members" not in body else f'{{"members":[{",".join(outcome.answers)}]}}'
     response = Response(text, 201 if outcome.is_new else 200, content_type=JSON)
     if "members" not in body:

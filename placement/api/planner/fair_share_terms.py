@@ -1,6 +1,6 @@
 """What a claim may say about fairness: ``"fair_share": {"enforce": true, "pending": [...], "limits": {...}}``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placement.api import fields
@@ -10,6 +10,7 @@ from placement.api.planner.fair_share_bodies import Pending, wishes_of
 from placement.api.planner.request_schemas import Flag
 from placement.api.validation import Schema
 from placement.services.fair_claims import FairGate, Terms, fair_gate
+from placement.services.planner_claims import ClaimMember
 
 QUEUE = "[^/]+(/[^/]+)*"
 
@@ -22,7 +23,7 @@ class FairShareTerms(Schema):
     limits = fields.Mapping(QUEUE, Number(minimum=0, maximum=1), required=False)
 
 
-def fair_gates(call: Call, body: Mapping[str, Any]) -> list[FairGate]:
+def fair_gates(call: Call, body: Mapping[str, Any], members: Sequence[ClaimMember]) -> list[FairGate]:
     """Return the gate that a claim asks for, if it does.
 
     Raises:
@@ -34,4 +35,4 @@ def fair_gates(call: Call, body: Mapping[str, Any]) -> list[FairGate]:
     settings = call.server.settings.planner.fair_share
     wishes = wishes_of(entry.get("pending", ()), settings, "fair_share", "pending")
     terms = Terms(wishes, entry.get("limits"), ("fair_share",))
-    return [fair_gate(call.database, call.server.kept_usage, terms)]
+    return [fair_gate(call.database, call.server.kept_usage, members, terms)]
