@@ -9,6 +9,8 @@ BAR = 24
 NAMES = ("uuid", "name", "root_provider_uuid")
 """What a provider is called; everything else told of it shows how it fails."""
 
+UNITS = ("min_unit", "max_unit", "step_size")
+
 Document = Mapping[str, Any]
 
 
@@ -23,13 +25,15 @@ def explanation_text(document: Document, *, width: int | None = None) -> Iterato
         yield f"Cause: {document['cause']['message']}"
     if not document["complete"]:
         yield "The search ran out of steps: some numbers are too small."
+    if document["cause"] and document["complete"] and not document["near_misses"]:
+        yield "No condition stands alone in the way: at least two would have to change."
     yield from _near_misses(document["near_misses"], width)
     for hint in document["hints"]:
         yield ""
         yield f"Hint: {hint['message']}"
         if "provider" in hint:
             here, there = (printable(hint[key]["name"]) for key in ("provider", "found_on"))
-            yield f"      For example it is {there} that has it, not {here}; so it is in {hint['trees']} trees."
+            yield f"      {there} has it, not {here}; trees like this: {hint['trees']}"
 
 
 def _waterfall(document: Document) -> Iterator[Sequence[str]]:
@@ -50,7 +54,12 @@ def _headline(demand: Document) -> str:
 
 def _steps(steps: Sequence[Document]) -> Iterator[Sequence[str]]:
     most = max(step["trees"] for step in steps)
+    before: Document = {}
     for step in steps:
+        idle = all(step.get(count) == before.get(count) for count in ("providers", "trees"))
+        before = step
+        if step["condition"] in UNITS and idle:
+            continue  # Hardly ever is anybody refused by these.
         # Whatever is left shows, be it ever so little.
         filled = -(-BAR * step["trees"] // most) if most else 0
         yield f"  {step['text']}", f"{step.get('providers', ''):>9}", f"{step['trees']:>5}", "#" * filled

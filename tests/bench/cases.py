@@ -7,6 +7,7 @@ from functools import partial
 from tests.bench import queries
 from tests.bench.work import (
     ClaimAndFree,
+    Get,
     Register,
     Work,
     candidates,
@@ -155,7 +156,7 @@ def claim_cases() -> Iterator[ClaimCase]:
 
 def own_cases() -> Iterator[OwnCase]:
     """Yield what must not cost much more than something else."""
-    more, little = Bar(1.5, at_least=False), Bar(1.2, at_least=False)
+    more, little, explained = (Bar(times, at_least=False) for times in (1.5, 1.2, 5))
     for cloud, query in (("flat", queries.SIMPLE), ("nested", queries.GATE)):
         few = asked(query, 10)
         hosts = (Place(f"{cloud}-1000"), few), (Place(f"{cloud}-10000"), few)
@@ -165,6 +166,12 @@ def own_cases() -> Iterator[OwnCase]:
         every = asked(query)
         fills = (Place(f"{cloud}-1000", 0.0), every), (Place(f"{cloud}-1000"), every)
         yield OwnCase(f"{cloud}-1000, no limit: empty to 60 % full", *fills, little)
+    for name, query in (("trait", queries.GATE_WITHOUT_NICS), ("room", queries.ON_CROWDED_NODES)):
+        empty = (
+            (Place("nested-1000"), asked(query)),
+            (Place("nested-1000"), partial(Get, f"/planner/v1/explain?{query}")),
+        )
+        yield OwnCase(f"nested-1000, nothing found for want of {name}: plain to explained", *empty, explained)
     wide = Place("wide-8", 0.0)
     groups = (wide, asked(queries.devices(8), 1000)), (wide, asked(queries.devices(9), 1000))
     yield OwnCase("wide-8, isolate: 8 groups (possible) to 9 (impossible)", *groups, Bar(1, at_least=False))

@@ -13,6 +13,12 @@ GATE = (
 )
 """The query that the reference's own performance job asks of nested trees, with NICs for its FPGAs."""
 
+GATE_WITHOUT_NICS = GATE.replace("HW_NIC_OFFLOAD_GENEVE", "HW_NIC_OFFLOAD_QINQ")
+"""The same with a trait that no NIC has: every tree lacks one thing."""
+
+ON_CROWDED_NODES = "&".join(f"resources_N{number}=VCPU:10" for number in range(3)) + "&group_policy=none"
+"""More than two NUMA nodes that are 60 % full have room for: every tree is searched in vain."""
+
 NUMA_AND_GPU = f"resources_NUMA={SMALL}&resources_GPU=PGPU:1&group_policy=none&same_subtree=_NUMA,_GPU"
 
 TWO_GPUS_AND_NIC = (

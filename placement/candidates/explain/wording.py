@@ -26,7 +26,7 @@ CONDITIONS = {
     Sort.ONE_PROVIDER_PER_TREE: "one provider of a tree serves all (microversions before 1.29)",
     Sort.TOGETHER: "all that the groups ask for together",
     Sort.RESOURCE: "resources of {value}",
-    Sort.GROUP: "the group as a whole",
+    Sort.GROUP: "all that is asked for",
 }
 
 LESSONS = {
