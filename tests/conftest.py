@@ -1,12 +1,13 @@
 """Databases for every test.
 
 ``database_url`` is a fresh database with the schema and the standard names and no other row, once on SQLite and once
-on PostgreSQL; ``database`` is the same, opened. ``sqlite_url`` and ``postgresql_url`` are one of the two;
-``empty_database_url`` has not even tables. ``mariadb_url`` is for tests marked mariadb. Nothing is started for tests
-that ask for none of them.
+on PostgreSQL, or on the kinds that the variable PYTEST_DATABASES names; ``database`` is the same, opened.
+``sqlite_url``, ``postgresql_url`` and ``mariadb_url`` are one of them; ``empty_database_url`` has not even tables.
+``mariadb_url`` itself is for tests marked mariadb. Nothing is started for tests that ask for none of them.
 """
 
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,11 +15,11 @@ import pytest
 
 from placement.store.database import Database
 from tests import mariadb
-from tests.databases import PostgreSQLDatabases, SQLiteDatabases, migrate, open_database
+from tests.databases import MariaDBDatabases, PostgreSQLDatabases, SQLiteDatabases, open_database
 from tests.mariadb import MariaDB
 from tests.postgresql import PostgreSQL, running_postgresql
 
-KINDS = ["sqlite", "postgresql"]
+KINDS = os.environ.get("PYTEST_DATABASES", "sqlite postgresql").split()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -124,8 +125,15 @@ def empty_mariadb_url(mariadb_server: MariaDB, _numbers: Iterator[int]) -> Itera
     mariadb_server.drop(name)
 
 
+@pytest.fixture(scope="session")
+def mariadb_databases(mariadb_server: MariaDB) -> MariaDBDatabases:
+    """Makes MariaDB databases."""
+    return MariaDBDatabases(mariadb_server)
+
+
 @pytest.fixture
-def mariadb_url(empty_mariadb_url: str) -> str:
+def mariadb_url(mariadb_databases: MariaDBDatabases) -> Iterator[str]:
     """A migrated MariaDB database without data."""
-    migrate(empty_mariadb_url)
-    return empty_mariadb_url
+    url, give_back = mariadb_databases.borrow()
+    yield url
+    give_back()

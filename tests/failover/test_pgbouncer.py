@@ -22,7 +22,7 @@ def url() -> Iterator[str]:
 
 
 def test_nothing_depends_on_the_session_that_a_transaction_runs_in(url: str, tmp_path: Path, is_long: bool) -> None:
-    """psycopg names what it prepares alike in every session, so a session could even run somebody else's statement."""
+    """What is prepared has the same name in every session, so one could even run somebody else's statement."""
     directory = configured(tmp_path, url)
     served = [servers.started_server(servers.this_project(), directory, threads=6) for _ in range(2)]
     try:
