@@ -136,7 +136,17 @@ def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_sync
     )
     if backend == "postgresql":
         _speak_ourselves(engine)
+    else:
+        event.listen(engine, "connect", _read_what_others_wrote)
     return engine
+
+
+def _read_what_others_wrote(connection: Any, _record: Any) -> None:
+    """On a node of a Galera cluster, let each transaction wait for what other nodes have acknowledged before it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
+        if (found := cursor.fetchone()) and found[1] == "ON":
+            cursor.execute("SET SESSION wsrep_sync_wait = @@SESSION.wsrep_sync_wait | 1")
 
 
 def _speak_ourselves(engine: Engine) -> None:

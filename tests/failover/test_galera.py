@@ -1,0 +1,64 @@
+"""One server on each node of a Galera cluster, writers on all three.
+
+Row locks do not reach other nodes: of two transactions that meet, one loses its certification, at COMMIT as a rule.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import servers
+from tests.claims import new_uuid
+from tests.failover.galera import Node, Programs, running_cluster
+from tests.survival.deployment import check_database, configured
+from tests.survival.load import Crowd, prepared, send, wait_for
+from tests.survival.verdict import check
+
+LOST = ("wsrep_local_cert_failures", "wsrep_local_bf_aborts")
+"""What a node counts of transactions that others were faster than."""
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[list[Node]]:
+    if missing := Programs().missing():
+        pytest.skip(f"{missing} (Debian: mariadb-server, galera-4, rsync)")
+    with running_cluster(Programs()) as started:
+        yield started
+
+
+@pytest.fixture
+def name(nodes: list[Node]) -> Iterator[str]:
+    made = f"placement_{new_uuid().replace('-', '')[:8]}"
+    nodes[0].query(f"CREATE DATABASE {made} CHARACTER SET utf8mb4")
+    yield made
+    nodes[0].query(f"DROP DATABASE {made}")
+
+
+def test_writers_on_all_nodes_lose_nothing(nodes: list[Node], name: str, tmp_path: Path, is_long: bool) -> None:
+    directories = [configured(tmp_path / str(number), node.url(name)) for number, node in enumerate(nodes)]
+    served = []
+    try:
+        for directory in directories:
+            served.append(servers.started_server(servers.this_project(), directory))
+        urls = [one.url for one in served]
+        record = prepared(urls[0])
+        with Crowd(record, urls, seed=1):
+            wait_for(record, 2000 if is_long else 60, timeout_s=900)
+        lost = [int(str(node.query(f"SHOW STATUS LIKE '{counter}'")[0][1])) for node in nodes for counter in LOST]
+        print("\n", dict(record.statuses), "acknowledged", len(record.acknowledged), "transactions lost", sum(lost))
+        assert record.statuses["broken"] == 0
+        check(record, urls[2])
+        check_read_after_write(urls)
+    finally:
+        for one in served:
+            one.kill()
+    check_database(directories[1])
+
+
+def check_read_after_write(urls: list[str]) -> None:
+    """What one server acknowledged, another one shows at once; without waiting, some are missing."""
+    for number in range(100):
+        uuid = new_uuid()
+        assert send(urls[number % 3], "POST", "/resource_providers", {"name": uuid, "uuid": uuid}).status == 200
+        assert send(urls[(number + 1) % 3], "GET", f"/resource_providers/{uuid}").status == 200
