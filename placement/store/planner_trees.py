@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Select, and_, bindparam, func, select
 
 from placement.store.ranges import is_between
-from placement.store.summaries import LISTED_ROOTS
+from placement.store.summaries import LISTED
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 from placement.store.unit_of_work import Transaction
 from placement.store.usage_source import usage_source
@@ -55,7 +55,7 @@ def tree_sums(tx: Transaction, class_ids: Sequence[int], roots: Collection[int])
 
 
 def _is_listed(roots: Collection[int]) -> bool:
-    return len(roots) <= LISTED_ROOTS
+    return len(roots) <= LISTED
 
 
 def _values(roots: Collection[int]) -> dict[str, Any]:

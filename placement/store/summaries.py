@@ -1,9 +1,9 @@
 """Provider summaries: what the providers of some trees have, use and are. Read last, for the answer's trees only."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, and_, bindparam, func, select
@@ -14,8 +14,8 @@ from placement.store.tables import inventories, resource_provider_traits, resour
 from placement.store.unit_of_work import Transaction
 from placement.store.usage_source import usage_source
 
-LISTED_ROOTS = 100
-"""Up to so many trees are named one by one; more are read as one range of ids, leaving out what is not wanted."""
+LISTED = 500
+"""Up to so many trees or providers are named one by one; more are read as one range of ids, with what lies between."""
 
 
 class Member(NamedTuple):
@@ -56,24 +56,39 @@ def tree_summaries(tx: Transaction, roots: Collection[int]) -> Summaries:
     """Return all providers of the trees with these root ids."""
     if not roots:
         return Summaries()
-    listed = len(roots) <= LISTED_ROOTS
-    values: dict[str, Any] = {"roots": sorted(roots)} if listed else {"first": min(roots), "last": max(roots)}
-    rows = tx.tuples(_providers(listed=listed), values)
-    members = {row[0]: Member._make(row) for row in rows if listed or row[2] in roots}
-    stocks, class_ids = _grouped(tx.tuples(_stocks(listed=listed, keeps_usage=tx.database.keeps_usage), values))
+    members = _members(tx, roots)
+    keeps_usage = tx.database.keeps_usage
+    stocks, class_ids = _grouped(_of_providers(tx, partial(_stocks, keeps_usage=keeps_usage), members))
+    pairs = _of_providers(tx, _traits, members)
     traits: dict[int, list[int]] = defaultdict(list)
-    for provider, trait in tx.tuples(_traits(listed=listed), values):
+    for provider, trait in pairs:
         traits[provider].append(trait)
     for of_provider in traits.values():
-        of_provider.sort()
-    trait_ids = {trait for of_provider in traits.values() for trait in of_provider}
+        if len(of_provider) > 1:
+            of_provider.sort()
     return Summaries(
         members,
         stocks,
         traits,
         tx.names.classes.names(tx.connection, class_ids),
-        tx.names.traits.names(tx.connection, trait_ids),
+        tx.names.traits.names(tx.connection, {trait for _provider, trait in pairs}),
     )
+
+
+def _members(tx: Transaction, roots: Collection[int]) -> dict[int, Member]:
+    listed = len(roots) <= LISTED
+    values: dict[str, Any] = {"ids": sorted(roots)} if listed else {"first": min(roots), "last": max(roots)}
+    rows = tx.tuples(_providers(listed=listed), values)
+    # What Member._make does, without a call in Python for each of many thousands.
+    found = map(partial(tuple.__new__, Member), rows)
+    return {member[0]: member for member in found if listed or member[2] in roots}
+
+
+def _of_providers(tx: Transaction, statement: Callable[..., Kept], providers: Collection[int]) -> list[Any]:
+    """Return the rows of a statement for some providers, and perhaps for others in between."""
+    if len(providers) <= LISTED:
+        return tx.tuples(statement(listed=True), {"ids": list(providers)})
+    return tx.tuples(statement(listed=False), {"first": min(providers), "last": max(providers)})
 
 
 def _grouped(rows: list[Any]) -> tuple[dict[int, list[Stock]], set[int]]:
@@ -89,16 +104,15 @@ _INV = inventories.c
 _HAS = resource_provider_traits.c
 
 
-def _of_trees(statement: Select[Any], *, listed: bool) -> Kept:
-    if listed:
-        return Kept(statement.where(_RP.root_provider_id.in_(bindparam("roots", expanding=True))))
-    return Kept(statement.where(is_between(_RP.root_provider_id, "first", "last")))
+def _among(statement: Select[Any], column: Any, *, listed: bool) -> Kept:
+    condition = column.in_(bindparam("ids", expanding=True)) if listed else is_between(column, "first", "last")
+    return Kept(statement.where(condition))
 
 
 @lru_cache(maxsize=2)
 def _providers(*, listed: bool) -> Kept:
     columns = select(_RP.id, _RP.uuid, _RP.root_provider_id, _RP.parent_provider_id)
-    return _of_trees(columns, listed=listed)
+    return _among(columns, _RP.root_provider_id, listed=listed)
 
 
 @lru_cache(maxsize=4)
@@ -112,7 +126,7 @@ def _stocks(*, listed: bool, keeps_usage: bool) -> Kept:
         _INV.allocation_ratio,
         func.coalesce(usage.c.used, 0),
     ).select_from(
-        inventories.join(resource_providers, _RP.id == _INV.resource_provider_id).outerjoin(
+        inventories.outerjoin(
             usage,
             and_(
                 usage.c.resource_provider_id == _INV.resource_provider_id,
@@ -120,12 +134,9 @@ def _stocks(*, listed: bool, keeps_usage: bool) -> Kept:
             ),
         )
     )
-    return _of_trees(columns, listed=listed)
+    return _among(columns, _INV.resource_provider_id, listed=listed)
 
 
 @lru_cache(maxsize=2)
 def _traits(*, listed: bool) -> Kept:
-    pairs = select(_HAS.resource_provider_id, _HAS.trait_id).join(
-        resource_providers, _RP.id == _HAS.resource_provider_id
-    )
-    return _of_trees(pairs, listed=listed)
+    return _among(select(_HAS.resource_provider_id, _HAS.trait_id), _HAS.resource_provider_id, listed=listed)
