@@ -47,30 +47,32 @@ def install(app: Flask, server: Server, strategy: Identifier) -> None:
 
 def _begin(strategy: Identifier) -> None:
     """Find out who calls and at which microversion, in the order the reference does it."""
-    g.request_id = f"req-{uuid4()}"
-    g.version = None
-    g.identity = None
-    sent_id = request.headers.get("x-openstack-request-id")
-    log_for(g.request_id, sent_id)
-    if request.environ.get("PATH_INFO", "") not in OPEN_PATHS:
-        g.identity = strategy.identify(request.environ)
-        if g.identity is None:
+    environ = request.environ
+    g.request_id = request_id = f"req-{uuid4()}"
+    g.version = g.identity = None
+    sent_id = environ.get("HTTP_X_OPENSTACK_REQUEST_ID")
+    log_for(request_id, sent_id)
+    if environ.get("PATH_INFO", "") not in OPEN_PATHS:
+        g.identity = identity = strategy.identify(environ)
+        if identity is None:
             raise Unauthorized
-        log_for(g.request_id, sent_id, g.identity)
+        log_for(request_id, sent_id, identity)
+    path = request.path
     # The planner has no microversions: whatever is asked for, it answers as at the newest.
-    g.version = MAXIMUM if is_planner_path(request.path) else requested_version(request.headers)
-    _check_length()
-    if "\0" in request.path:
+    asked = environ.get("HTTP_OPENSTACK_API_VERSION")
+    g.version = MAXIMUM if is_planner_path(path) else requested_version(asked)
+    _check_length(environ)
+    if "\0" in path:
         raise NotFound(NO_SUCH_PATH)
 
 
-def _check_length() -> None:
-    length = request.headers.get("content-length")
-    if length is None or length == "":
+def _check_length(environ: dict[str, str]) -> None:
+    length = environ.get("CONTENT_LENGTH")
+    if not length:
         return
     if not length.isdecimal():
         raise Invalid("content-length header must be an integer")
-    if int(length) > 0 and not request.headers.get("content-type"):
+    if int(length) > 0 and not environ.get("CONTENT_TYPE"):
         raise Invalid("content-type header required when content-length > 0")
 
 

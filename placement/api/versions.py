@@ -1,6 +1,7 @@
 """Microversions: which one a request asks for, and picking what belongs to it. They stop at this package's border."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 import microversion_parse
@@ -30,14 +31,15 @@ class UnacceptableVersion(PlacementError):
     """The server does not speak this microversion."""
 
 
-def requested_version(headers: Iterable[tuple[str, str]]) -> Version:
-    """Return the microversion that the headers ask for; without one it is the oldest.
+@lru_cache(maxsize=128)
+def requested_version(header: str | None) -> Version:
+    """Return the microversion that the header of that name asks for; without one it is the oldest.
 
     Raises:
         Invalid: it cannot be read.
         UnacceptableVersion: it can, but is not served here.
     """
-    asked = microversion_parse.get_version(headers, SERVICE)
+    asked = microversion_parse.get_version({"openstack-api-version": header or ""}, SERVICE)
     if not asked:
         return MINIMUM
     if asked == "latest":

@@ -43,7 +43,7 @@ def explain(
     if url is not None:
         document = _asked(Client(url, token=token, microversion=microversion), text)
     else:
-        version = requested_version([("openstack-api-version", f"placement {microversion}")])
+        version = requested_version(f"placement {microversion}")
         with readable(settings_of(context)) as database:
             document = explain_query(database, Query.parse(text.encode()), version)
     lines = [json.dumps(document, indent=2)] if as_json else explanation_text(document, width=available_width())

@@ -29,7 +29,7 @@ def explain_candidates(call: Call) -> Response:
     The planner has no microversions, but the query string has: it is read at the one in the request's header, at the
     newest where none is sent.
     """
-    asked = requested_version(call.request.headers)
+    asked = requested_version(call.request.headers.get("openstack-api-version"))
     return call.json(explain_query(call.database, call.query, asked if asked >= FIRST_VERSION else MAXIMUM))
 
 
