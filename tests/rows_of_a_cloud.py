@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from placement.domain.allocation import Claim
 from placement.domain.inventory import Inventory
@@ -14,7 +14,7 @@ from placement.services.providers import create_provider
 from placement.services.resource_classes import create_class
 from placement.services.traits import ensure_trait, replace_provider_traits
 from placement.store.database import Database
-from placement.store.tables import REFERENCE_TABLES
+from placement.store.tables import metadata, planner_claims
 
 
 def uuid_of(name: str) -> str:
@@ -50,13 +50,16 @@ def fill(database: Database, prefix: str = "host") -> None:
         consumer_generation=None,
     )
     replace_allocations(database, [claim])
+    answered = {"consumer_uuid": claim.consumer_uuid, "digest": "d", "generation": 1, "answer": "{}"}
+    with database.writer.begin() as connection:
+        connection.execute(insert(planner_claims), answered)
 
 
 def snapshot(database: Database) -> dict[str, list[tuple[Any, ...]]]:
     """Return all rows of all tables but for their dates."""
     shown = {}
     with database.engine.connect() as connection:
-        for table in REFERENCE_TABLES:
+        for table in metadata.sorted_tables:
             columns = [column for column in table.c if column.name not in ("created_at", "updated_at")]
             query = select(*columns).order_by(*table.primary_key.columns)
             shown[table.name] = [tuple(row) for row in connection.execute(query)]

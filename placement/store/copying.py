@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +15,15 @@ from placement.errors import PlacementError
 from placement.store import schema
 from placement.store.maintenance import Progress, exclusively, looking, silent
 from placement.store.standard_names import zero_is_an_id
-from placement.store.tables import REFERENCE_TABLES, resource_classes, resource_providers, traits
+from placement.store.tables import metadata, provider_usages, resource_classes, resource_providers, traits
 from placement.store.usage_triggers import TriggersRefused, install, remove, triggers_in_place
 
 ROWS_AT_ONCE = 1000
 PRECISION = 1e-6
 """MariaDB keeps allocation ratios with six digits or so."""
 
+_COPIED = tuple(table for table in metadata.sorted_tables if table is not provider_usages)
+"""Those first that others point to. Usage is counted instead."""
 _FILLED_BY_UPGRADE = (resource_classes, traits)
 
 
@@ -58,26 +60,18 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
         remove(copied)  # usage is counted once at the end, not at each row
         for table in _FILLED_BY_UPGRADE:
             copied.execute(delete(table))
-        for table in _in_order():
+        for table in _COPIED:
             progress(f"Copying {table.name}")
             _copy_table(origin, copied, table)
         _go_on_counting(copied)
         if keeps_usage:
             _keep_usage(copied)
-        return tuple(_compared(origin, copied, table) for table in _in_order())
-
-
-def _in_order() -> Sequence[Table]:
-    """Return the tables, those first that others point to."""
-    first = {table.name: table for table in (*_FILLED_BY_UPGRADE, resource_providers)}
-    types = [table for table in REFERENCE_TABLES if table.name == "consumer_types"]
-    first |= {table.name: table for table in types}
-    return (*first.values(), *(table for table in REFERENCE_TABLES if table.name not in first))
+        return tuple(_compared(origin, copied, table) for table in _COPIED)
 
 
 def _refuse_data(target: Connection) -> None:
     present = inspect(target).get_table_names()
-    for table in REFERENCE_TABLES:
+    for table in _COPIED:
         if table.name not in present or table in _FILLED_BY_UPGRADE:
             continue
         if found := _count(target, table):
@@ -139,7 +133,7 @@ def _go_on_counting(target: Connection) -> None:
     """Let PostgreSQL give ids above those that were copied; the others find that out themselves."""
     if target.dialect.name != "postgresql":
         return
-    for table in REFERENCE_TABLES:
+    for table in _COPIED:
         if "id" in table.c:
             highest = target.execute(select(func.max(table.c.id))).scalar()
             if highest is not None and highest > 0:

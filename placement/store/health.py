@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import column, inspect, select, table, text
 
-from placement.store import schema
+from placement.store.revisions import known_revisions
 from placement.store.tables import VERSION_TABLE, metadata, resource_classes
 from placement.store.unit_of_work import Transaction
 from placement.store.usage_triggers import triggers_in_place
@@ -51,5 +51,5 @@ def _is_enough(revisions: Sequence[str]) -> bool:
 
     Later releases add before they take away, so that both can serve one database during an upgrade.
     """
-    newest, older = schema.known_revisions()
+    newest, older = known_revisions()
     return newest in revisions or any(revision not in older for revision in revisions)

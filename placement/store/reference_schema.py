@@ -3,8 +3,6 @@
 Facts about openstack-placement's migrations; they are few and old, the last one is from 2022.
 """
 
-from alembic.migration import MigrationContext
-from alembic.operations import Operations
 from sqlalchemy import Column, Connection, ForeignKey, Integer, MetaData, String, Table, insert, inspect, select
 
 from placement.errors import PlacementError
@@ -93,6 +91,10 @@ def _refuse_unmigrated_rows(connection: Connection) -> None:
 
 def _migrate(connection: Connection) -> None:
     """Make every change that is not there yet: MariaDB may have stopped halfway the last time."""
+    # Large, and of no use where the reference's newest release has been at work.
+    from alembic.migration import MigrationContext  # noqa: PLC0415
+    from alembic.operations import Operations  # noqa: PLC0415
+
     operations = Operations(MigrationContext.configure(connection))
     inspector = inspect(connection)
     consumer_types.create(connection, checkfirst=True)

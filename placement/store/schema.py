@@ -3,23 +3,21 @@
 Nothing here is asked while requests are served.
 """
 
-import functools
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, Table, func, inspect, select, text
+from sqlalchemy import Connection, Engine, Table, column, func, inspect, select, table, text
 
-import placement
 from placement.store import reference_schema
 from placement.store.maintenance import Progress, exclusively, looking, silent
 from placement.store.reference_schema import SchemaRefused
+from placement.store.revisions import known_revisions, migrations
 from placement.store.standard_names import sync_standard_names
 from placement.store.tables import VERSION_TABLE, allocations
 from placement.store.usage_triggers import TriggersRefused, install, triggers_in_place
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +55,8 @@ def upgrade(engine: Engine, progress: Progress = silent) -> tuple[str, ...]:
         reference_schema.bring_up_to_date(connection)
         if _revision(connection) != _newest():
             progress("Bringing the tables up to date")
+            from alembic import command  # noqa: PLC0415 - large
+
             command.upgrade(_alembic(connection), "head")
             if reference_schema.revision(connection) is None:
                 reference_schema.stamp(connection, reference_schema.HEAD)
@@ -77,6 +77,8 @@ def release(engine: Engine, progress: Progress = silent) -> bool:
         if _revision(connection) is None:
             return False
         progress("Removing triggers and tables of this server")
+        from alembic import command  # noqa: PLC0415 - large
+
         command.downgrade(_alembic(connection), "base")
         connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
         return True
@@ -111,16 +113,10 @@ def _with_triggers(connection: Connection, progress: Progress) -> tuple[str, ...
     return ()
 
 
-@functools.cache
-def known_revisions() -> tuple[str, frozenset[str]]:
-    """Return the revision this release makes, and those that came before it."""
-    newest = _newest()
-    return newest, frozenset(script.revision for script in _scripts().walk_revisions()) - {newest}
-
-
 def _refuse_newer(connection: Connection) -> None:
     found = _revision(connection)
-    if found is not None and found not in {script.revision for script in _scripts().walk_revisions()}:
+    newest, older = known_revisions()
+    if found is not None and found not in {newest, *older}:
         raise SchemaRefused(
             f"The database was upgraded by a newer release of this server (revision {found}; this one knows "
             f"{_newest()}). Nothing was changed."
@@ -130,33 +126,23 @@ def _refuse_newer(connection: Connection) -> None:
 def _revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+    revision: str | None = connection.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalar()
+    return revision
 
 
 def _newest() -> str:
-    head = _scripts().get_current_head()
-    assert head is not None, "the migrations are missing"
-    return head
+    return known_revisions()[0]
 
 
-def _scripts() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_alembic())
-
-
-def _alembic(connection: Connection | None = None) -> Config:
+def _alembic(connection: Connection) -> "Config":
     """Return Alembic's configuration, which needs no file."""
+    from alembic.config import Config  # noqa: PLC0415 - large, and of no use where nothing is to be migrated
+
     config = Config()
-    config.set_main_option("script_location", str(_migrations()).replace("%", "%%"))
+    config.set_main_option("script_location", str(migrations()).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     return config
-
-
-def _migrations() -> Path:
-    """Return the directory of the migrations: in the package where it is installed, beside it in a checkout."""
-    package = Path(placement.__file__).parent
-    installed = package / "migrations"
-    return installed if installed.is_dir() else package.parent / "migrations"
 
 
 def _kind(connection: Connection) -> str:
@@ -166,5 +152,5 @@ def _kind(connection: Connection) -> str:
     return str(version).split(" on ", maxsplit=1)[0]
 
 
-def _row_count(connection: Connection, table: Table) -> int:
-    return connection.execute(select(func.count()).select_from(table)).scalar_one()
+def _row_count(connection: Connection, counted: Table) -> int:
+    return connection.execute(select(func.count()).select_from(counted)).scalar_one()
