@@ -96,6 +96,8 @@ class FairShares:
     def use(self, leaf: str, amounts: Amounts) -> None:
         """Set what a leaf uses."""
         before, after = self._usage[leaf], self._amounts(amounts)
+        if before == after:
+            return
         self._usage[leaf] = after
         free = self._free()
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
@@ -106,6 +108,8 @@ class FairShares:
     def want(self, leaf: str, task: Amounts) -> None:
         """Set what a leaf waits for: the amounts that it could take next. Nothing if it is content."""
         before, after = self._tasks[leaf], self._amounts(task)
+        if before == after:
+            return
         self._tasks[leaf] = after
         self._exchange(leaf, before, after)
         self._note(leaf)
