@@ -14,6 +14,7 @@ import orjson
 from flask import Flask, Request, Response, g, request
 from werkzeug.exceptions import HTTPException
 
+from placement.api.planner.explain_json import explanation_json
 from placement.api.versions import MAXIMUM, MINIMUM, SERVICE, UnacceptableVersion
 from placement.errors import (
     UNDEFINED_CODE,
@@ -25,6 +26,7 @@ from placement.errors import (
     Unauthorized,
     Unavailable,
 )
+from placement.services.planner_claims import NoCandidate
 
 LOG = logging.getLogger(__name__)
 
@@ -104,7 +106,9 @@ def _placement_error(error: PlacementError) -> Response:
     return response
 
 
-def _extra(error: PlacementError) -> dict[str, str]:
+def _extra(error: PlacementError) -> dict[str, Any]:
+    if isinstance(error, NoCandidate) and error.explained is not None:
+        return {"explanation": explanation_json(error.explained)}
     if isinstance(error, UnacceptableVersion):
         return {"max_version": str(MAXIMUM), "min_version": str(MINIMUM)}
     return {}

@@ -112,6 +112,15 @@ STORY = (
         "/planner/v1/scores",
         {"allocation_requests": [{"allocations": {HOST: {"resources": {"VCPU": 2}}}}]},
     ),
+    Step(
+        "A plan that cannot be carried out",
+        "POST",
+        "/planner/v1/claims",
+        {
+            "groups": {"": {"resources": {"VCPU": 1000}}},
+            "consumer": {"uuid": SERVER, "project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE"},
+        },
+    ),
     Step("Everything about a tree", "GET", f"/planner/v1/inventory?in_tree={HOST}"),
     Step("Profiles and levels", "GET", "/planner/v1/profiles"),
     Step("What cannot be asked", "GET", "/allocation_candidates?resources=VCPU"),

@@ -4,15 +4,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
+from placement.candidates.explain.wording import cause_in_words
 from placement.candidates.proposals import Lock, Proposal
 from placement.candidates.scores import Score
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Unavailable
+from placement.services.explain import Explained, explained
 from placement.services.planning import PlannerOptions, Planning
 from placement.store.summaries import Summaries
 from placement.store.unit_of_work import Transaction, reads
 
-__all__ = ["Lock", "PlannedCandidate", "PlannerAnswer", "PlannerOptions", "Proposal", "Score", "planned_candidates"]
+__all__ = [
+    "Lock",
+    "PlannedCandidate",
+    "PlannerAnswer",
+    "PlannerOptions",
+    "Proposal",
+    "Score",
+    "planned_candidates",
+    "why_not",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +45,7 @@ class PlannerAnswer:
         levels: the names of the levels that scores count, outermost first.
         searched: in how many trees every group has enough providers.
         complete: whether the search for the best was carried through everywhere.
+        explained: what was left after each condition, if that was asked for.
     """
 
     candidates: list[PlannedCandidate]
@@ -42,6 +54,7 @@ class PlannerAnswer:
     levels: tuple[str, ...]
     searched: int
     complete: bool
+    explained: Explained | None = None
 
 
 @reads
@@ -63,6 +76,19 @@ def planned_candidates(tx: Transaction, request: PlannerRequest, options: Planne
         levels=planning.levels,
         searched=planning.searched,
         complete=planning.complete,
+        explained=explained(tx, request.plain) if request.explain and request.groups else None,
+    )
+
+
+def why_not(found: Explained) -> str:
+    """Return in a sentence why a request of groups has no candidate; counts and places are not explained further."""
+    cause = found.explanation.cause
+    if cause is not None:
+        return cause_in_words(cause)
+    trees = found.explanation.found
+    return (
+        f"{trees} provider trees have something for every group, but none of them has enough for the counts, in places "
+        "as affinity, within and exclusive demand."
     )
 
 

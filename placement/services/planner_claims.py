@@ -20,6 +20,8 @@ from placement.domain.planner_request import PlannerRequest
 from placement.errors import ConcurrentUpdate, Conflict
 from placement.services import claims as claiming
 from placement.services.claim_records import FIRST_GENERATION, Claimed, is_held, written
+from placement.services.explain import Explained, explanation_of
+from placement.services.planner import why_not
 from placement.services.planning import PlannerOptions, Planning
 from placement.store.consumers import lock_consumers
 from placement.store.database import Database
@@ -43,6 +45,10 @@ TRIES_IN_A_TREE = 3
 
 class NoCandidate(Conflict):
     """There is no place for the request now."""
+
+    def __init__(self, message: str, explained: Explained | None = None) -> None:
+        super().__init__(message)
+        self.explained = explained
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,7 @@ def claim(
             continue
         except _Lost as lost:
             if _is_final(database, members, lost, attempt):
-                raise NoCandidate(_refusal(members)) from None
+                raise _refusal(database, members) from None
     raise ConcurrentUpdate("Other claims were faster each time; try again.")
 
 
@@ -126,10 +132,17 @@ def _is_final(database: Database, members: Sequence[ClaimMember], lost: _Lost, a
     return len(members) == 1 and not _fits_now(database, members[0])
 
 
-def _refusal(members: Sequence[ClaimMember]) -> str:
+def _refusal(database: Database, members: Sequence[ClaimMember]) -> NoCandidate:
     if len(members) > 1:
-        return f"No place was found for all {len(members)} members together, so none of them was allocated."
-    return "No provider tree has what the request asks for; nothing was allocated."
+        together = f"No place was found for all {len(members)} members together, so none of them was allocated."
+        return NoCandidate(together)
+    request = members[0].request
+    if request.paths:
+        return NoCandidate(
+            "In no provider tree is there room for the groups as they are nested; nothing was allocated."
+        )
+    explained = explanation_of(database, request.plain)
+    return NoCandidate(f"Nothing was allocated: {why_not(explained)}", explained)
 
 
 @reads

@@ -113,5 +113,6 @@ ROUTES = (
         rule="placement:planner:claims",
         answers_json=True,
         takes_json=True,
+        body=SCHEMA,
     ),
 )

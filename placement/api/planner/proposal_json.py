@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from placement.api.planner.explain_json import explanation_json
 from placement.services.planner import PlannedCandidate, PlannerAnswer, Proposal
 
 Uuids = Mapping[int, str]
@@ -11,13 +12,14 @@ Uuids = Mapping[int, str]
 def answer_json(answer: PlannerAnswer) -> dict[str, Any]:
     """Return a whole answer: the shape of GET /allocation_candidates, and more."""
     uuids = {id_: member.uuid for id_, member in answer.providers.members.items()}
-    return {
+    shown = {
         "allocation_requests": [allocation_request(one.proposal, uuids) for one in answer.candidates],
         "provider_summaries": _summaries(answer),
         "scores": [_score(one, uuids, answer.levels) for one in answer.candidates],
         "complete": answer.complete,
         "searched": answer.searched,
     }
+    return shown if answer.explained is None else {**shown, "explanation": explanation_json(answer.explained)}
 
 
 def allocation_request(proposal: Proposal, uuids: Uuids) -> dict[str, Any]:

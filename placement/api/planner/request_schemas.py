@@ -3,6 +3,7 @@
 What concerns several fields at once is checked in ``request_document.py``.
 """
 
+from types import MappingProxyType
 from typing import Any
 
 from placement.api.allocation_schemas import owner_id
@@ -206,6 +207,15 @@ class MemberSchema(Schema):
 
 class Members(Exact):
     """How many consumers want the same, or each of them."""
+
+    documented = MappingProxyType(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": MOST_MEMBERS},
+                {"type": "array", "items": {"type": "object", "required": ["consumer"]}, "maxItems": MOST_MEMBERS},
+            ]
+        }
+    )
 
     def __init__(self) -> None:
         super().__init__(required=False)

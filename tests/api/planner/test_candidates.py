@@ -405,3 +405,10 @@ def hint(**said: object) -> dict[str, object]:
 )
 def test_bad_requests_are_refused_with_the_path_of_the_fault(api: Api, body, sentence) -> None:
     assert refused(api, body) == sentence
+
+
+def test_an_explanation_comes_on_request(api: Api) -> None:
+    answer = ask(api, "POST", CANDIDATES, body={"groups": A, "explain": True})
+    assert answer["allocation_requests"] == []
+    assert answer["explanation"]["trees_with_candidates"] == 0
+    assert "explanation" not in ask(api, "POST", CANDIDATES, body={"groups": A})

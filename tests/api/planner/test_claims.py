@@ -79,7 +79,9 @@ def test_without_a_place_nothing_is_written(api: Api) -> None:
     register(api)
     ask(api, "POST", CLAIMS, body={**EIGHT, "consumer": consumer()})
     who = consumer()
-    assert refused(api, {**TWO, "consumer": who}).startswith("No provider tree has what the request asks for")
+    body = {**TWO, "consumer": who}
+    assert refused(api, body).startswith("Nothing was allocated: ")
+    assert api.post(CLAIMS, body).json["errors"][0]["explanation"]["demands"][0]["resources"] == {"PGPU": 1}
     assert ask(api, "GET", f"/allocations/{who['uuid']}")["allocations"] == {}
 
 
@@ -121,7 +123,10 @@ def test_an_exclusive_claim_has_its_switches_alone(api: Api) -> None:
     ask(api, "POST", CLAIMS, body={**TWO, "exclusive": alone, "consumer": consumer()})
     last = {**one, "exclusive": alone, "consumer": consumer()}
     ask(api, "POST", CLAIMS, body=last)
-    assert "No provider tree" in refused(api, {**one, "exclusive": alone, "consumer": consumer()})
+    sentence = refused(api, {**one, "exclusive": alone, "consumer": consumer()})
+    assert sentence.endswith(
+        "none of them has enough for the counts, in places as affinity, within and exclusive demand."
+    )
 
 
 @pytest.mark.parametrize(
