@@ -37,6 +37,10 @@ GROWTH = 4
 """Each chunk has this many times the ids of the one before: the number of round trips grows with the logarithm."""
 
 
+Options = dict[int, list[list[int]]]
+"""For each tree, by the id of its root, and each kind of the plan: the providers that can serve it."""
+
+
 @dataclass(slots=True)
 class _Sharing:
     """Providers that share: for each kind those that can serve it, and where they are at home."""
@@ -107,26 +111,24 @@ class TreeSource:
     def _trees_between(self, first: int | None, last: int | None, sharing: _Sharing) -> Iterator[Tree]:
         values = {**self._values, "first_root": first, "last_root": last}
         shape = replace(self._shape, ranged=first is not None)
-        found: dict[int, Tree] = {}
         kinds = range(len(self._plan.kinds))
+        options: Options = defaultdict(lambda: [[] for _ in kinds])
         room: dict[tuple[int, str], float] = dict(sharing.room)
         rows = self._tx.tuples(narrowing(shape), values)
         for row in rows:
-            tree = found.get(row[1])
-            if tree is None:
-                tree = found[row[1]] = Tree(row[1], [[] for _ in kinds], room, home=sharing.home)
-            tree.options[row[0]].append(row[2])
+            options[row[1]][row[0]].append(row[2])
         self._note_room(room, rows)
         if sharing.home:
-            self._add_sharing(found, sharing, shape, values)
-        complete = [found[root] for root in sorted(found) if all(found[root].options)]
-        for tree in complete:
-            for options in tree.options:
-                if len(options) > 1:
-                    options.sort()
-        if complete:
-            self._add_details(complete, sharing, shape, values)
-        yield from complete
+            self._add_sharing(options, sharing, shape, values)
+        complete = [root for root in sorted(options) if all(options[root])]
+        if not complete:
+            return
+        met, parents = self._details(sharing, shape, values)
+        for root in complete:
+            for providers in options[root]:
+                if len(providers) > 1:
+                    providers.sort()
+            yield Tree(root, options[root], room, met, parents, home=sharing.home, sharing=sharing.home.keys())
 
     def _note_room(self, room: dict[tuple[int, str], float], rows: list[tuple[Any, ...]]) -> None:
         """Remember how much the providers in these rows have of the classes that slots compete for."""
@@ -152,20 +154,18 @@ class TreeSource:
             sharing.met = self._masks(pairs)
         return sharing
 
-    def _add_sharing(self, found: dict[int, Tree], sharing: _Sharing, shape: Shape, values: Parameters) -> None:
+    def _add_sharing(self, options: Options, sharing: _Sharing, shape: Shape, values: Parameters) -> None:
         """Add each sharing provider to the trees it shares with; such a tree may have nothing fitting of its own."""
-        kinds = range(len(self._plan.kinds))
         statement = _anchors(shape.root, ranged=shape.ranged)
         for root, provider in self._tx.tuples(statement, {**values, "providers": sorted(sharing.home)}):
-            tree = found.get(root)
-            if tree is None:
-                tree = found[root] = Tree(root, [[] for _ in kinds], sharing.room, home=sharing.home)
-            for kind in kinds:
-                if provider in sharing.options[kind] and provider not in tree.options[kind]:
-                    tree.options[kind].append(provider)
+            for servants, providers in zip(sharing.options, options[root], strict=True):
+                if provider in servants and provider not in providers:
+                    providers.append(provider)
 
-    def _add_details(self, trees: list[Tree], sharing: _Sharing, shape: Shape, values: Parameters) -> None:
-        """Add what only some requests need: who meets which traits, and who is whose parent."""
+    def _details(
+        self, sharing: _Sharing, shape: Shape, values: Parameters
+    ) -> tuple[dict[int, int], dict[int, int | None]]:
+        """Return what only some requests need: who meets which traits, and who is whose parent."""
         met = dict(sharing.met)
         parents: dict[int, int | None] = {}
         if self._plan.trait_sets:
@@ -176,8 +176,7 @@ class TreeSource:
             if sharing.home:
                 homes = {"roots": sorted(set(sharing.home.values()))}
                 parents |= dict(self._tx.tuples(_PARENTS_OF_TREES, homes))
-        for tree in trees:
-            tree.met, tree.parents, tree.sharing = met, parents, sharing.home.keys()
+        return met, parents
 
     def _trait_ids(self) -> list[int]:
         return sorted({self._ids.traits[name] for any_of in self._plan.trait_sets for name in any_of})
