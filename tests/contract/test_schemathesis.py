@@ -18,8 +18,8 @@ from placement.openapi.story import HOST, NUMA, SERVER, STORY
 from tests.api.conftest import Api
 
 EXAMPLES = int(os.environ.get("PLACEMENT_CONTRACT_EXAMPLES", "5"))
-BUILT = 40
-"""How many steps of the story are taken first: a host, a NUMA node, and what one consumer holds."""
+BUILT = [step.title for step in STORY].index("What a consumer holds")
+"""How many steps of the story are taken first: a host, a NUMA node, and what two consumers hold."""
 
 KNOWN = {"uuid": [HOST, NUMA], "consumer_uuid": [SERVER], "name": ["VCPU", "CUSTOM_FAST", "CUSTOM_DESK"]}
 DOCUMENT = document()
