@@ -1,6 +1,9 @@
 """POST /planner/v1/candidates: counts, joint allocation, exclusivity, hierarchical names."""
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -412,3 +415,26 @@ def test_an_explanation_comes_on_request(api: Api) -> None:
     assert answer["allocation_requests"] == []
     assert answer["explanation"]["trees_with_candidates"] == 0
     assert "explanation" not in ask(api, "POST", CANDIDATES, body={"groups": A})
+
+
+def documented() -> list[dict]:
+    """Return the bodies that the documentation shows for candidates."""
+    blocks = re.findall(
+        r"(?m)^    \{(?:.*\n(?:    .*\n)*)", (Path(__file__).parents[3] / "docs/planner.md").read_text()
+    )
+    return [json.loads(line) for block in blocks for line in documents(block)]
+
+
+def documents(block: str) -> list[str]:
+    """Return the documents of a block: one, or one in each line."""
+    lines = block.splitlines()
+    return lines if all(line.endswith("}") for line in lines) else [block]
+
+
+def test_what_the_documentation_shows_is_understood(levels: Api) -> None:
+    register(levels, gpu_traits=["CUSTOM_GPU", "CUSTOM_GPU_A100"])
+    ask(levels, "PUT", "/traits/CUSTOM_GPU_H100")
+    bodies = [body for body in documented() if "consumer" not in body]
+    assert len(bodies) == 4
+    for body in bodies:
+        assert ask(levels, "POST", CANDIDATES, body=body)["allocation_requests"], body
