@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from placement.allocators.devices_costs import Objective
 from placement.allocators.devices_options import Option, options_of
 from placement.allocators.devices_request import THE_DEVICE, Device, Group, Host, Joint, Request, Within
-from placement.allocators.devices_search import Search
+from placement.allocators.devices_search import STEPS, Search
 
 __all__ = [
     "THE_DEVICE",
@@ -38,10 +38,14 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Allocations, the best first. ``complete`` is False if the search was too long to be sure that this is all."""
+    """Allocations, the best first.
+
+    ``complete`` is False if the search was cut off, after ``steps``: then nothing is known.
+    """
 
     allocations: tuple[Allocation, ...]
     complete: bool = True
+    steps: int = 0
 
     @property
     def best(self) -> Allocation | None:
@@ -49,13 +53,14 @@ class Found:
         return self.allocations[0] if self.allocations else None
 
 
-def allocate(host: Host, request: Request, *, most: int = 1) -> Found:
+def allocate(host: Host, request: Request, *, most: int = 1, steps: int = STEPS) -> Found:
     """Find the best ways to serve a request on a host.
 
     Args:
         host: its devices.
         request: what is wanted.
         most: how many ways are wanted.
+        steps: how many steps the search may take.
 
     Raises:
         ValueError: the request names a group or level that there is not, or wants no device at all.
@@ -74,11 +79,12 @@ def allocate(host: Host, request: Request, *, most: int = 1) -> Found:
     options = options_of(host, request)
     if any([_supply(options, index) < group.count for index, group in enumerate(request.groups)]):
         return Found(())
-    search = Search(host, request, options, most=most)
+    search = Search(host, request, options, most=most, steps=steps)
     costs = search.run()
+    taken = steps - search.steps_left
     if search.steps_left < 0:
-        return Found((), complete=False)
-    return Found(tuple([_allocation(request, options, search, cost) for cost in costs]))
+        return Found((), complete=False, steps=taken)
+    return Found(tuple([_allocation(request, options, search, cost) for cost in costs]), steps=taken)
 
 
 def _supply(options: list[Option], group: int) -> int:

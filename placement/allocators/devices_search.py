@@ -18,7 +18,7 @@ Table = dict[int, list[int]]
 """For each state (packed counters) the costs of the best ways to get there, ascending."""
 
 STEPS = 1_000_000
-"""How many pairs of states may be looked at for one host."""
+"""How many pairs of states, and sets of groups on one device, may be looked at for one host."""
 
 Closing = Callable[[int], int | None]
 """What a rule adds to the cost of a state of a complete place; None if it forbids the state."""
@@ -27,7 +27,9 @@ Closing = Callable[[int], int | None]
 class Search:
     """All that is known about serving one request on one host."""
 
-    def __init__(self, host: Host, request: Request, options: Sequence[Option], *, most: int) -> None:
+    def __init__(
+        self, host: Host, request: Request, options: Sequence[Option], *, most: int, steps: int = STEPS
+    ) -> None:
         self._host = host
         self._request = request
         self._most = most
@@ -39,7 +41,7 @@ class Search:
         for option in options:
             self._of_device[option.device.name].append(option)
         self._rules = [self._rules_of(level) for level in host.levels]
-        self.steps_left = STEPS
+        self.steps_left = steps
 
     def run(self) -> list[int]:
         """Return the costs of the best ways to serve the request, the best first; empty if there is none."""
@@ -89,6 +91,9 @@ class Search:
         groups = self._request.groups
         ways: list[tuple[Option, ...]] = [()]
         for option in options:
+            self.steps_left -= len(ways)
+            if self.steps_left < 0:
+                return
             for way in list(ways):
                 members = [groups[one.group] for one in (*way, option)]
                 if _fit_together(device, members):

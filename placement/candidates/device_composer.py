@@ -81,6 +81,8 @@ class DeviceComposer:
         found: list[tuple[Rank, Choice]] = []
         complete = True
         for heads in composition.heads(self._parts, options):
+            if self._memo.is_exhausted:
+                return Proposals(complete=False)
             result, names = self._memo.allocate(*self._problem(composition, options, counts, heads))
             complete = complete and result.complete
             found += [(one.objective.rank, self._choice(one, names)) for one in result.allocations]

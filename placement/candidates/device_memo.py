@@ -1,7 +1,11 @@
 """The device allocator with a memory: hosts of a cloud are much alike, so most of them are the same problem again."""
 
 from placement.allocators.devices import Device, Found, Group, Host, Request, allocate
+from placement.allocators.devices_search import STEPS
 from placement.allocators.group_tree import natural_key
+
+STEPS_PER_REQUEST = 4 * STEPS
+"""What a request costs is bounded, however many hosts there are."""
 
 Shape = tuple[object, ...]
 
@@ -14,7 +18,13 @@ class DeviceMemo:
 
     def __init__(self, *, most: int) -> None:
         self._most = most
+        self._steps_left = STEPS_PER_REQUEST
         self._known: dict[Shape, Found] = {}
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether no steps are left: what is not known already will not be found."""
+        return self._steps_left <= 0
 
     def allocate(self, host: Host, request: Request) -> tuple[Found, list[str]]:
         """Return what the allocator finds, with numbers as names, and the names by number."""
@@ -26,7 +36,9 @@ class DeviceMemo:
         found = self._known.get(shape)
         if found is None:
             wanted = Request(groups=groups, joint=request.joint, within=request.within, conditions=request.conditions)
-            found = self._known[shape] = allocate(plain, wanted, most=self._most)
+            found = allocate(plain, wanted, most=self._most, steps=min(STEPS, max(0, self._steps_left)))
+            self._known[shape] = found
+            self._steps_left -= found.steps
         return found, names
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from placement.allocators.group_names import demand_tree
 from placement.allocators.group_place import Placement, place
-from placement.allocators.group_rules import Rules
+from placement.allocators.group_rules import SEARCH_BUDGET, Rules
 from placement.allocators.group_scorers import Phase
 from placement.allocators.group_tree import Capacity, Demand, Location, Path, Placed
 from placement.candidates.device_composer import Levels
@@ -14,6 +14,8 @@ from placement.candidates.proposals import Proposal, Proposals, touched_places
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
+
+LOOKS_PER_REQUEST = 4 * SEARCH_BUDGET
 
 
 class UnknownLevel(ValueError):
@@ -38,6 +40,7 @@ class PathComposer:
         self._levels = levels
         self._base = base
         self._known = {level.lower(): level for level in levels.names}
+        self._looks_left = LOOKS_PER_REQUEST
         self._written = demand_tree(request.paths, Phase.RUNNING, {})
         self._demand = self._in_classes(self._written)
 
@@ -85,7 +88,11 @@ class PathComposer:
         ids: dict[Path, int] = {}
         root = self._location(details, details.root, children)
         _note(root, (), {name: id_ for id_, name in details.names.items()}, ids)
-        placement = place(root, [self._demand], Rules(distinct=self._request.distinct))
+        budget = min(SEARCH_BUDGET, self._looks_left)
+        if budget <= 0:
+            return Proposals(complete=False)
+        placement = place(root, [self._demand], Rules(distinct=self._request.distinct, budget=budget))
+        self._looks_left -= placement.looks
         found = [self._proposal(details, placement, ids)] if placement.feasible else []
         return Proposals(found, placement.complete)
 

@@ -438,3 +438,12 @@ def test_what_the_documentation_shows_is_understood(levels: Api) -> None:
     assert len(bodies) == 4
     for body in bodies:
         assert ask(levels, "POST", CANDIDATES, body=body)["allocation_requests"], body
+
+
+def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
+    """Twenty groups of their own that fit the same two providers: a million ways on each of them."""
+    register(api)
+    groups = {f"_{number}": {"resources": {"VCPU": 1}} for number in range(20)}
+    answer = api.post(CANDIDATES, {"groups": groups})
+    assert answer.status_code == 503
+    assert "cut off" in answer.json["errors"][0]["detail"]
