@@ -69,7 +69,14 @@ class Observed:
             record.length = _length(headers)
             return start_response(status, headers, *rest)
 
-        return _Body(self._application(environ, begin), lambda: self._tell(record))
+        try:
+            body = self._application(environ, begin)
+        except Exception:
+            # What the server in front makes of it is a 500.
+            record.status = 500
+            self._tell(record)
+            raise
+        return _Body(body, lambda: self._tell(record))
 
     def _tell(self, record: RequestRecord) -> None:
         record.end()

@@ -9,6 +9,7 @@ import pytest
 from placement.app import create_app
 from placement.logs import CURRENT_REQUEST, LoggedRequest
 from placement.settings import AccessLogSettings, DatabaseSettings, Settings
+from placement.telemetry.record import Observed, RequestRecord
 from tests.api.conftest import Api
 
 LOGGER = "placement.access"
@@ -86,6 +87,17 @@ def test_no_line_holds_a_token(api: Api, lines: list[logging.LogRecord]) -> None
 def test_a_url_cannot_forge_a_line(api: Api, lines: list[logging.LogRecord]) -> None:
     api.get("/traits/A%0AB%C3%A9").close()
     assert [vars(line)["access"]["url"].partition("/traits/")[2] for line in lines] == [r"A\nB\xc3\xa9"]
+
+
+def test_what_fails_outside_of_the_api_is_seen_too() -> None:
+    seen: list[RequestRecord] = []
+
+    def broken(_environ: object, _start_response: object) -> list[bytes]:
+        raise OSError("a middleware is broken")
+
+    with pytest.raises(OSError, match="broken"):
+        Observed(broken, [seen.append])({"REQUEST_METHOD": "GET"}, lambda *_answer: lambda _text: None)
+    assert [(record.status, record.route) for record in seen] == [(500, "none")]
 
 
 def test_healthy_checks_are_no_news(api: Api, lines: list[logging.LogRecord]) -> None:
