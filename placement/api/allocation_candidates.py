@@ -1,6 +1,7 @@
 """GET /allocation_candidates: where can this request go?"""
 
 import logging
+import random
 from time import perf_counter
 
 from flask import Response
@@ -10,7 +11,7 @@ from placement.api.candidate_json import candidates_json
 from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.routing import Route
 from placement.candidates.explain.wording import cause_in_words
-from placement.services.allocation_candidates import Answer, SearchOptions, allocation_candidates
+from placement.services.allocation_candidates import Answer, Ranking, SearchOptions, allocation_candidates
 from placement.telemetry.meters import SearchSeen
 
 LOG = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ def list_candidates(call: Call) -> Response:
     """Answer with candidates and a summary of the providers they touch."""
     request = candidate_request(call.query, call.version)
     began = perf_counter()
-    answer = allocation_candidates(call.database, request, _options(call))
+    answer = allocation_candidates(call.database, request, _options(call), _ranking(call))
     call.server.meters.searched(_seen(answer, perf_counter() - began))
     if answer.cause is not None:
         call.server.meters.found_nothing(answer.cause.sort.value)
@@ -41,11 +42,25 @@ def _seen(answer: Answer, duration_s: float) -> SearchSeen:
 
 
 def _options(call: Call) -> SearchOptions:
-    chosen = call.server.settings.placement
+    chosen, ranks = call.server.settings.placement, call.server.settings.ranking.enabled
+    default = "breadth-first" if ranks else "depth-first"
     return SearchOptions(
         most=chosen.max_allocation_candidates if chosen.max_allocation_candidates >= 0 else None,
-        breadth_first=chosen.allocation_candidates_generation_strategy == "breadth-first",
-        shuffled=chosen.randomize_allocation_candidates,
+        breadth_first=(chosen.allocation_candidates_generation_strategy or default) == "breadth-first",
+        # A random sample has no order; in a ranking, chance decides only between trees that are nearly equal.
+        shuffled=chosen.randomize_allocation_candidates and not ranks,
+    )
+
+
+def _ranking(call: Call) -> Ranking | None:
+    settings = call.server.settings
+    if not settings.ranking.enabled:
+        return None
+    return Ranking(
+        settings.planner.profile_in_force,
+        levels=tuple(settings.planner.levels.values()),
+        near_equal=settings.ranking.near_equal,
+        seed=random.getrandbits(32) if settings.placement.randomize_allocation_candidates else None,
     )
 
 

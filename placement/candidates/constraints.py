@@ -78,7 +78,7 @@ class Capacity:
         self._amounts = {depth: amount for depth, amount in self._amounts.items() if amount}
         self.depths = frozenset(self._amounts)
         self._rows = {depth: options[depth] for depth in self._amounts}
-        self._left = {provider: room for (provider, class_), room in tree.room.items() if class_ == name}
+        self._left = {provider: tree.room[provider, name] for row in self._rows.values() for provider in row}
         self._looks_ahead = {depth: self._may_dead_end(depth) for depth in self._rows}
 
     def _after(self, depth: int) -> list[int]:

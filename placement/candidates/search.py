@@ -32,6 +32,25 @@ class Budget:
         self.was_hit = False
 
 
+class Steps:
+    """The steps that may be taken in one tree, however often it is searched."""
+
+    __slots__ = ("_budget", "_left")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._left = budget.per_tree
+
+    def take(self) -> bool:
+        """Take one step; if there is none left, note it in the budget."""
+        if self._left <= 0 or self._budget.left <= 0:
+            self._budget.was_hit = True
+            return False
+        self._left -= 1
+        self._budget.left -= 1
+        return True
+
+
 class Order(NamedTuple):
     """The slots in the order they are placed, and what puts a choice back into the order of the plan."""
 
@@ -46,26 +65,37 @@ class Composer:
         self._plan = plan
         self._budget = budget
         self._kinds = [slot.kind for slot in plan.slots]
+        self._as_planned = Order(plan.slots, None)
         self._is_unconstrained = plan.is_unconstrained
         self._orders: dict[tuple[int, ...], Order] = {}
 
     def choices(self, tree: Tree) -> Iterator[Choice]:
-        """Yield every choice of providers that serves the plan in a tree.
+        """Yield every choice of providers that serves the plan in a tree, in the order of the tree's options.
 
         Stops early, and notes it in the budget, when the steps are used up.
         """
         if self._is_unconstrained:
             return _combinations([tree.options[kind] for kind in self._kinds], self._budget)
+        return self.choices_under((), tree, Steps(self._budget))
+
+    def choices_under(self, further: Sequence[Constraint], tree: Tree, steps: Steps) -> Iterator[Choice]:
+        """Yield the choices that satisfy further constraints, which know the slots in the order of the search."""
         order = self._order(tree)
         options = [tree.options[slot.kind] for slot in order.slots]
-        constraints = constraints_on(self._plan, tree, order.slots, options)
+        constraints = [*further, *constraints_on(self._plan, tree, order.slots, options)]
         # Trying a few combinations is as fast as finding out that none can do.
         if prod(map(len, options)) > FEW and any([constraint.is_hopeless() for constraint in constraints]):
             return iter(())
-        found = _Search(options, constraints, self._budget).run()
+        found = _Search(options, constraints, steps).run()
         return found if order.restore is None else map(order.restore, found)
 
+    def slots_in_order(self, tree: Tree) -> Sequence[Slot]:
+        """Return the slots in the order in which they are placed in a tree."""
+        return self._order(tree).slots
+
     def _order(self, tree: Tree) -> Order:
+        if self._is_unconstrained:
+            return self._as_planned
         counts = tuple([len(options) for options in tree.options])
         order = self._orders.get(counts)
         if order is None:
@@ -114,10 +144,9 @@ def _combinations(options: Sequence[Sequence[int]], budget: Budget) -> Iterator[
 class _Search:
     """One run over the slots of one tree, in search order."""
 
-    def __init__(self, options: Sequence[Sequence[int]], constraints: Sequence[Constraint], budget: Budget) -> None:
+    def __init__(self, options: Sequence[Sequence[int]], constraints: Sequence[Constraint], steps: Steps) -> None:
         self._options = options
-        self._budget = budget
-        self._steps_left = budget.per_tree
+        self._step = steps.take
         self._by_depth = [[c for c in constraints if depth in c.depths] for depth in range(len(options))]
         # Behind the last constrained slot everything combines with everything.
         self._free_from = max([depth + 1 for depth, found in enumerate(self._by_depth) if found], default=0)
@@ -146,14 +175,6 @@ class _Search:
             if not self._step():
                 return
             yield chosen + tail
-
-    def _step(self) -> bool:
-        if self._steps_left <= 0 or self._budget.left <= 0:
-            self._budget.was_hit = True
-            return False
-        self._steps_left -= 1
-        self._budget.left -= 1
-        return True
 
 
 def _take(constraints: Sequence[Constraint], depth: int, provider: int) -> bool:

@@ -1,6 +1,8 @@
 """From trees to the list of candidates: in which order trees are visited, no duplicates, and where to stop."""
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from itertools import repeat
 
 from placement.candidates.search import Budget, Choice, Composer
 from placement.domain.search_plan import Plan
@@ -22,21 +24,29 @@ def candidates_in(
     tree's second. ``trees`` is read only as far as candidates are asked for.
     """
     composer = Composer(plan, budget)
+    return walked(((tree, composer.choices(tree)) for tree in trees), breadth_first=breadth_first)
+
+
+def walked(compositions: Iterable[tuple[Tree, Iterator[Choice]]], *, breadth_first: bool) -> Iterator[Candidate]:
+    """Yield the candidates of trees whose choices are composed as they are asked for, in the same two ways."""
     seen: set[Choice] = set()
-    compositions = (_candidates_of(composer, tree, seen) for tree in trees)
-    return _round_robin(compositions) if breadth_first else _one_by_one(compositions)
+    candidates = (_candidates_of(tree, choices, seen) for tree, choices in compositions)
+    return _round_robin(candidates) if breadth_first else _one_by_one(candidates)
 
 
-def _candidates_of(composer: Composer, tree: Tree, seen: set[Choice]) -> Iterator[Candidate]:
-    """Yield a tree's candidates but those that another tree gave already."""
-    root, sharing = tree.root, tree.sharing
-    for choice in composer.choices(tree):
-        # Only providers that share can be reached from two trees; one other provider settles it.
-        if sharing and all([provider in sharing for provider in choice]):
+def _candidates_of(tree: Tree, choices: Iterator[Choice], seen: set[Choice]) -> Iterator[Candidate]:
+    """Return a tree's candidates but those that another tree gave already."""
+    # Only providers that share can be reached from two trees; one other provider settles it.
+    return zip(repeat(tree.root), _not_seen(choices, tree.sharing, seen) if tree.sharing else choices)
+
+
+def _not_seen(choices: Iterator[Choice], sharing: AbstractSet[int], seen: set[Choice]) -> Iterator[Choice]:
+    for choice in choices:
+        if all([provider in sharing for provider in choice]):
             if choice in seen:
                 continue
             seen.add(choice)
-        yield root, choice
+        yield choice
 
 
 def _one_by_one(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:

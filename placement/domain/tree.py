@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from placement.domain.levels import NOWHERE, Places
+
 
 @dataclass(slots=True)
 class Tree:
@@ -11,12 +13,16 @@ class Tree:
 
     Args:
         root: id of the root provider, the tree's name in the search.
-        options: for each kind of the plan the ids of the providers that can serve it, ascending.
+        options: for each kind of the plan the ids of the providers that can serve it, in the order in which they are
+            tried: ascending, unless something better is known.
         room: for each (provider, contended class) how much the sum of all slots may take there.
         met: for each provider which of the plan's trait sets it meets, as a bit mask.
         parents: the parent of each provider, None for roots; filled only for requests with same_subtree.
         home: the root of each provider that is not of this tree.
         sharing: all providers that share with other trees and can serve something of the request.
+        places: the places of levels that the providers lie in; none if levels do not matter.
+        room_for: for each (kind, provider) how many times what it asks would fit there, summed over its classes;
+            filled only where there are places.
     """
 
     root: int
@@ -26,6 +32,8 @@ class Tree:
     parents: Mapping[int, int | None] = field(default_factory=dict)
     home: Mapping[int, int] = field(default_factory=dict)
     sharing: AbstractSet[int] = frozenset()
+    places: Places = NOWHERE
+    room_for: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
     def ancestry(self, provider: int) -> frozenset[int]:
         """Return a provider and all its ancestors."""

@@ -3,15 +3,17 @@
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.quick import quick_cause
+from placement.candidates.ranking import Ranking
 from placement.candidates.search import Budget
-from placement.candidates.walk import Candidate, candidates_in
+from placement.candidates.walk import Candidate, candidates_in, walked
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import Unavailable
+from placement.services.ranked_trees import best_trees
 from placement.store.candidate_names import ids_for
 from placement.store.candidate_trees import TreeSource
 from placement.store.empty_search import conditions_that_left_nobody
@@ -21,7 +23,7 @@ from placement.store.unit_of_work import Transaction, reads
 MOST_PLACEMENTS = 500_000
 """Providers named in all candidates of one answer: some 60 megabytes of JSON."""
 
-__all__ = ["Answer", "Candidate", "Plan", "SearchOptions", "Stock", "Summaries", "allocation_candidates"]
+__all__ = ["Answer", "Candidate", "Plan", "Ranking", "SearchOptions", "Stock", "Summaries", "allocation_candidates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,10 @@ class Answer:
 
 
 @reads
-def allocation_candidates(tx: Transaction, request: CandidateRequest, options: SearchOptions) -> Answer:
-    """Find the candidates of a request, in one snapshot.
+def allocation_candidates(
+    tx: Transaction, request: CandidateRequest, options: SearchOptions, ranking: Ranking | None = None
+) -> Answer:
+    """Find the candidates of a request, in one snapshot; the best first where a ranking says what is best.
 
     Raises:
         Invalid: a resource class or trait does not exist.
@@ -65,18 +69,20 @@ def allocation_candidates(tx: Transaction, request: CandidateRequest, options: S
     plan = plan_for(request)
     budget = Budget()
     wanted = _wanted(request.limit, options)
-    ids = ids_for(tx, plan)
-    source = TreeSource(tx, plan, ids)
-    trees = source.trees(wanted)
-    first = next(trees, None)
-    found = candidates_in(plan, chain([first], trees) if first else (), budget, breadth_first=options.breadth_first)
+    ids = ids_for(tx, plan, ranking.levels if ranking else ())
+    source = TreeSource(tx, plan, ids, with_places=ranking is not None)
+    if ranking is None:
+        found = candidates_in(plan, source.trees(wanted), budget, breadth_first=options.breadth_first)
+    else:
+        best = best_trees(tx, source, ranking, budget=budget, wanted=wanted)
+        found = walked(best, breadth_first=options.breadth_first)
     candidates = _chosen(_generated(found, wanted, plan, budget), request.limit, shuffled=options.shuffled)
     if budget.was_hit and not candidates:
         raise Unavailable("The search for candidates ran out of steps before it found any; make the request narrower.")
     if not candidates and wanted != 0:
         # Where there was a tree at all, every demand has somebody.
-        nobody = {} if first else conditions_that_left_nobody(tx, plan, ids)
-        return Answer(plan, [], Summaries(), frozenset(), cause=quick_cause(plan, nobody, some_tree=bool(first)))
+        nobody = {} if source.found_any else conditions_that_left_nobody(tx, plan, ids)
+        return Answer(plan, [], Summaries(), frozenset(), cause=quick_cause(plan, nobody, some_tree=source.found_any))
     return replace(_answer(tx, plan, candidates, source.home), complete=not budget.was_hit)
 
 

@@ -1,16 +1,17 @@
-"""The names in a candidate request as ids of this database, and the two facts that steer the search."""
+"""The names in a candidate request as ids of this database, and the few facts that steer the search."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import os_traits
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, exists, func, select
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan
 from placement.errors import Invalid
 from placement.store.kept import Kept
-from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers
+from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers, traits
 from placement.store.unit_of_work import Transaction
 
 _AGGREGATES = Kept(
@@ -30,14 +31,27 @@ _SHARER = (
     .where(resource_provider_traits.c.trait_id == bindparam("sharing_trait"))
     .scalar_subquery()
 )
-_CLOUD = Kept(select(_HIGHEST_ROOT, _SHARER))
+
+
+@lru_cache(maxsize=8)
+def _cloud(levels: int) -> Kept:
+    """Return the statement for the facts: highest root, least provider that shares, the traits of levels in use."""
+    has = resource_provider_traits.c
+    in_use = [
+        select(traits.c.id)
+        .where(traits.c.name == bindparam(f"level_{level}"), exists().where(has.trait_id == traits.c.id))
+        .scalar_subquery()
+        for level in range(levels)
+    ]
+    return Kept(select(_HIGHEST_ROOT, _SHARER, *in_use))
 
 
 @dataclass(frozen=True, slots=True)
 class NamedIds:
     """Ids by name. What a request names and the database does not know is absent.
 
-    ``highest_root`` bounds the ids of root providers; ``shares`` says whether any provider shares with other trees.
+    ``highest_root`` bounds the ids of root providers; ``shares`` says whether any provider shares with other trees;
+    ``levels`` are the traits of the levels that were asked for, None for one that no provider has.
     """
 
     classes: Mapping[str, int]
@@ -46,6 +60,7 @@ class NamedIds:
     roots: Mapping[str, int]
     highest_root: int
     shares: bool
+    levels: tuple[int | None, ...] = ()
 
     @property
     def sharing_trait(self) -> int:
@@ -53,8 +68,8 @@ class NamedIds:
         return self.traits[os_traits.MISC_SHARES_VIA_AGGREGATE]
 
 
-def ids_for(tx: Transaction, plan: Plan) -> NamedIds:
-    """Look up all names of a plan.
+def ids_for(tx: Transaction, plan: Plan, levels: Sequence[str] = ()) -> NamedIds:
+    """Look up all names of a plan, and which of the traits that mark levels are in use.
 
     Raises:
         Invalid: a resource class or trait does not exist. Unknown aggregates and providers are no error: nothing is
@@ -65,17 +80,20 @@ def ids_for(tx: Transaction, plan: Plan) -> NamedIds:
     if unknown := sorted(_class_names(request) - classes.keys()):
         raise Invalid(f"Invalid resource class in resources parameter: No such resource class {unknown[0]}.")
     wanted = _trait_names(request)
-    traits = tx.names.traits.ids(tx.connection, wanted | {os_traits.MISC_SHARES_VIA_AGGREGATE})
-    if missing := sorted(wanted - traits.keys()):
+    trait_ids = tx.names.traits.ids(tx.connection, wanted | {os_traits.MISC_SHARES_VIA_AGGREGATE})
+    if missing := sorted(wanted - trait_ids.keys()):
         raise Invalid(f"No such trait(s): {', '.join(missing)}.")
-    highest, sharer = tx.tuples(_CLOUD, {"sharing_trait": traits.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)})[0]
+    values = {f"level_{index}": name for index, name in enumerate(levels)}
+    sharing_trait = trait_ids.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)
+    highest, sharer, *in_use = tx.tuples(_cloud(len(levels)), {**values, "sharing_trait": sharing_trait})[0]
     return NamedIds(
         classes=classes,
-        traits=traits,
+        traits=trait_ids,
         aggregates=_by_uuid(tx, _AGGREGATES, _aggregate_uuids(request)),
         roots=_by_uuid(tx, _ROOTS, {group.in_tree for group in request.groups if group.in_tree}),
         highest_root=highest or 0,
         shares=sharer is not None,
+        levels=tuple(in_use),
     )
 
 

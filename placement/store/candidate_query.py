@@ -42,6 +42,7 @@ from placement.store.any_of import (
 from placement.store.candidate_names import NamedIds
 from placement.store.candidate_roots import RootShape, root_conditions
 from placement.store.kept import Kept
+from placement.store.ranges import Scope
 from placement.store.tables import inventories, resource_providers
 from placement.store.usage_source import usage_source
 
@@ -73,15 +74,17 @@ class KindShape:
 class Shape:
     """What a narrowing statement is made of.
 
-    ``sharing`` asks for providers that share instead of the trees' own; ``ranged`` bounds the ids of roots.
+    ``sharing`` asks for providers that share instead of the trees' own; ``weighed`` for how many times what a kind
+    asks fits on each provider.
     """
 
     kinds: tuple[KindShape, ...]
     root: RootShape
     contended: int
-    ranged: bool
+    scope: Scope
     sharing: bool
     keeps_usage: bool
+    weighed: bool
 
 
 def kind_shape(plan: Plan, kind: Kind) -> KindShape:
@@ -133,7 +136,10 @@ def _kind_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
 
 @lru_cache(maxsize=KEPT_STATEMENTS)
 def narrowing(shape: Shape) -> Kept:
-    """Return the statement: rows of (kind, root id, provider id, room of each contended class)."""
+    """Return the statement: rows of (kind, root id, provider id, room of each contended class, times it fits).
+
+    How many times what is asked fits is summed over the classes, and left out where providers are not ``weighed``.
+    """
     selects = [_kind_select(shape, index) for index in range(len(shape.kinds))]
     return Kept(selects[0] if len(selects) == 1 else union_all(*selects))
 
@@ -145,6 +151,7 @@ def _kind_select(shape: Shape, index: int) -> Select[Any]:
     source: Any = provider
     conditions: list[Condition] = []
     rooms: list[Any] = [literal_column("0.0")] * shape.contended
+    times: list[Any] = []
     for position, place in enumerate(kind.contended):
         inventory = inventories.alias(f"inv{index}_{position}")
         used_rows = usage.alias(f"use{index}_{position}")
@@ -159,12 +166,14 @@ def _kind_select(shape: Shape, index: int) -> Select[Any]:
         )
         left = _capacity(inventory) - func.coalesce(used_rows.c.used, NOTHING)
         fits = _capacity(inventory) > NOTHING if kind.regardless else _fits(inventory, left, amount)
-        conditions.append(fits if shape.ranged else _guessed_as_half(fits))
+        conditions.append(_guessed_as_half(fits) if shape.scope is Scope.ALL else fits)
+        times.append(left / amount)
         if place is not None:
             rooms[place] = case((left < inventory.c.max_unit, left), else_=inventory.c.max_unit)
     conditions += _provider_conditions(shape, index, provider)
+    weights: list[Any] = [sum(times, start=literal_column("0.0"))] if shape.weighed else []
     return (
-        select(literal_column(str(index)), provider.c.root_provider_id, provider.c.id, *rooms)
+        select(literal_column(str(index)), provider.c.root_provider_id, provider.c.id, *rooms, *weights)
         .select_from(source)
         .where(*conditions)
     )
@@ -210,7 +219,7 @@ def _provider_conditions(shape: Shape, index: int, provider: Any) -> list[Condit
     if shape.sharing:
         conditions.append(has_trait(provider.c.id, "sharing_trait"))
     else:
-        conditions += root_conditions(shape.root, provider.c.root_provider_id, ranged=shape.ranged)
+        conditions += root_conditions(shape.root, provider.c.root_provider_id, scope=shape.scope)
     return conditions
 
 

@@ -6,10 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement
 
 from placement.store.any_of import NO_SETS, SetsShape, has_one_of_each, has_trait, is_member, tree_has_one_of_each
-from placement.store.ranges import is_between
-
-BOUNDS = ("first_root", "last_root")
-"""The parameters that bound the ids of roots."""
+from placement.store.ranges import Scope, within
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +19,7 @@ class RootShape:
     tree_traits: SetsShape
 
 
-def root_conditions(root: RootShape, root_id: Any, *, ranged: bool) -> list[ColumnElement[bool]]:
+def root_conditions(root: RootShape, root_id: Any, *, scope: Scope) -> list[ColumnElement[bool]]:
     """Return what must hold for the root of a tree, given the column with its id."""
     conditions: list[ColumnElement[bool]] = []
     if root.required != NO_SETS:
@@ -33,6 +30,4 @@ def root_conditions(root: RootShape, root_id: Any, *, ranged: bool) -> list[Colu
         conditions.append(~is_member(root_id, "root_aggregates"))
     if root.tree_traits != NO_SETS:
         conditions.append(tree_has_one_of_each(root_id, root.tree_traits, "tree_traits"))
-    if ranged:
-        conditions.append(is_between(root_id, *BOUNDS))
-    return conditions
+    return conditions + within(root_id, scope)

@@ -1,16 +1,17 @@
 """The trees a search walks through, read from the database in chunks of root ids, only as far as they are wanted."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import bindparam, select
 
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 from placement.store.any_of import NO_SETS, sets_shape
+from placement.store.candidate_levels import Marks, Parents, add_places, provider_levels
 from placement.store.candidate_names import NamedIds
 from placement.store.candidate_query import (
     KEPT_STATEMENTS,
@@ -20,9 +21,10 @@ from placement.store.candidate_query import (
     narrowing,
     parameters,
 )
-from placement.store.candidate_roots import BOUNDS, RootShape, root_conditions
+from placement.store.candidate_roots import RootShape, root_conditions
+from placement.store.chunks import MOST_PARAMETERS
 from placement.store.kept import Kept
-from placement.store.ranges import is_between
+from placement.store.ranges import Scope, within
 from placement.store.tables import (
     resource_provider_aggregates,
     resource_provider_traits,
@@ -48,20 +50,36 @@ class _Sharing:
     options: list[set[int]]
     home: dict[int, int] = field(default_factory=dict)
     room: dict[tuple[int, str], float] = field(default_factory=dict)
+    room_for: dict[tuple[int, int], float] = field(default_factory=dict)
     met: dict[int, int] = field(default_factory=dict)
 
 
 class TreeSource:
-    """Reads the trees in which every slot of a plan has a provider."""
+    """Reads the trees in which every slot of a plan has a provider.
 
-    def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds) -> None:
+    With ``with_places``, providers come with the places of levels that they lie in, where there are any.
+    """
+
+    def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds, *, with_places: bool = False) -> None:
+        self.plan = plan
         self._tx = tx
-        self._plan = plan
-        self._values = parameters(plan, ids)
         self._ids = ids
-        self._shape = _shape(plan, ids, keeps_usage=tx.database.keeps_usage)
+        self._shape = _shape(plan, ids, keeps_usage=tx.database.keeps_usage, weighed=with_places and any(ids.levels))
+        self._values = parameters(plan, ids)
         self.home: dict[int, int] = {}
         """The roots of the providers that share, once trees are being read."""
+        self.found_any = False
+        """Whether a tree in which every slot has a provider was read."""
+
+    @property
+    def most_listed(self) -> int:
+        """How many trees can be read by a list of their roots: it is written into the statement for each kind."""
+        return MOST_PARAMETERS // (len(self.plan.kinds) + 4)
+
+    @property
+    def shares(self) -> bool:
+        """Whether a tree may serve with what others share."""
+        return self._ids.shares
 
     def trees(self, wanted: int | None, *, only: int | None = None) -> Iterator[Tree]:
         """Yield the trees in the order of their root ids.
@@ -70,16 +88,48 @@ class TreeSource:
             wanted: how many candidates are wanted; None reads all trees at once.
             only: the root of the one tree to be read.
         """
-        if not self._is_possible():
+        if only is not None:
+            yield from self.trees_of([only]) if self.is_possible else ()
             return
-        sharing = self._sharing()
-        self.home = sharing.home
-        for first, last in [(only, only)] if only is not None else self._chunks(wanted, sharing):
-            yield from self._trees_between(first, last, sharing)
+        for trees, _last in self.chunks(wanted):
+            yield from trees
 
-    def _is_possible(self) -> bool:
-        """Tell whether the names in the request leave any hope: an unknown aggregate or tree has no members."""
-        for group in self._plan.request.groups:
+    def chunks(self, wanted: int | None) -> Iterator[tuple[list[Tree], int]]:
+        """Yield the same trees in lists, each with the highest root id that it may reach."""
+        if not self.is_possible:
+            return
+        if (root := self.only_root) is not None:
+            yield self.trees_of([root]), root
+            return
+        if wanted is None:
+            yield self.all_trees(), self._ids.highest_root
+            return
+        first, span = 0, wanted * IDS_PER_WANTED
+        while first <= self._ids.highest_root:
+            bounds = {"first_root": first, "last_root": first + span - 1}
+            yield self._read(Scope.RANGE, bounds), first + span - 1
+            first, span = first + span, span * GROWTH
+
+    def trees_of(self, roots: Sequence[int]) -> list[Tree]:
+        """Return those of the trees with these roots that can serve every slot, by root id."""
+        return self._read(Scope.LISTED, {"roots": list(roots)})
+
+    def all_trees(self) -> list[Tree]:
+        """Return all trees that can serve every slot, by root id."""
+        return self._read(Scope.ALL, {})
+
+    @property
+    def only_root(self) -> int | None:
+        """The root of the one tree that in_tree leaves, if it does."""
+        for index, kind in enumerate(self.plan.kinds):
+            if self._shape.kinds[index].in_tree and kind.group.in_tree and not self._sharing.options[index]:
+                return self._ids.roots[kind.group.in_tree]
+        return None
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the names in the request leave any hope: an unknown aggregate or tree has no members."""
+        for group in self.plan.request.groups:
             if group.in_tree is not None and group.in_tree not in self._ids.roots:
                 return False
             if any(any_of.isdisjoint(self._ids.aggregates) for any_of in group.member_of):
@@ -89,102 +139,105 @@ class TreeSource:
                 return False
         return True
 
-    def _chunks(self, wanted: int | None, sharing: _Sharing) -> Iterator[tuple[int | None, int | None]]:
-        if (root := self._only_root(sharing)) is not None:
-            yield root, root
-            return
-        if wanted is None:
-            yield None, None
-            return
-        first, span = 0, wanted * IDS_PER_WANTED
-        while first <= self._ids.highest_root:
-            yield first, first + span - 1
-            first, span = first + span, span * GROWTH
-
-    def _only_root(self, sharing: _Sharing) -> int | None:
-        """Return the root of the one tree that in_tree leaves, if it does."""
-        for index, kind in enumerate(self._plan.kinds):
-            if self._shape.kinds[index].in_tree and kind.group.in_tree and not sharing.options[index]:
-                return self._ids.roots[kind.group.in_tree]
-        return None
-
-    def _trees_between(self, first: int | None, last: int | None, sharing: _Sharing) -> Iterator[Tree]:
-        values = {**self._values, "first_root": first, "last_root": last}
-        shape = replace(self._shape, ranged=first is not None)
-        kinds = range(len(self._plan.kinds))
+    def _read(self, scope: Scope, which: Parameters) -> list[Tree]:
+        """Return the trees of a scope in which every slot has a provider, by root id."""
+        values = {**self._values, **which}
+        shape = replace(self._shape, scope=scope)
+        kinds = range(len(self.plan.kinds))
         options: Options = defaultdict(lambda: [[] for _ in kinds])
-        room: dict[tuple[int, str], float] = dict(sharing.room)
         rows = self._tx.tuples(narrowing(shape), values)
         for row in rows:
             options[row[1]][row[0]].append(row[2])
-        self._note_room(room, rows)
-        if sharing.home:
-            self._add_sharing(options, sharing, shape, values)
-        complete = [root for root in sorted(options) if all(options[root])]
+        if self._sharing.home:
+            self._add_sharing(options, shape, values)
+        complete = {root: options[root] for root in sorted(options) if all(options[root])}
         if not complete:
-            return
-        met, parents = self._details(sharing, shape, values)
-        for root in complete:
-            for providers in options[root]:
+            return []
+        self.found_any = True
+        for of_root in complete.values():
+            for providers in of_root:
                 if len(providers) > 1:
                     providers.sort()
-            yield Tree(root, options[root], room, met, parents, home=sharing.home, sharing=sharing.home.keys())
+        return self._trees(complete, rows, shape, values)
+
+    def _trees(self, options: Options, rows: list[tuple[Any, ...]], shape: Shape, values: Parameters) -> list[Tree]:
+        """Make the trees, with all that the search has to know."""
+        home, sharing = self._sharing.home, self._sharing.home.keys()
+        room = dict(self._sharing.room)
+        self._note_room(room, rows)
+        met, parents, marks = self._details(shape, values)
+        trees = [Tree(root, found, room, met, parents, home, sharing) for root, found in options.items()]
+        if marks:
+            add_places(trees, marks, len(self._ids.levels))
+            room_for = self._sharing.room_for | self._room_for(rows)
+            for tree in trees:
+                tree.room_for = room_for
+        return trees
+
+    def _room_for(self, rows: list[tuple[Any, ...]]) -> dict[tuple[int, int], float]:
+        """Return how many times what a kind asks fits on a provider, where that is read."""
+        return {(row[0], row[2]): row[-1] for row in rows} if self._shape.weighed else {}
 
     def _note_room(self, room: dict[tuple[int, str], float], rows: list[tuple[Any, ...]]) -> None:
         """Remember how much the providers in these rows have of the classes that slots compete for."""
-        for place, name in enumerate(self._plan.contended):
+        for place, name in enumerate(self.plan.contended):
             asking = {index for index, kind in enumerate(self._shape.kinds) if place in kind.contended}
             room.update({(row[2], name): row[3 + place] for row in rows if row[0] in asking})
 
+    @cached_property
     def _sharing(self) -> _Sharing:
-        """Read the sharing providers that can serve anything of the plan, from all trees."""
-        sharing = _Sharing([set() for _ in self._plan.kinds])
+        """The sharing providers that can serve anything of the plan, from all trees."""
+        sharing = _Sharing([set() for _ in self.plan.kinds])
         if not self._ids.shares:
             return sharing
-        shape = replace(self._shape, sharing=True, ranged=False)
-        rows = self._tx.tuples(narrowing(shape), self._values)
+        rows = self._tx.tuples(narrowing(replace(self._shape, sharing=True)), self._values)
         for kind, root, provider, *_rooms in rows:
-            if self._shape.kinds[kind].in_tree and not self._plan.kinds[kind].group.is_granular:
+            if self._shape.kinds[kind].in_tree and not self.plan.kinds[kind].group.is_granular:
                 continue  # in_tree keeps the unsuffixed group inside the tree.
             sharing.options[kind].add(provider)
             sharing.home[provider] = root
+        self.home = sharing.home
         self._note_room(sharing.room, rows)
-        if sharing.home and self._plan.trait_sets:
+        sharing.room_for = self._room_for(rows)
+        if sharing.home and self.plan.trait_sets:
             pairs = self._tx.tuples(_TRAITS_OF, {"providers": sorted(sharing.home), "traits": self._trait_ids()})
             sharing.met = self._masks(pairs)
         return sharing
 
-    def _add_sharing(self, options: Options, sharing: _Sharing, shape: Shape, values: Parameters) -> None:
+    def _add_sharing(self, options: Options, shape: Shape, values: Parameters) -> None:
         """Add each sharing provider to the trees it shares with; such a tree may have nothing fitting of its own."""
-        statement = _anchors(shape.root, ranged=shape.ranged)
+        sharing = self._sharing
+        statement = _anchors(shape.root, scope=shape.scope)
         for root, provider in self._tx.tuples(statement, {**values, "providers": sorted(sharing.home)}):
             for servants, providers in zip(sharing.options, options[root], strict=True):
                 if provider in servants and provider not in providers:
                     providers.append(provider)
 
-    def _details(
-        self, sharing: _Sharing, shape: Shape, values: Parameters
-    ) -> tuple[dict[int, int], dict[int, int | None]]:
-        """Return what only some requests need: who meets which traits, and who is whose parent."""
+    def _details(self, shape: Shape, values: Parameters) -> tuple[dict[int, int], Parents, Marks]:
+        """Return what only some requests need: who meets which traits, who is whose parent, who stands for a place."""
+        sharing = self._sharing
         met = dict(sharing.met)
-        parents: dict[int, int | None] = {}
-        if self._plan.trait_sets:
-            pairs = self._tx.tuples(_tree_traits(ranged=shape.ranged), {**values, "traits": self._trait_ids()})
+        parents: Parents = {}
+        marks: Marks = {}
+        if self.plan.trait_sets:
+            pairs = self._tx.tuples(_tree_traits(scope=shape.scope), {**values, "traits": self._trait_ids()})
             met |= self._masks(pairs)
-        if self._plan.request.same_subtree:
-            parents = dict(self._tx.tuples(_parents(ranged=shape.ranged), values))
-            if sharing.home:
-                homes = {"roots": sorted(set(sharing.home.values()))}
-                parents |= dict(self._tx.tuples(_PARENTS_OF_TREES, homes))
-        return met, parents
+        if shape.weighed:
+            parents, marks = provider_levels(self._tx, self._ids.levels, shape.scope, values)
+        elif self.plan.request.same_subtree:
+            parents = dict(self._tx.tuples(_parents(scope=shape.scope), values))
+        if self.plan.request.same_subtree and sharing.home:
+            homes = {"roots": sorted(set(sharing.home.values()))}
+            parents |= dict(self._tx.tuples(_parents(scope=Scope.LISTED), homes))
+        return met, parents, marks
 
     def _trait_ids(self) -> list[int]:
-        return sorted({self._ids.traits[name] for any_of in self._plan.trait_sets for name in any_of})
+        return sorted({self._ids.traits[name] for any_of in self.plan.trait_sets for name in any_of})
 
     def _masks(self, pairs: list[tuple[int, int]]) -> dict[int, int]:
         """Return for each provider the trait sets it meets, as bits."""
         bits: dict[int, int] = defaultdict(int)
-        for index, any_of in enumerate(self._plan.trait_sets):
+        for index, any_of in enumerate(self.plan.trait_sets):
             for name in any_of:
                 bits[self._ids.traits[name]] |= 1 << index
         masks: dict[int, int] = defaultdict(int)
@@ -193,7 +246,7 @@ class TreeSource:
         return masks
 
 
-def _shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool) -> Shape:
+def _shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool, weighed: bool) -> Shape:
     root = RootShape(
         required=sets_shape([frozenset({name}) for name in plan.request.root_required]),
         forbidden=bool(plan.request.root_forbidden),
@@ -205,9 +258,10 @@ def _shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool) -> Shape:
         kinds=tuple(kind_shape(plan, kind) for kind in plan.kinds),
         root=root,
         contended=len(plan.contended),
-        ranged=False,
+        scope=Scope.ALL,
         sharing=False,
         keeps_usage=keeps_usage,
+        weighed=weighed,
     )
 
 
@@ -219,34 +273,25 @@ _TRAITS_OF = Kept(
         _HAS.trait_id.in_(bindparam("traits", expanding=True)),
     )
 )
-_PARENTS_OF_TREES = Kept(
-    select(_PROVIDER.id, _PROVIDER.parent_provider_id).where(
-        _PROVIDER.root_provider_id.in_(bindparam("roots", expanding=True))
-    )
-)
 
 
-def _within(statement: Select[Any], *, ranged: bool) -> Kept:
-    if not ranged:
-        return Kept(statement)
-    return Kept(statement.where(is_between(_PROVIDER.root_provider_id, *BOUNDS)))
+@lru_cache(maxsize=len(Scope))
+def _parents(*, scope: Scope) -> Kept:
+    columns = select(_PROVIDER.id, _PROVIDER.parent_provider_id)
+    return Kept(columns.where(*within(_PROVIDER.root_provider_id, scope)))
 
 
-@lru_cache(maxsize=2)
-def _parents(*, ranged: bool) -> Kept:
-    return _within(select(_PROVIDER.id, _PROVIDER.parent_provider_id), ranged=ranged)
-
-
-@lru_cache(maxsize=2)
-def _tree_traits(*, ranged: bool) -> Kept:
+@lru_cache(maxsize=len(Scope))
+def _tree_traits(*, scope: Scope) -> Kept:
     pairs = select(_HAS.resource_provider_id, _HAS.trait_id).join(
         resource_providers, _PROVIDER.id == _HAS.resource_provider_id
     )
-    return _within(pairs.where(_HAS.trait_id.in_(bindparam("traits", expanding=True))), ranged=ranged)
+    among = _HAS.trait_id.in_(bindparam("traits", expanding=True))
+    return Kept(pairs.where(among, *within(_PROVIDER.root_provider_id, scope)))
 
 
 @lru_cache(maxsize=KEPT_STATEMENTS)
-def _anchors(root: RootShape, *, ranged: bool) -> Kept:
+def _anchors(root: RootShape, *, scope: Scope) -> Kept:
     """Return the statement: rows of (root id, id of a sharing provider that shares an aggregate with that tree)."""
     shares = resource_provider_aggregates.alias("shares")
     member = resource_provider_aggregates.alias("member")
@@ -256,7 +301,7 @@ def _anchors(root: RootShape, *, ranged: bool) -> Kept:
         .join(shares, shares.c.aggregate_id == member.c.aggregate_id)
         .where(
             shares.c.resource_provider_id.in_(bindparam("providers", expanding=True)),
-            *root_conditions(root, _PROVIDER.root_provider_id, ranged=ranged),
+            *root_conditions(root, _PROVIDER.root_provider_id, scope=scope),
         )
         .distinct()
     )

@@ -1,5 +1,6 @@
-"""Ranges of ids in WHERE clauses."""
+"""Which ids: ranges and lists of them in WHERE clauses."""
 
+from enum import Enum
 from typing import Any
 
 from sqlalchemy import ColumnElement, Integer, bindparam
@@ -13,3 +14,20 @@ def is_between(column: Any, first: str, last: str) -> ColumnElement[bool]:
     """
     bounds = [bindparam(name, type_=Integer, literal_execute=True) for name in (first, last)]
     return column.between(*bounds)  # type: ignore[no-any-return]
+
+
+class Scope(Enum):
+    """Which trees a statement is about."""
+
+    ALL = "all"
+    RANGE = "a range of root ids: first_root, last_root"
+    LISTED = "a list of root ids: roots"
+
+
+def within(root_id: Any, scope: Scope) -> list[ColumnElement[bool]]:
+    """Return the conditions that a tree is in the scope, given the column with the id of its root."""
+    if scope is Scope.RANGE:
+        return [is_between(root_id, "first_root", "last_root")]
+    if scope is Scope.LISTED:
+        return [root_id.in_(bindparam("roots", expanding=True))]
+    return []

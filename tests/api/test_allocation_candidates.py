@@ -5,8 +5,9 @@ import dataclasses
 import os_traits
 import pytest
 
-from placement.candidates import search
+from placement.candidates import reading, search
 from placement.services import allocation_candidates as service
+from placement.settings.values import RankingSettings
 from placement.store import candidate_trees
 from tests.api.conftest import Api
 from tests.clouds import SHARES, build, provider
@@ -51,8 +52,12 @@ def candidates(api, query: str) -> list:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_limited_answer_is_the_head_of_the_unlimited_one(api, cloud, query, monkeypatch):
+@pytest.mark.parametrize("ranks", [True, False])
+def test_a_limited_answer_is_the_head_of_the_unlimited_one(app, api, cloud, query, ranks, monkeypatch):
     """However small the chunks are in which trees are read."""
+    if not ranks:
+        without_ranking(app)
+    monkeypatch.setattr(reading, "FEWEST", 1)
     everything = candidates(api, query)
     assert len({str(found) for found in everything}) == len(everything) > 1
     monkeypatch.setattr(candidate_trees, "IDS_PER_WANTED", 2)
@@ -77,7 +82,16 @@ def with_options(app, **options) -> Api:
     return Api(app)
 
 
+def without_ranking(app) -> Api:
+    """Switch the ranking of a running application off."""
+    server = app.extensions["placement"]
+    settings = dataclasses.replace(server.settings, ranking=RankingSettings(enabled=False))
+    object.__setattr__(server, "settings", settings)
+    return Api(app)
+
+
 def test_breadth_first_serves_each_tree_once_before_any_twice(app, api, cloud):
+    without_ranking(app)
     found = candidates(with_options(app, allocation_candidates_generation_strategy="breadth-first"), QUERIES[0])
     first_round = {cloud.name_of(uuid)[:5] for candidate in found[:6] for uuid in candidate["allocations"]}
     assert first_round == {f"numa{i}" for i in range(6)}
@@ -88,8 +102,9 @@ def test_the_operator_can_bound_how_many_are_generated(app, api, cloud):
     assert len(candidates(with_options(app, max_allocation_candidates=3), QUERIES[0] + "&limit=2")) == 2
 
 
-def test_a_random_sample_is_taken_of_all(app, api, cloud):
+def test_without_ranking_a_random_sample_is_taken_of_all(app, api, cloud):
     everything = {str(found) for found in candidates(api, QUERIES[0])}
+    without_ranking(app)
     shuffled = with_options(app, randomize_allocation_candidates=True)
     samples = [[str(found) for found in candidates(shuffled, QUERIES[0] + "&limit=4")] for _ in range(20)]
     assert all(len(set(sample)) == 4 and everything.issuperset(sample) for sample in samples)

@@ -4,6 +4,7 @@ Candidates are the exception that proves the rule: trees are read in chunks that
 far takes a statement more each time the cloud grows by a factor.
 """
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,9 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import event
 
+from placement.candidates import reading
 from placement.store.candidate_trees import GROWTH, IDS_PER_WANTED
+from tests.api.test_allocation_candidates import without_ranking
 from tests.clouds import SHARES, allocate, build, provider
 
 FEW, MANY = 2, 10
@@ -143,9 +146,24 @@ def test_a_claim_takes_as_many_statements_for_many_providers(app, api, cloud):
     assert sizes[1] == sizes[2]
 
 
+def test_the_best_of_many_hosts_take_a_logarithm_of_statements(app, api, cloud, monkeypatch):
+    """What hosts have in all is read once; then the best are read, GROWTH times as many each time none of them fits."""
+    cloud(0, MANY)
+    query = "/allocation_candidates?resources_C=VCPU:8&limit=1"  # All hosts have 14 of 16 left, but no node has 8.
+    api.get(query)
+    monkeypatch.setattr(reading, "FEWEST", 1)
+    monkeypatch.setattr(reading, "GROWTH", 2)
+    with statements(app) as sent:
+        assert api.get(query).get_json()["allocation_requests"] == []
+    assert sum("sum(" in statement for statement in sent) == 1
+    listed = [statement for statement in sent if re.search(r"root_provider_id (IN|= ANY)", statement)]
+    assert len(listed) == 2  # The best one, the best two of the others; then all that are left.
+
+
 def test_a_search_that_finds_nothing_early_takes_a_logarithm_of_statements(app, api, cloud):
     """With limit=1 and no tree that fits, every chunk is read; each has GROWTH times the ids of the one before."""
     cloud(0, MANY)
+    without_ranking(app)
     with statements(app) as sent:
         answer = api.get("/allocation_candidates?resources=VCPU:8&limit=1").get_json()
     assert answer["allocation_requests"] == []

@@ -1,0 +1,88 @@
+"""Which trees are read when, if the best come first: by what they can score, in portions that grow."""
+
+from collections.abc import Collection, Iterator, Sequence
+from heapq import heapify, heappop
+from typing import Protocol
+
+from placement.candidates.ranking import LAST, Key, Portion, TreeScores
+from placement.domain.tree import Tree
+
+FEWEST = 16
+"""So many trees are read at first, or as many as candidates are wanted: a statement costs more than a few trees."""
+
+GROWTH = 4
+"""Each portion has this many times the trees of the one before: the number of statements grows with the logarithm."""
+
+
+class Reader(Protocol):
+    """Something that reads trees; they come by root id."""
+
+    @property
+    def most_listed(self) -> int:
+        """How many trees can be asked for by their roots."""
+
+    def chunks(self, wanted: int | None) -> Iterator[tuple[list[Tree], int]]:
+        """Yield all trees in lists, each with the highest root id that it may reach."""
+
+    def trees_of(self, roots: Sequence[int]) -> list[Tree]:
+        """Return the trees with these roots."""
+
+    def all_trees(self) -> list[Tree]:
+        """Return all trees."""
+
+
+def by_root(scores: TreeScores, reader: Reader, wanted: int | None) -> Iterator[Portion]:
+    """Yield all trees, where nothing but compactness and the root tells them apart."""
+    for trees, last in reader.chunks(wanted):
+        yield Portion([(scores.key_of_nothing(tree.root), tree) for tree in trees], scores.key_of_nothing(last + 1))
+
+
+class ByScore:
+    """Reads trees by what they can score.
+
+    Args:
+        scores: what trees can score.
+        sums: for each tree its root, then its capacities, then its use of the classes that scores look at.
+        reader: reads the trees.
+        complete: whether every tree that may serve is among the sums; otherwise some may come that have none of the
+            classes.
+    """
+
+    def __init__(self, scores: TreeScores, sums: Collection[Sequence[int]], reader: Reader, *, complete: bool) -> None:
+        self._scores = scores
+        self._reader = reader
+        keys = scores.keys(sums)
+        self._left_out = {root for fails, _score, root in keys if fails} if scores.filters else set()
+        self._unread = {key[2]: key for key in keys if key[2] not in self._left_out}
+        self._others = [] if complete else [scores.least_key_of_nothing]
+
+    def portions(self, wanted: int | None) -> Iterator[Portion]:
+        """Yield the trees, those first that can score highest.
+
+        Args:
+            wanted: how many candidates are wanted; None reads all trees at once.
+        """
+        if wanted is not None:
+            yield from self._listed(max(FEWEST, wanted))
+        if self._unread or self._others:
+            yield Portion(self._all_left(), LAST)
+
+    def _listed(self, size: int) -> Iterator[Portion]:
+        """Yield the best trees by their roots, as long as that is cheaper than reading all that are left."""
+        keys = list(self._unread.values())
+        heapify(keys)
+        while 2 * size < len(keys) and size <= self._reader.most_listed:
+            if self._others and self._others[0] < keys[0]:
+                return
+            roots = [heappop(keys)[2] for _ in range(size)]
+            trees = self._reader.trees_of(roots)
+            found = [(self._unread[tree.root], tree) for tree in trees]
+            for root in roots:
+                del self._unread[root]
+                self._left_out.add(root)
+            yield Portion(found, min([keys[0], *self._others]))
+            size *= GROWTH
+
+    def _all_left(self) -> list[tuple[Key, Tree]]:
+        trees = [tree for tree in self._reader.all_trees() if tree.root not in self._left_out]
+        return [(self._unread.get(tree.root) or self._scores.key_of_nothing(tree.root), tree) for tree in trees]

@@ -1,0 +1,170 @@
+"""Which sets of places a candidate may touch, if it is to touch a given number of each level: *regions*.
+
+A region is an integer with a bit for each place (``domain.levels``). A search that is told the regions worth trying
+stays out of corners in which there is too little room, instead of trying them in every order.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import combinations
+from math import comb
+
+from placement.allocators.compactness import Counts
+from placement.domain.levels import Places
+from placement.domain.search_plan import Plan, Slot
+from placement.domain.tree import Tree
+
+MOST_REGIONS = 2000
+"""Where there are more, the search has to do without."""
+
+
+class Regions:
+    """The regions of one tree.
+
+    Args:
+        plan: what is asked for.
+        tree: the tree, with places.
+        slots: the slots of the plan; those without resources touch nothing.
+    """
+
+    def __init__(self, plan: Plan, tree: Tree, slots: Sequence[Slot]) -> None:
+        self._levels = tree.places.levels
+        consuming = [slot for slot in slots if slot.resources]
+        of = tree.places.of
+        # A cell is the places of one provider: whoever has the same is reached with it.
+        self._rows = {
+            kind: frozenset([of.get(provider, 0) for provider in tree.options[kind]])
+            for kind in {slot.kind for slot in consuming}
+        }
+        self._cells = frozenset[int]().union(*self._rows.values())
+        self._loads = list(_loads(plan, tree, consuming))
+        self.bounds = [self._bounds(places, len(consuming)) for places in self._levels]
+        """For each level the least and the greatest number of places that candidates can touch."""
+
+    def _bounds(self, places: int, slots: int) -> tuple[int, int]:
+        reached = 0
+        for cell in self._cells:
+            reached |= cell
+        most = max(1, min(slots, (reached & places).bit_count()))
+        least = max([_fewest(demand, rooms, places) for demand, rooms in self._loads], default=1)
+        return least, most
+
+    def touching(self, counts: Counts) -> list[int] | None:
+        """Return all regions with so many places of each level that have room for everything, or None if too many.
+
+        Room is judged roughly: never wrongly too little.
+        """
+        regions, outer = [0], 0
+        for places, count in zip(self._levels, counts, strict=True):
+            grown: list[int] = []
+            for region in regions:
+                reached = 0
+                for cell in self._cells:
+                    if not cell & outer & ~region:
+                        reached |= cell & places
+                if comb(reached.bit_count(), count) + len(grown) > MOST_REGIONS:
+                    return None
+                grown += [region | more for more in _some(reached, count)]
+            regions, outer = grown, outer | places
+        return [region for region in regions if self._has_room(region)]
+
+    def _has_room(self, region: int) -> bool:
+        outside = ~region
+        if not all([any([not cell & outside for cell in row]) for row in self._rows.values()]):
+            return False
+        return all(
+            [
+                sum([room for cell, room in rooms.items() if not cell & outside]) >= demand
+                for demand, rooms in self._loads
+            ]
+        )
+
+
+def _some(reached: int, count: int) -> Iterator[int]:
+    """Yield every set of so many of the places; a level without places is touched once all the same."""
+    bits = [1 << place for place in range(reached.bit_length()) if reached >> place & 1]
+    if count == 1 and not bits:
+        yield 0
+    for chosen in combinations(bits, count):
+        yield sum(chosen)
+
+
+def _loads(plan: Plan, tree: Tree, consuming: Sequence[Slot]) -> Iterator[tuple[float, Mapping[int, float]]]:
+    """Yield what adds up: how much is asked for together, and how much room for it there is by cell."""
+    if plan.request.isolate:
+        granular = [slot for slot in consuming if slot.is_granular]
+        yield len(granular), _by_cell(tree, dict.fromkeys(_providers(tree, granular), 1.0))
+    for name in plan.contended:
+        asking = [slot for slot in consuming if name in dict(slot.resources)]
+        rooms = {provider: tree.room[provider, name] for provider in _providers(tree, asking)}
+        yield sum([dict(slot.resources)[name] for slot in asking]), _by_cell(tree, rooms)
+
+
+def _providers(tree: Tree, slots: Sequence[Slot]) -> set[int]:
+    return {provider for kind in {slot.kind for slot in slots} for provider in tree.options[kind]}
+
+
+def _by_cell(tree: Tree, rooms: Mapping[int, float]) -> dict[int, float]:
+    sums: dict[int, float] = defaultdict(float)
+    for provider, room in rooms.items():
+        sums[tree.places.of.get(provider, 0)] += room
+    return sums
+
+
+def _fewest(demand: float, rooms: Mapping[int, float], places: int) -> int:
+    """Return how many places of a level are needed at least for a demand."""
+    by_place: dict[int, float] = defaultdict(float)
+    for cell, room in rooms.items():
+        by_place[cell & places] += room
+    missing, count = demand - by_place.pop(0, 0), 0
+    for room in sorted(by_place.values(), reverse=True):
+        if missing <= 0:
+            break
+        missing, count = missing - room, count + 1
+    return max(1, count)
+
+
+class Touches:
+    """The constraint that exactly so many places of each level are touched.
+
+    Args:
+        slots: in the order of the search.
+        places: where the providers of the tree lie.
+        counts: how many places of each level.
+        regions: the regions to stay in; None if any will do.
+    """
+
+    def __init__(self, slots: Sequence[Slot], places: Places, counts: Counts, regions: Collection[int] | None) -> None:
+        self.depths = frozenset(depth for depth, slot in enumerate(slots) if slot.resources)
+        self._after = [sum(later > depth for later in self.depths) for depth in range(len(slots))]
+        self._places = places
+        self._counts = counts
+        self._regions = regions
+        self._touched = [0]
+        self._missing: dict[int, int | None] = {}
+
+    def is_hopeless(self) -> bool:
+        """Tell whether there is no region."""
+        return self._regions is not None and not self._regions
+
+    def take(self, depth: int, provider: int) -> bool:
+        """Accept a provider if a region has all places touched so far, and the slots to come can touch the rest."""
+        touched = self._touched[-1] | self._places.of.get(provider, 0)
+        if touched not in self._missing:
+            self._missing[touched] = self._missing_from(touched)
+        missing = self._missing[touched]
+        if missing is None or missing > self._after[depth]:
+            return False
+        self._touched.append(touched)
+        return True
+
+    def _missing_from(self, touched: int) -> int | None:
+        """Return how many places are missing at the level that lacks most, None if what is touched is too much."""
+        if self._regions is not None and all([touched & ~region for region in self._regions]):
+            return None
+        lacks = [wanted - count for wanted, count in zip(self._counts, self._places.counts(touched), strict=True)]
+        return None if min(lacks) < 0 else max(lacks)
+
+    def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
+        """Forget the last provider."""
+        self._touched.pop()

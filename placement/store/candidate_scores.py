@@ -1,0 +1,89 @@
+"""What the trees of a cloud have and use in all, by root: the sums that tell a good tree from a better one."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import BigInteger, Double, Integer, and_, bindparam, case, cast, func, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import GenericFunction
+
+from placement.store.kept import Kept
+from placement.store.tables import inventories, resource_providers
+from placement.store.unit_of_work import Transaction
+from placement.store.usage_source import usage_source
+
+Sums = tuple[int, ...]
+"""The root of a tree, then its capacity of each class, then its use of each class."""
+
+ABSENT = -1
+"""The id of a class that does not exist: nobody has any of it."""
+
+
+def tree_sums(tx: Transaction, classes: Sequence[int], others: Sequence[int]) -> list[Sums]:
+    """Return the sums of every tree that has an inventory of any class in ``classes`` or ``others``, in any order.
+
+    The capacity of an inventory is whole, as ``domain.inventory`` has it; what is reserved does not count. Conditions
+    on trees are left to whoever reads the best of them: here they would cost more than all sums.
+
+    Args:
+        tx: where to read.
+        classes: the ids of the classes to sum up; ABSENT for one that does not exist.
+        others: further classes whose owners are to be found.
+    """
+    numbered = {f"class_{index}": class_id for index, class_id in enumerate(classes)}
+    statement = _sums(len(classes), keeps_usage=tx.database.keeps_usage)
+    return tx.tuples(statement, {**numbered, "any_class": sorted({*classes, *others})})
+
+
+class _whole(GenericFunction[float]):  # noqa: N801 - a function of SQL
+    """A number without what is behind the point, still as a float: sums of floats are cheap, and exact to 2^53."""
+
+    type = Double()
+    inherit_cache = True
+
+
+@compiles(_whole)
+def _truncate(element: Any, compiler: SQLCompiler, **options: Any) -> str:
+    return f"trunc({compiler.process(element.clauses, **options)})"
+
+
+@compiles(_whole, "sqlite")
+def _cast(element: Any, compiler: SQLCompiler, **options: Any) -> str:
+    # Not every SQLite is built with trunc().
+    return f"CAST({compiler.process(element.clauses, **options)} AS INTEGER)"
+
+
+@compiles(_whole, "mysql")
+@compiles(_whole, "mariadb")
+def _truncate_to_no_digits(element: Any, compiler: SQLCompiler, **options: Any) -> str:
+    return f"TRUNCATE({compiler.process(element.clauses, **options)}, 0)"
+
+
+@lru_cache(maxsize=128)
+def _sums(classes: int, *, keeps_usage: bool) -> Kept:
+    owner, has = resource_providers.c, inventories.c
+    usage = usage_source(keeps_usage=keeps_usage)
+    capacity = _whole((has.total - has.reserved) * has.allocation_ratio)
+    used = cast(usage.c.used, Double)
+    portions = [
+        case((has.resource_class_id == bindparam(f"class_{index}", type_=Integer, literal_execute=True), amount))
+        for amount in (capacity, used)
+        for index in range(classes)
+    ]
+    columns = [cast(func.coalesce(func.sum(portion), 0), BigInteger) for portion in portions]
+    return Kept(
+        select(owner.root_provider_id, *columns)
+        .select_from(
+            inventories.join(resource_providers, owner.id == has.resource_provider_id).outerjoin(
+                usage,
+                and_(
+                    usage.c.resource_provider_id == has.resource_provider_id,
+                    usage.c.resource_class_id == has.resource_class_id,
+                ),
+            )
+        )
+        .where(has.resource_class_id.in_(bindparam("any_class", expanding=True, literal_execute=True)))
+        .group_by(owner.root_provider_id)
+    )

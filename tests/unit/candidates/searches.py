@@ -1,0 +1,125 @@
+"""Random requests with small trees for them, and what is a candidate there by definition."""
+
+from collections import defaultdict
+from itertools import product
+
+from hypothesis import strategies as st
+
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.levels import Places
+from placement.domain.search_plan import Plan, plan_for
+from placement.domain.tree import Tree
+
+OUTER, INNER = 0b111, 0b111111000
+CELLS = (0, 0b1, 0b10, 0b100, 0b1001, 0b10001, 0b100010, 0b1000010, 0b10000100, 0b100000100)
+"""The places that a provider may lie in: none, an outer one, or one of the two inside an outer one as well."""
+
+CLASSES = ("VCPU", "PGPU")
+TRAITS = ("A", "B")
+
+
+@st.composite
+def requests(draw) -> CandidateRequest:
+    """A small request; at least one group asks for resources."""
+    suffixes = draw(st.lists(st.sampled_from(["_1", "_2", "_3", "_4"]), unique=True, max_size=4))
+    amounts = st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 2), min_size=1)
+    groups = [RequestGroup(suffix=suffix, resources=draw(amounts)) for suffix in suffixes]
+    if not groups or draw(st.booleans()):
+        wanted = draw(st.lists(st.sampled_from(TRAITS), unique=True))
+        groups.append(RequestGroup(resources=draw(amounts), required=tuple(frozenset({name}) for name in wanted)))
+    same_subtree = []
+    if len(suffixes) > 1:
+        same_subtree = draw(st.lists(st.sets(st.sampled_from(suffixes), min_size=1).map(frozenset), max_size=2))
+    return CandidateRequest(
+        groups=tuple(groups),
+        isolate=draw(st.booleans()),
+        same_subtree=tuple(same_subtree),
+        combines_nested=draw(st.integers(0, 4)) > 0,
+    )
+
+
+@st.composite
+def searches(draw) -> tuple[Plan, Tree]:
+    """A plan and a tree for it."""
+    plan = plan_for(draw(requests()))
+    return plan, draw(searches_of(plan))
+
+
+@st.composite
+def searches_of(draw, plan: Plan) -> Tree:
+    """A tree of up to six providers, one of them at home elsewhere."""
+    providers = list(range(1, draw(st.integers(1, 6)) + 1))
+    parents: dict[int, int | None] = {1: None}
+    for provider in providers[1:]:
+        parents[provider] = draw(st.sampled_from(providers[: provider - 1]))
+    stranger = 9
+    parents[stranger] = None
+    everyone = [*providers, stranger]
+    fits = st.lists(st.sampled_from(everyone), unique=True, min_size=1).map(sorted)
+    options = [draw(fits) for _ in plan.kinds]
+    room = {(provider, name): float(draw(st.integers(2, 4))) for provider in everyone for name in plan.contended}
+    met = {provider: draw(st.integers(0, 2 ** len(plan.trait_sets) - 1)) for provider in everyone}
+    return Tree(1, options, room=room, met=met, parents=parents, home={stranger: stranger})
+
+
+@st.composite
+def with_places(draw, trees: st.SearchStrategy[Tree]) -> Tree:
+    """The same trees, where some providers are places of levels."""
+    tree = draw(trees)
+    of = {provider: draw(st.sampled_from(CELLS)) for provider in tree.parents if provider not in tree.home}
+    tree.places = Places({provider: cell for provider, cell in of.items() if cell}, (OUTER, INNER))
+    room = st.integers(0, 3).map(float)
+    tree.room_for = {(kind, provider): draw(room) for kind, row in enumerate(tree.options) for provider in row}
+    return tree
+
+
+@st.composite
+def searches_with_places(draw) -> tuple[Plan, Tree]:
+    """A plan and such a tree for it."""
+    plan = plan_for(draw(requests()))
+    return plan, draw(with_places(searches_of(plan)))
+
+
+def devices(groups: int, count: int, *, isolate: bool = True) -> tuple[Plan, Tree]:
+    """``groups`` groups of one unit each, ``count`` devices of one unit."""
+    request = CandidateRequest(
+        groups=tuple(RequestGroup(suffix=f"_{i}", resources={"PGPU": 1}) for i in range(groups)), isolate=isolate
+    )
+    plan = plan_for(request)
+    providers = list(range(1, count + 1))
+    return plan, Tree(1, [providers], room={(provider, "PGPU"): 1.0 for provider in providers})
+
+
+def brute_force(plan: Plan, tree: Tree) -> set[tuple[int, ...]]:
+    """Return every choice that satisfies the definitions, by looking at all of them."""
+    rows = [tree.options[slot.kind] for slot in plan.slots]
+    return {choice for choice in product(*rows) if is_candidate(plan, tree, choice)}
+
+
+def is_candidate(plan: Plan, tree: Tree, choice: tuple[int, ...]) -> bool:
+    placed = list(zip(plan.slots, choice, strict=True))
+    granular = [provider for slot, provider in placed if slot.is_granular]
+    if plan.request.isolate and len(set(granular)) < len(granular):
+        return False
+    taken: dict[tuple[int, str], int] = defaultdict(int)
+    for slot, provider in placed:
+        for name, amount in slot.resources:
+            taken[provider, name] += amount
+    if any(amount > tree.room[key] for key, amount in taken.items() if key[1] in plan.contended):
+        return False
+    for suffixes in plan.request.same_subtree:
+        members = {provider for slot, provider in placed if slot.suffix in suffixes}
+        if not any(all(head in tree.ancestry(other) for other in members) for head in members):
+            return False
+    together = 0
+    for slot, provider in placed:
+        if not slot.is_granular:
+            together |= tree.met[provider]
+    if together != 2 ** len(plan.trait_sets) - 1 and any(not slot.is_granular for slot in plan.slots):
+        return False
+    if not plan.request.combines_nested:
+        homes = defaultdict(set)
+        for provider in choice:
+            homes[tree.home.get(provider, tree.root)].add(provider)
+        return all(len(found) == 1 for found in homes.values())
+    return True

@@ -1,0 +1,106 @@
+"""The order of the candidates of one tree, compared with sorting all of them by the definition."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.candidates import compact
+from placement.candidates.compact import CompactFirst
+from placement.candidates.search import Budget, Composer
+from placement.domain.levels import places_of
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+from tests.unit.candidates.searches import brute_force, devices, searches_with_places
+
+
+def sorted_by_definition(plan: Plan, tree: Tree) -> list[tuple]:
+    """Return (counts, choice) of every candidate in order: fewest places, then the options of fullest places."""
+    ranked = compact.preferred(tree)
+    ranks = [{provider: rank for rank, provider in enumerate(row)} for row in ranked]
+    slots = Composer(plan, Budget()).slots_in_order(tree)
+
+    def key(choice):
+        placed = dict(zip([slot.suffix + str(slot.resources) for slot in plan.slots], choice, strict=True))
+        in_order = [placed[slot.suffix + str(slot.resources)] for slot in slots]
+        return counts(choice), [ranks[slot.kind][provider] for slot, provider in zip(slots, in_order, strict=True)]
+
+    def counts(choice):
+        return touched(tree, [p for slot, p in zip(plan.slots, choice, strict=True) if slot.resources])
+
+    return [(counts(choice), choice) for choice in sorted(brute_force(plan, tree), key=key)]
+
+
+def touched(tree: Tree, providers: Iterable[int]) -> tuple[int, ...]:
+    """Return how many places of each level providers lie in, at least 1."""
+    at = [{tree.places.of.get(provider, 0) & places for provider in providers} for places in tree.places.levels]
+    return tuple(max(1, len(of_level - {0})) for of_level in at)
+
+
+@settings(max_examples=300, deadline=None)
+@given(searches_with_places(), st.booleans())
+def test_candidates_come_as_if_all_were_composed_and_sorted(search, all_wanted):
+    plan, tree = search
+    few, compact.FEW = compact.FEW, 0  # So that even a small tree is searched in order.
+    try:
+        counts, choices = CompactFirst(plan, Budget(), all_wanted=all_wanted).composed(tree) or ((), ())
+    finally:
+        compact.FEW = few
+    if tree.places.of:
+        expected = sorted_by_definition(plan, tree)
+        assert list(choices) == [choice for _counts, choice in expected]
+        assert counts == (expected[0][0] if expected else ())
+    else:
+        assert list(choices) == list(Composer(plan, Budget()).choices(tree))
+
+
+def test_a_place_is_as_full_as_what_fits_on_all_its_options():
+    """Providers 3 and 4 are in one NUMA node, with room for 2 and 1; 6 is alone in the other, with room for 2."""
+    plan, tree = devices(1, 6)
+    tree.options = [[3, 4, 6]]
+    tree.places = places_of([3, 4, 6], {1: None, 2: 1, 3: 2, 4: 2, 5: 1, 6: 5}, {2: 1, 5: 1}, 1)
+    tree.room_for = {(0, 3): 2.0, (0, 4): 1.0, (0, 6): 2.0}
+    assert compact.preferred(tree) == [[6, 3, 4]]
+    assert list(CompactFirst(plan, Budget(), all_wanted=False).composed(tree).choices) == [(6,), (3,), (4,)]
+
+
+def switches(count: int, each: int, groups: int) -> tuple[Plan, Tree]:
+    """Two NUMA nodes with so many switches in all, each with so many devices."""
+    plan, tree = devices(groups, count * each)
+    marks = {1001: 0b01, 1002: 0b01}
+    parents: dict[int, int | None] = {1000: None, 1001: 1000, 1002: 1000}
+    for switch in range(count):
+        marks[2000 + switch] = 0b10
+        parents[2000 + switch] = 1001 + switch % 2
+        parents |= {1 + switch * each + device: 2000 + switch for device in range(each)}
+    tree.places = places_of(tree.options[0], parents, marks, 2)
+    tree.room_for = {(0, device): 1.0 for device in tree.options[0]}
+    return plan, tree
+
+
+def test_the_most_compact_of_very_many_candidates_takes_few_steps():
+    """8 groups on 16 devices have 518,918,400 candidates; four switches of one NUMA node have room for all."""
+    plan, tree = switches(8, 2, 8)
+    budget = Budget(per_tree=2000)
+    counts, choices = CompactFirst(plan, budget, all_wanted=False).composed(tree)
+    first = list(islice(choices, 20))
+    assert counts == (1, 4)
+    assert len(first) == 20
+    assert {touched(tree, choice) for choice in first} == {(1, 4)}
+    assert not budget.was_hit
+
+
+def test_many_switches_are_searched_without_looking_at_every_set_of_them():
+    plan, tree = switches(16, 1, 10)
+    budget = Budget(per_tree=20_000)
+    assert CompactFirst(plan, budget, all_wanted=False).composed(tree).counts == (2, 10)
+    assert not budget.was_hit
+
+
+def test_all_searches_of_a_tree_share_its_steps():
+    plan, tree = switches(4, 2, 4)
+    budget = Budget(per_tree=50)
+    found = list(CompactFirst(plan, budget, all_wanted=False).composed(tree).choices)
+    assert 0 < len(found) <= 50
+    assert budget.was_hit
