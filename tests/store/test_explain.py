@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from placement.candidates.explain.conditions import Condition, Sort, any_of_value
@@ -16,9 +17,16 @@ from placement.store.candidate_names import ids_for
 from placement.store.candidate_trees import TreeSource
 from placement.store.database import Database
 from placement.store.unit_of_work import reads
-from tests.small_clouds import Cloud, facts_of, situations, without_part, write
+from tests.definition_of_candidates import without_part
+from tests.small_clouds import Cloud, facts_of, situations, write
 
 on_one_database = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def database(migrated: Database) -> Database:
+    """A database of each of the three kinds."""
+    return migrated
 
 
 @reads

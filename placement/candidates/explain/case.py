@@ -54,9 +54,12 @@ class Case:
                 changed[index] = self.reached[index] | more
                 affected |= more
         left_out = {len(self.demands) + index for index, rule in enumerate(self.rules) if rule.condition == condition}
+        searched = is_searched(self.plan, condition)
+        if not (changed or left_out or searched):
+            return affected
         kept = self._intersections.without(changed.keys() | left_out)
         trees = common([kept, *changed.values()]) or frozenset()
-        if is_searched(self.plan, condition):
+        if searched:
             return trees
         ruled_out = [trees - rule.trees for rule in self.rules if rule.condition == condition]
         return trees & affected.union(*ruled_out)

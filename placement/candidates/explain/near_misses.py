@@ -14,6 +14,9 @@ from placement.domain.search_plan import plan_for
 NOT_REMOVABLE = (Sort.INVENTORY, Sort.EMPTY_GROUP)
 """Without the class the rest of a demand means nothing; leaving it out of the request is a near miss of its own."""
 
+STEPS_OF_A_DEMAND = 5
+"""What it costs to tell for a demand in which trees it can be served without a condition, in steps of the search."""
+
 
 def near_misses(case: Case, budget: Budget) -> tuple[NearMiss, ...]:
     """Return the near misses of a case without candidates, those that would help in most trees first.
@@ -23,6 +26,8 @@ def near_misses(case: Case, budget: Budget) -> tuple[NearMiss, ...]:
     found = list(_of_conditions(case, budget))
     named = [near_miss.condition for near_miss in found]
     for part, request in parts(case.plan):
+        if _spent(budget, case):
+            break
         if not any(_concerns(condition, part) for condition in named):
             served = case.other(plan_for(request)).served(budget)
             if served.trees:
@@ -35,10 +40,19 @@ def near_misses(case: Case, budget: Budget) -> tuple[NearMiss, ...]:
 def _of_conditions(case: Case, budget: Budget) -> Iterator[NearMiss]:
     # What few trees depend on is looked at first, so that a budget is spent on as many conditions as possible.
     for condition in sorted(_conditions(case), key=lambda condition: len(case.trees_without(condition))):
+        if _spent(budget, case):
+            return
         served = case.served_without(condition, budget)
         if served.trees:
             shown = examples(case, condition, served)
             yield NearMiss(condition, len(served.trees), not served.undecided, tuple(shown))
+
+
+def _spent(budget: Budget, case: Case) -> bool:
+    """Take what looking at a condition costs from a budget; tell whether that was more than there was."""
+    budget.left -= STEPS_OF_A_DEMAND * len(case.demands)
+    budget.was_hit = budget.was_hit or budget.left <= 0
+    return budget.left <= 0
 
 
 def _conditions(case: Case) -> list[Condition]:

@@ -55,6 +55,8 @@ class Intersections:
 
     def without(self, indices: AbstractSet[int]) -> AbstractSet[int] | None:
         """Return what the other sets have in common, None where there is no other."""
+        if not indices:
+            return self._before[-1]
         if len(indices) == 1:
             (index,) = indices
             return _both(self._before[index], self._behind[index + 1])

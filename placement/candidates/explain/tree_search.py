@@ -16,10 +16,10 @@ from placement.domain.facts import Facts
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
-STEPS_OF_A_TREE = 15
-"""What looking at a tree costs, in steps of the search."""
-STEPS_OF_A_SEARCH = 100
-"""What beginning a search costs besides."""
+STEPS_OF_A_TREE = 5
+"""What looking at a tree costs for each slot of the plan, in steps of the search."""
+STEPS_OF_A_SEARCH = 35
+"""What beginning a search costs for each slot besides."""
 
 Likeness = tuple[object, ...]
 """What two trees have in common if one has a candidate exactly if the other has; providers are named by their rank."""
@@ -63,6 +63,9 @@ class TreeSearch:
         """
         if self._plan.is_unconstrained:
             return Served(dict.fromkeys(sorted(roots)))
+        if budget.left <= 0:
+            budget.was_hit = budget.was_hit or bool(roots)
+            return Served(undecided=set(roots))
         found = Served()
         was_hit = budget.was_hit
         composer = Composer(self._plan, budget)
@@ -78,14 +81,14 @@ class TreeSearch:
 
     def _candidate(self, tree: Tree, composer: Composer, budget: Budget) -> Choice | None:
         """Return a candidate of a tree, if there is one and the budget suffices to find out."""
-        budget.left -= STEPS_OF_A_TREE
+        budget.left -= STEPS_OF_A_TREE * len(self._plan.slots)
         providers = sorted({provider for row in tree.options for provider in row})
         rank = {provider: index for index, provider in enumerate(providers)}
         likeness = self._likeness(tree, providers, rank)
         if likeness in self._known:
             ranks = self._known[likeness]
             return None if ranks is None else tuple([providers[index] for index in ranks])
-        budget.left -= STEPS_OF_A_SEARCH
+        budget.left -= STEPS_OF_A_SEARCH * len(self._plan.slots)
         if budget.left <= 0:
             budget.was_hit = True
             return None

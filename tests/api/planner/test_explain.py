@@ -4,11 +4,13 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import os_traits
 import pytest
 
 from placement.candidates.explain.conditions import Sort
 from tests.clouds import SHARES, Cloud, Provider, allocate, build, provider
 
+TRAITS = sorted(os_traits.get_traits())
 UNKNOWN = "ffffffff-0000-4000-8000-000000000000"
 Ask = Callable[..., dict]
 
@@ -343,7 +345,18 @@ def test_a_query_string_is_read_at_the_microversion_of_the_header(api):
     assert api.get("/planner/v1/explain?resources=VCPU:9", version="1.40").status_code == 406
 
 
-def test_random_uuids_of_aggregates_by_the_hundred_are_explained(api, call):
-    build(call, *hosts(2, VCPU=8))
-    others = "".join(f"&member_of={uuid.UUID(int=number)}" for number in range(200))
-    assert explanation(api, "resources=VCPU:1" + others)["cause"]["condition"] == "member_of"
+@pytest.mark.parametrize(
+    "query",
+    [
+        "resources_A=VCPU:1&required_A=" + ",".join(TRAITS[:300]),
+        "resources=VCPU:1&required=" + ",".join(TRAITS[:300]),
+        "resources=VCPU:1&root_required=" + ",".join(TRAITS[:300]),
+        "resources=VCPU:1" + "".join(f"&member_of={uuid.UUID(int=number)}" for number in range(200)),
+        "".join(f"resources_{i}=VCPU:{i % 8 + 1}&" for i in range(200)) + "group_policy=isolate",
+        "".join(f"resources_{i}=VCPU:1&required_{i}=!{TRAITS[i]}&" for i in range(200)) + "group_policy=none",
+    ],
+    ids=["traits", "loose traits", "root traits", "aggregates", "groups", "groups of many kinds"],
+)
+def test_requests_of_absurd_size_are_explained(api, call, query):
+    build(call, *hosts(10, VCPU=8))
+    assert explanation(api, query)["cause"]

@@ -8,7 +8,8 @@ from placement.candidates.explain.demands import Judge
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.near_misses import _conditions
 from placement.domain.search_plan import plan_for
-from tests.small_clouds import Definition, facts_of, situations, without_part
+from tests.definition_of_candidates import Definition, without_part
+from tests.small_clouds import facts_of, situations
 
 
 @settings(max_examples=250, deadline=None)

@@ -1,0 +1,204 @@
+"""What a candidate is, by trying everything; a condition can be left out, as explanations do.
+
+It knows nothing of how candidates and explanations are worked out.
+"""
+
+from collections import defaultdict
+from dataclasses import replace
+from itertools import product
+
+from placement.candidates.explain.conditions import Condition, Sort, any_of_value
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import Slot, plan_for
+from tests.small_clouds import Cloud, Node, shares_of
+
+
+class Definition:
+    """What a request asks of a choice of providers, straight from the API's description; a condition may be left out.
+
+    Args:
+        request: the request.
+        cloud: the cloud.
+        without: the condition that is left out.
+    """
+
+    def __init__(self, request: CandidateRequest, cloud: Cloud, without: Condition | None = None) -> None:
+        self.request = request
+        self.cloud = cloud
+        self.without = without
+        self.slots = plan_for(request).slots
+        self.groups = {group.suffix: group for group in request.groups}
+        self.shares = shares_of(cloud)
+
+    def trees(self) -> set[int]:
+        """Return the roots of the trees with a candidate."""
+        return {node.root for node in self.cloud.values() if self._has_candidate(node.root)}
+
+    def is_out(self, sort: Sort, suffix: str | None, value: str) -> bool:
+        condition = self.without
+        if condition is None or condition.sort != sort or condition.value != value:
+            return False
+        return suffix is None or suffix in condition.groups
+
+    def _has_candidate(self, root: int) -> bool:
+        if not self._root_is_right(root):
+            return False
+        options = [self._options(slot, root) for slot in self.slots]
+        return any(self._is_candidate(root, choice) for choice in product(*options))
+
+    def _root_is_right(self, root: int) -> bool:
+        node, request = self.cloud[root], self.request
+        if any(t not in node.traits and not self.is_out(Sort.ROOT_REQUIRED, None, t) for t in request.root_required):
+            return False
+        if any(
+            t in node.traits and not self.is_out(Sort.ROOT_FORBIDDEN, None, f"!{t}") for t in request.root_forbidden
+        ):
+            return False
+        loose = self.groups.get("", RequestGroup())
+        if self.is_out(Sort.FORBIDDEN_AGGREGATES, "", _forbidden(loose)):
+            return True
+        return not node.aggregates & loose.forbidden_aggregates
+
+    def _options(self, slot: Slot, root: int) -> list[int]:
+        found = [
+            node.id for node in self.cloud.values() if node.root == root and self._serves(slot, node, shared=False)
+        ]
+        for sharing, trees in self.shares.items():
+            if root in trees and sharing not in found and self._serves(slot, self.cloud[sharing], shared=True):
+                found.append(sharing)
+        return found
+
+    def _serves(self, slot: Slot, node: Node, *, shared: bool) -> bool:
+        group = self.groups[slot.suffix]
+        if not (group.resources or group.required or group.member_of):
+            return False
+        return self._has_room(slot, node) and self._is_kind(slot, node) and self._is_placed(slot, node, shared=shared)
+
+    def _has_room(self, slot: Slot, node: Node) -> bool:
+        for name, amount in slot.resources:
+            stock = node.inventories.get(name)
+            if stock is None:
+                return False
+            rules = {
+                Sort.CAPACITY: amount <= stock.left,
+                Sort.MIN_UNIT: amount >= stock.min_unit,
+                Sort.MAX_UNIT: amount <= stock.max_unit,
+                Sort.STEP_SIZE: amount % stock.step_size == 0,
+            }
+            if not all(holds or self.is_out(sort, slot.suffix, f"{name}:{amount}") for sort, holds in rules.items()):
+                return False
+        return True
+
+    def _is_kind(self, slot: Slot, node: Node) -> bool:
+        group = self.groups[slot.suffix]
+        if any(t in node.traits and not self.is_out(Sort.FORBIDDEN, slot.suffix, f"!{t}") for t in group.forbidden):
+            return False
+        return not slot.is_granular or all(
+            any_of & node.traits or self.is_out(Sort.REQUIRED, slot.suffix, any_of_value(any_of))
+            for any_of in group.required
+        )
+
+    def _is_placed(self, slot: Slot, node: Node, *, shared: bool) -> bool:
+        group = self.groups[slot.suffix]
+        member_of = node.aggregates
+        if not slot.is_granular and not shared:
+            member_of = member_of | self.cloud[node.root].aggregates
+        for any_of in group.member_of:
+            if not any_of & member_of and not self.is_out(Sort.MEMBER_OF, slot.suffix, any_of_value(any_of)):
+                return False
+        forbidden = node.aggregates & group.forbidden_aggregates
+        if forbidden and not self.is_out(Sort.FORBIDDEN_AGGREGATES, slot.suffix, _forbidden(group)):
+            return False
+        if group.in_tree is None:
+            return True
+        if shared and not slot.is_granular:
+            return self.is_out(Sort.IN_TREE, slot.suffix, group.in_tree)
+        tree = next((other.root for other in self.cloud.values() if other.uuid == group.in_tree), None)
+        right = node.root == tree if group.resources else tree is not None
+        return right or self.is_out(Sort.IN_TREE, slot.suffix, group.in_tree)
+
+    def _is_candidate(self, root: int, choice: tuple[int, ...]) -> bool:
+        placed = list(zip(self.slots, choice, strict=True))
+        return (
+            self._is_apart(placed)
+            and self._fits_together(placed)
+            and self._has_heads(placed)
+            and self._has_traits(placed, root)
+            and (self._combines() or self._is_one_of_each_tree(choice))
+        )
+
+    def _is_apart(self, placed) -> bool:
+        granular = [provider for slot, provider in placed if slot.is_granular]
+        left_out = self.without is not None and self.without.sort == Sort.GROUP_POLICY
+        return not self.request.isolate or left_out or len(set(granular)) == len(granular)
+
+    def _fits_together(self, placed) -> bool:
+        taken = defaultdict(list)
+        for slot, provider in placed:
+            for name, amount in slot.resources:
+                taken[provider, name].append(amount)
+        for (provider, name), amounts in taken.items():
+            if len(amounts) == 1 or self.is_out(Sort.COMBINED_CAPACITY, None, name):
+                continue
+            stock = self.cloud[provider].inventories[name]
+            # Where amounts add up, a condition on one of them is one on their sum.
+            out = self.without.sort if self.without and self.without.resource_class == name else None
+            room = [stock.left] * (out != Sort.CAPACITY) + [stock.max_unit] * (out != Sort.MAX_UNIT)
+            if sum(amounts) > min(room):
+                return False
+        return True
+
+    def _has_heads(self, placed) -> bool:
+        for suffixes in self.request.same_subtree:
+            if self.is_out(Sort.SAME_SUBTREE, None, ",".join(sorted(suffixes))):
+                continue
+            members = {provider for slot, provider in placed if slot.suffix in suffixes}
+            if not any(all(head in self._ancestry(other) for other in members) for head in members):
+                return False
+        return True
+
+    def _ancestry(self, provider: int) -> set[int]:
+        found, here = set(), provider
+        while here is not None:
+            found.add(here)
+            here = self.cloud[here].parent
+        return found
+
+    def _has_traits(self, placed, root: int) -> bool:
+        serving = {provider for slot, provider in placed if not slot.is_granular}
+        if self.without is not None and self.without.sort == Sort.TRAIT_PLACEMENT:
+            sharing = {provider for provider, trees in self.shares.items() if root in trees}
+            serving |= {node.id for node in self.cloud.values() if node.root == root} | sharing
+        traits = frozenset().union(*(self.cloud[provider].traits for provider in serving))
+        required = self.groups.get("", RequestGroup()).required
+        return all(any_of & traits or self.is_out(Sort.REQUIRED, "", any_of_value(any_of)) for any_of in required)
+
+    def _combines(self) -> bool:
+        left_out = self.without is not None and self.without.sort == Sort.ONE_PROVIDER_PER_TREE
+        return self.request.combines_nested or left_out
+
+    def _is_one_of_each_tree(self, choice: tuple[int, ...]) -> bool:
+        homes = defaultdict(set)
+        for provider in choice:
+            homes[self.cloud[provider].root].add(provider)
+        return all(len(found) == 1 for found in homes.values())
+
+
+def _forbidden(group: RequestGroup) -> str:
+    return any_of_value(group.forbidden_aggregates, forbidden=True) if group.forbidden_aggregates else ""
+
+
+def without_part(request: CandidateRequest, condition: Condition) -> CandidateRequest:
+    """Return a request without the class or the groups that a condition names."""
+    if condition.sort == Sort.GROUP:
+        gone = set(condition.groups)
+        kept = [group for group in request.groups if group.suffix not in gone]
+        tied = [suffixes - gone for suffixes in request.same_subtree]
+        return replace(request, groups=tuple(kept), same_subtree=tuple(suffixes for suffixes in tied if suffixes))
+    groups = [
+        replace(group, resources={name: group.resources[name] for name in group.resources if name != condition.value})
+        if group.suffix in condition.groups
+        else group
+        for group in request.groups
+    ]
+    return replace(request, groups=tuple(groups))
