@@ -5,7 +5,7 @@ transaction; whoever needs several rows locks them in the order of their ids.
 """
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_, select, update
 
@@ -69,6 +69,14 @@ _HAS_CHILDREN = Kept(select(exists().where(RP.parent_provider_id == bindparam("p
 _HAS_ALLOCATIONS = Kept(select(exists().where(allocations.c.resource_provider_id == bindparam("provider_id"))))
 
 _INSERT = insert(resource_providers)
+_INSERT_RETURNING = Kept(
+    _INSERT.values(
+        {
+            column: bindparam(column.name)
+            for column in (RP.uuid, RP.name, RP.generation, RP.parent_provider_id, RP.root_provider_id)
+        }
+    ).returning(RP.id)
+)
 _RENAME = Kept(update(resource_providers).where(_OF_PROVIDER).values(name=bindparam("new_name")))
 _MAKE_ROOT = Kept(update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=RP.id))
 _LEAVE_TREE = Kept(update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=None))
@@ -171,15 +179,22 @@ def name_is_taken(tx: Transaction, name: str, *, except_for: int) -> bool:
 
 def insert_provider(tx: Transaction, *, uuid: str, name: str, parent: Provider | None) -> Provider:
     """Insert a provider, below ``parent`` or as the root of a new tree, and return it."""
-    row = {"uuid": uuid, "name": name, "generation": 0}
+    row = {"uuid": uuid, "name": name, "generation": 0, "parent_provider_id": None, "root_provider_id": None}
     if parent is not None:
         row |= {"parent_provider_id": parent.id, "root_provider_id": parent.root_id}
+    id_ = _inserted_id(tx, row)
+    if parent is not None:
+        return Provider(id_, uuid, name, 0, parent.root_id, parent.root_uuid, parent.id, parent.uuid)
+    tx.change(_MAKE_ROOT, {"provider_id": id_})
+    return Provider(id_, uuid, name, 0, id_, uuid)
+
+
+def _inserted_id(tx: Transaction, row: dict[str, Any]) -> int:
+    if tx.dialect == "postgresql":
+        return int(tx.tuples(_INSERT_RETURNING, row)[0][0])
     key = tx.execute(_INSERT, row).inserted_primary_key
     assert key is not None
-    if parent is not None:
-        return Provider(key[0], uuid, name, 0, parent.root_id, parent.root_uuid, parent.id, parent.uuid)
-    tx.change(_MAKE_ROOT, {"provider_id": key[0]})
-    return Provider(key[0], uuid, name, 0, key[0], uuid)
+    return int(key[0])
 
 
 def rename_provider(tx: Transaction, provider_id: int, name: str) -> None:
