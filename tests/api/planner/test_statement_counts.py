@@ -1,0 +1,37 @@
+"""How many SQL statements the planner sends: the same for few hosts and for many."""
+
+import pytest
+from flask import Flask
+
+from tests.api.conftest import Api
+from tests.api.test_statement_counts import statements
+from tests.claims import ask
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register
+
+SMALL = [[{"gpus": 1, "nics": 1}] * 2]
+GROUPS = {
+    "_GPU": {"resources": {"PGPU": 1}, "count": 2},
+    "_NIC": {"resources": {"SRIOV_NET_VF": 1}, "count": "per-subtree"},
+}
+JOINT = {"groups": GROUPS, "affinity": [{"groups": ["_GPU", "_NIC"], "level": "pcie"}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        pytest.param(CANDIDATES, {**JOINT, "limit": 2}, id="candidates"),
+        pytest.param(CLAIMS, JOINT, id="claims"),
+        pytest.param(CLAIMS, {**JOINT, "exclusive": [{"groups": ["_NIC"], "level": "pcie"}]}, id="exclusive claims"),
+    ],
+)
+def test_more_hosts_cost_no_more_statements(app: Flask, api: Api, path, body) -> None:
+    counts = []
+    for first, last in ((0, 3), (3, 6)):
+        for number in range(first, last):
+            register(api, f"host{number}", numa_nodes=SMALL)
+        with statements(app) as sent:
+            ask(api, "POST", path, body=body if path == CANDIDATES else {**body, "consumer": consumer()})
+        counts.append(len(sent))
+    # The first claim makes the project, the user and the consumer type.
+    assert counts[1] <= counts[0]
+    assert 0 < counts[1] <= 40
