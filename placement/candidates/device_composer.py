@@ -1,8 +1,8 @@
 """Composes a planner request of groups in one tree: from providers and rules to the device allocator and back."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -41,12 +41,22 @@ Heads = tuple[tuple[frozenset[str], int], ...]
 
 
 class _Part(NamedTuple):
-    """Something the device allocator gives devices to: a granular group, or one class of the unsuffixed group."""
+    """Something the device allocator gives devices to: a granular group, or one class of the unsuffixed group.
+
+    Groups that want the same of a provider each of their own are one part, with ``further`` names.
+    """
 
     slot: Slot
     group: PlannerGroup
     every: int | None
     exclusive: tuple[str, ...]
+    further: tuple[str, ...] = ()
+
+    def served(self, providers: Sequence[int]) -> list[tuple[str, int]]:
+        """Return (group, provider) for the providers that were chosen."""
+        if not self.further:
+            return [(self.slot.suffix, provider) for provider in providers]
+        return list(zip(sorted((self.slot.suffix, *self.further), key=natural_key), providers, strict=True))
 
 
 class DeviceComposer:
@@ -65,7 +75,7 @@ class DeviceComposer:
         self._levels = levels
         self._locks = Locks(levels.names, locks)
         self._memo = DeviceMemo(most=request.per_tree)
-        self._parts = list(self._all_parts())
+        self._parts = self._without_twins(self._all_parts())
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
@@ -103,6 +113,29 @@ class DeviceComposer:
             rules = [rule for rule in self._request.exclusive if slot.suffix in rule.groups]
             exclusive = tuple(dict.fromkeys([self._levels.named(rule.level) for rule in rules]))
             yield _Part(slot, groups[slot.suffix], every.get(slot.suffix), exclusive)
+
+    def _without_twins(self, parts: Iterable[_Part]) -> list[_Part]:
+        """Return the parts with those as one that may change places: isolated groups that no rule tells apart.
+
+        Eight groups of a device each would be 2^8 counts of devices, one group of eight is nine.
+        """
+        request = self._request
+        ruled = {suffix for rule in request.affinity for suffix in (rule.primary, *rule.secondaries)}
+        ruled.update(*[rule.groups for rule in request.within], *[rule.groups for rule in request.exclusive])
+        ruled.update(*request.same_subtree)
+        found: dict[object, _Part] = {}
+        for part in parts:
+            group = part.group
+            plain = request.isolate and part.slot.is_granular and part.slot.suffix not in ruled and group.device is None
+            is_twin = plain and group.count == 1 and not group.everything
+            key = part.slot.kind if is_twin else part.slot
+            if key in found:
+                first = found[key]
+                wanted = replace(first.group, count=first.group.count + 1)
+                found[key] = first._replace(group=wanted, further=(*first.further, part.slot.suffix))
+            else:
+                found[key] = part
+        return list(found.values())
 
     def _problem(
         self,
@@ -159,11 +192,11 @@ class DeviceComposer:
         amounts: dict[int, dict[str, int]] = defaultdict(dict)
         mappings: dict[str, list[int]] = defaultdict(list)
         for part, providers in zip(self._parts, chosen, strict=True):
-            for provider in providers:
+            for suffix, provider in part.served(providers):
                 for name, amount in part.slot.resources:
                     amounts[provider][name] = amounts[provider].get(name, 0) + amount
-                if provider not in mappings[part.slot.suffix]:
-                    mappings[part.slot.suffix].append(provider)
+                if provider not in mappings[suffix]:
+                    mappings[suffix].append(provider)
         alone = [
             (self._place(details, part, provider, level=level), level)
             for part, providers in zip(self._parts, chosen, strict=True)

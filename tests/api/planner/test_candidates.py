@@ -447,3 +447,11 @@ def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
     answer = api.post(CANDIDATES, {"groups": groups})
     assert answer.status_code == 503
     assert "cut off" in answer.json["errors"][0]["detail"]
+
+
+def test_many_isolated_groups_are_served_as_fast_as_one_that_counts(api: Api) -> None:
+    register(api, numa_nodes=[[{"gpus": 7, "nics": 0}] * 2])
+    groups = {f"_{number}": {"resources": {"PGPU": 1}} for number in range(14)}
+    (candidate,) = planned(api, {"groups": groups, "group_policy": "isolate"})
+    assert candidate == {f"_{number}": [f"host-gpu{number}"] for number in range(14)}
+    assert planned(api, {"groups": {**groups, "_14": {"resources": {"PGPU": 1}}}, "group_policy": "isolate"}) == []
