@@ -2,6 +2,7 @@
 
 import gc
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from flask import Flask
@@ -28,6 +29,10 @@ class MountedFlask(Flask):
         if not environ.get("PATH_INFO"):
             environ["PATH_INFO"] = "/"
         return super().wsgi_app(environ, start_response)
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function as it is: none here is a coroutine, and Flask would look again at every request."""
+        return func
 
 
 def create_app(settings: Settings) -> Flask:
