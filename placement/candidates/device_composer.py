@@ -2,61 +2,21 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
-from typing import NamedTuple
+from dataclasses import replace
 
-from placement.allocators.devices import THE_DEVICE, Allocation, Device, Group, Host, Joint, Request
+from placement.allocators.devices import THE_DEVICE, Allocation, Host, Joint, Request
 from placement.allocators.devices import Within as InOnePlace
-from placement.allocators.devices_fit import misfit
-from placement.allocators.group_tree import Capacity, natural_key
 from placement.candidates.device_memo import DeviceMemo
+from placement.candidates.device_parts import Heads, Levels, Part, TreeParts
 from placement.candidates.locks import Locks
 from placement.candidates.proposals import Proposal, Proposals, touched_places
-from placement.domain.planner_request import PlannerGroup, PlannerRequest
-from placement.domain.planner_tree import PlannerTree, ancestry
-from placement.domain.search_plan import Plan, Slot
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_tree import PlannerTree
+from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The levels of a request, outermost first: those of the planner file, then traits that the request names itself.
-
-    ``traits`` has the trait of each; ``names`` what a request calls it.
-    """
-
-    names: tuple[str, ...]
-    traits: tuple[str, ...]
-
-    def named(self, level: str) -> str:
-        """Return the name of a level that may be written as its trait."""
-        return self.names[self.traits.index(level)] if level in self.traits else level
-
 
 Rank = tuple[int, ...]
 Choice = list[list[str]]
-Heads = tuple[tuple[frozenset[str], int], ...]
-"""For each same_subtree (its groups) the provider that is to be the ancestor of the others."""
-
-
-class _Part(NamedTuple):
-    """Something the device allocator gives devices to: a granular group, or one class of the unsuffixed group.
-
-    Groups that want the same of a provider each of their own are one part, with ``further`` names.
-    """
-
-    slot: Slot
-    group: PlannerGroup
-    every: int | None
-    exclusive: tuple[str, ...]
-    further: tuple[str, ...] = ()
-
-    def served(self, providers: Sequence[int]) -> list[tuple[str, int]]:
-        """Return (group, provider) for the providers that were chosen."""
-        if not self.further:
-            return [(self.slot.suffix, provider) for provider in providers]
-        return list(zip(sorted((self.slot.suffix, *self.further), key=natural_key), providers, strict=True))
 
 
 class DeviceComposer:
@@ -83,7 +43,7 @@ class DeviceComposer:
 
     def proposals(self, tree: Tree, details: PlannerTree) -> Proposals:
         """Return the best ways to serve the request in a tree."""
-        composition = _Composition(self._request, self._plan, tree=tree, details=details)
+        composition = TreeParts(self._request, self._plan, tree=tree, details=details)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
         if not all(counts):
@@ -106,15 +66,15 @@ class DeviceComposer:
         rows = [allocation.devices[str(index)] for index in range(len(self._parts))]
         return [[names[int(number)] for number in row] for row in rows]
 
-    def _all_parts(self) -> Iterator[_Part]:
+    def _all_parts(self) -> Iterator[Part]:
         groups = {one.suffix: one for one in self._request.groups}
         every = {kind.group.suffix: index for index, kind in enumerate(self._plan.kinds) if kind.regardless}
         for slot in self._plan.slots:
             rules = [rule for rule in self._request.exclusive if slot.suffix in rule.groups]
             exclusive = tuple(dict.fromkeys([self._levels.named(rule.level) for rule in rules]))
-            yield _Part(slot, groups[slot.suffix], every.get(slot.suffix), exclusive)
+            yield Part(slot, groups[slot.suffix], every.get(slot.suffix), exclusive)
 
-    def _without_twins(self, parts: Iterable[_Part]) -> list[_Part]:
+    def _without_twins(self, parts: Iterable[Part]) -> list[Part]:
         """Return the parts with those as one that may change places: isolated groups that no rule tells apart.
 
         Eight groups of a device each would be 2^8 counts of devices, one group of eight is nine.
@@ -123,7 +83,7 @@ class DeviceComposer:
         ruled = {suffix for rule in request.affinity for suffix in (rule.primary, *rule.secondaries)}
         ruled.update(*[rule.groups for rule in request.within], *[rule.groups for rule in request.exclusive])
         ruled.update(*request.same_subtree)
-        found: dict[object, _Part] = {}
+        found: dict[object, Part] = {}
         for part in parts:
             group = part.group
             plain = request.isolate and part.slot.is_granular and part.slot.suffix not in ruled and group.device is None
@@ -139,7 +99,7 @@ class DeviceComposer:
 
     def _problem(
         self,
-        composition: "_Composition",
+        composition: TreeParts,
         options: Sequence[Sequence[int]],
         counts: Sequence[int],
         heads: Heads,
@@ -182,7 +142,7 @@ class DeviceComposer:
             ]
         )
 
-    def _place(self, details: PlannerTree, part: _Part, provider: int, *, level: str) -> int | None:
+    def _place(self, details: PlannerTree, part: Part, provider: int, *, level: str) -> int | None:
         """Return what has to be held for a provider to be alone at a level."""
         if level == THE_DEVICE:
             return details.parents.get(provider) if part.group.device is not None else provider
@@ -213,121 +173,3 @@ class DeviceComposer:
             touched=touched_places(positions, len(self._levels.names)),
             locks=tuple(locks),
         )
-
-
-class _Composition:
-    """One request in one tree."""
-
-    def __init__(self, request: PlannerRequest, plan: Plan, *, tree: Tree, details: PlannerTree) -> None:
-        self._request = request
-        self._plan = plan
-        self._tree = tree
-        self._details = details
-
-    def options(self, part: _Part) -> list[int]:
-        """Return the providers that can serve a part: of virtual functions one provider of each device."""
-        providers = self._tree.options[part.slot.kind]
-        if part.group.device is None:
-            return providers
-        matching = [provider for provider in providers if self._has_right_device(part.group, provider)]
-        if THE_DEVICE in part.exclusive:
-            in_use = self._details.in_use()
-            matching = [provider for provider in matching if self._device(provider) not in in_use]
-        best: dict[int | None, int] = {}
-        for provider in sorted(matching, key=lambda provider: self._rank(part.slot, provider)):
-            best.setdefault(self._device(provider), provider)
-        return list(best.values())
-
-    def _device(self, provider: int) -> int | None:
-        return self._details.parents.get(provider)
-
-    def _has_right_device(self, group: PlannerGroup, provider: int) -> bool:
-        assert group.device is not None
-        device = self._device(provider)
-        traits = self._details.traits.get(device, frozenset()) if device is not None else frozenset()
-        wanted = group.device.required
-        return not traits & group.device.forbidden and all([any_of & traits for any_of in wanted])
-
-    def _rank(self, slot: Slot, provider: int) -> tuple[int, object]:
-        return self._misfit(slot, provider), natural_key(self._details.names[provider])
-
-    def _misfit(self, slot: Slot, provider: int) -> int:
-        stocks = self._details.stocks.get(provider, {})
-        cells = {
-            name: Capacity(stocks[name].capacity, stocks[name].used) for name, _ in slot.resources if name in stocks
-        }
-        return misfit(cells, dict(slot.resources))
-
-    def count(self, part: _Part) -> int:
-        """Return how many providers a part wants; 0 if it wants all and there is none."""
-        if part.every is None:
-            return part.group.count
-        own = [provider for provider in self._tree.options[part.every] if provider not in self._tree.sharing]
-        if part.group.device is not None:
-            devices = [p for p in own if self._has_right_device(part.group, p)]
-            return len({self._device(provider) for provider in devices})
-        return len(own)
-
-    def heads(self, parts: Sequence[_Part], options: Sequence[Sequence[int]]) -> Iterator[Heads]:
-        """Yield every choice of a provider for each same_subtree that is to be the ancestor of the others."""
-        possible = []
-        for suffixes in self._request.same_subtree:
-            rows = [row for part, row in zip(parts, options, strict=True) if part.slot.suffix in suffixes]
-            above = [frozenset[int]().union(*[ancestry(p, self._details.parents) for p in row]) for row in rows]
-            common = frozenset.intersection(*above) & {provider for row in rows for provider in row}
-            possible.append([(suffixes, head) for head in sorted(common)])
-        yield from product(*possible)
-
-    def below(self, part: _Part, row: Sequence[int], heads: Heads) -> list[int]:
-        """Return the options of a part that are below the heads of its subtrees."""
-        over = [head for suffixes, head in heads if part.slot.suffix in suffixes]
-        if not over:
-            return list(row)
-        return [p for p in row if all([head in ancestry(p, self._details.parents) for head in over])]
-
-    def group(
-        self,
-        index: int,
-        part: _Part,
-        row: Sequence[int],
-        wanted: tuple[int, Heads],
-    ) -> Group:
-        """Return a part as the device allocator wants it. ``wanted`` are how many, and the heads of subtrees."""
-        count, heads = wanted
-        names = self._details.names
-        contended = {name: amount for name, amount in part.slot.resources if name in self._plan.contended}
-        levels = part.exclusive
-        if part.group.device is not None:
-            levels = tuple([level for level in levels if level != THE_DEVICE])
-        return Group(
-            label=str(index),
-            options={names[provider]: self._misfit(part.slot, provider) for provider in row},
-            count=count,
-            per_subtree=part.group.per_subtree,
-            amounts=contended,
-            apart=self._request.isolate and part.slot.is_granular,
-            exclusive=levels,
-            meets={names[provider]: self._meets(part.slot, provider, heads) for provider in row},
-        )
-
-    def _meets(self, slot: Slot, provider: int, heads: Heads) -> int:
-        mask = 0 if slot.is_granular else self._tree.met.get(provider, 0)
-        for place, (suffixes, head) in enumerate(heads):
-            if slot.suffix in suffixes and provider == head:
-                mask |= 1 << (len(self._plan.trait_sets) + place)
-        return mask
-
-    def host(self, providers: Collection[int], levels: tuple[str, ...]) -> Host:
-        """Return the providers as devices."""
-        names = self._details.names
-        devices = []
-        for provider in providers:
-            room = {
-                name: self._tree.room[provider, name]
-                for name in self._plan.contended
-                if (provider, name) in self._tree.room
-            }
-            path = tuple([None if place is None else names[place] for place in self._details.positions[provider]])
-            devices.append(Device(names[provider], path, room))
-        in_use = self._details.in_use() if self._request.exclusive else set()
-        return Host(levels, tuple(devices), frozenset([names[provider] for provider in in_use if provider in names]))

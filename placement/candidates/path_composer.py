@@ -9,7 +9,7 @@ from placement.allocators.group_place import Placement, place
 from placement.allocators.group_rules import SEARCH_BUDGET, Rules
 from placement.allocators.group_scorers import Phase
 from placement.allocators.group_tree import Capacity, Demand, Location, Path, Placed
-from placement.candidates.device_composer import Levels
+from placement.candidates.device_parts import Levels
 from placement.candidates.proposals import Proposal, Proposals, touched_places
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from placement.candidates.device_composer import Levels
+from placement.candidates.device_parts import Levels
 from placement.domain.inventory import Inventory
 from placement.domain.planner_tree import PlannerTree, Position, Stock, positions_of
 from placement.domain.tree import Tree

@@ -7,7 +7,8 @@ from placement.allocators.compactness import MAX_COMPACTNESS
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Node
 from placement.candidates.best_first import Expected, Scored, best_compactness, in_order
-from placement.candidates.device_composer import DeviceComposer, Levels
+from placement.candidates.device_composer import DeviceComposer
+from placement.candidates.device_parts import Levels
 from placement.candidates.path_composer import PathComposer, UnknownLevel
 from placement.candidates.proposals import Proposal, Proposals
 from placement.candidates.scores import Score, score
