@@ -1,0 +1,82 @@
+"""Koordinator's words in the planner's: how many instances, how much of each, and which conditions."""
+
+import pytest
+
+from placement.domain.device_types import DeviceSettings
+from placement.domain.koordinator import in_planner_words
+from placement.errors import InvalidAt
+
+DEVICES = DeviceSettings()
+RDMA = "CUSTOM_RDMA_SHARE"
+
+
+def rdma(amount: int, **hint: object) -> dict:
+    """Return the group that a request for NICs becomes."""
+    body = {"requests": {"koordinator.sh/rdma": amount}, **({"device_allocate_hint": {"rdma": hint}} if hint else {})}
+    return in_planner_words(body, DEVICES)["groups"]["_rdma"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "hint", "resources", "count"),
+    [
+        pytest.param(1, {}, {RDMA: 1}, 1, id="one-instance-of-the-amount"),
+        pytest.param(400, {}, {RDMA: 100}, 4, id="whole-ones"),
+        pytest.param(100, {"allocateStrategy": "ApplyForAll"}, {RDMA: 100}, "all", id="DV-14"),
+        pytest.param(2, {"allocateStrategy": "RequestsAsCount", "vfSelector": {}}, {"SRIOV_NET_VF": 1}, 2, id="DV-15"),
+        pytest.param(4, {"allocateStrategy": "RequestsAsCount"}, {RDMA: 1}, 4, id="DV-16"),
+        pytest.param(
+            4,
+            {"allocateStrategy": "RequestsAsCount", "exclusivePolicy": "DeviceLevel"},
+            {RDMA: 100},
+            4,
+            id="DV-16-exclusive",
+        ),
+        pytest.param(200, {"allocateStrategy": "RequestsAsCount"}, {RDMA: 100}, 2, id="DV-18"),
+        pytest.param(100, {"allocateStrategy": "RequestsAsCount"}, {RDMA: 1}, 100, id="a-hundred-are-a-hundred-nics"),
+    ],
+)
+def test_how_many_and_how_much_of_each(amount, hint, resources, count) -> None:
+    group = rdma(amount, **hint)
+    assert (group["resources"], group["count"]) == (resources, count)
+
+
+def test_dv_19_part_of_a_further_device_is_refused() -> None:
+    with pytest.raises(InvalidAt, match="in multiples of 100, not 150"):
+        rdma(150)
+
+
+def test_a_type_of_which_all_is_wanted_is_not_allocated_jointly() -> None:
+    body = {
+        "requests": {"gpu": 4, "rdma": 1},
+        "device_joint_allocate": {"deviceTypes": ["gpu", "rdma", "fpga"]},
+        "device_allocate_hint": {"rdma": {"allocateStrategy": "ApplyForAll"}},
+    }
+    said = in_planner_words(body, DEVICES)
+    assert said["affinity"] == []
+    assert said["groups"]["_rdma"]["count"] == "all"
+
+
+def test_what_is_no_device_is_for_the_unsuffixed_group() -> None:
+    said = in_planner_words({"requests": {"nvidia.com/gpu": 1, "VCPU": 4}}, DEVICES)
+    assert said["groups"][""] == {"resources": {"VCPU": 4}}
+
+
+@pytest.mark.parametrize(
+    ("expression", "traits"),
+    [
+        ({"operator": "In", "values": ["a", "b-c"]}, ["in:CUSTOM_NIC_LABEL_TYPE_A,CUSTOM_NIC_LABEL_TYPE_B_C"]),
+        ({"operator": "NotIn", "values": ["a", "b"]}, ["!CUSTOM_NIC_LABEL_TYPE_A", "!CUSTOM_NIC_LABEL_TYPE_B"]),
+        ({"operator": "Exists"}, ["CUSTOM_NIC_LABEL_TYPE"]),
+        ({"operator": "DoesNotExist"}, ["!CUSTOM_NIC_LABEL_TYPE"]),
+    ],
+)
+def test_label_selectors_are_traits(expression, traits) -> None:
+    selector = {"matchExpressions": [{"key": "type", **expression}]}
+    assert rdma(1, selector=selector)["selector"] == traits
+    assert rdma(1, vfSelector=selector)["vf_selector"] == traits
+
+
+@pytest.mark.parametrize("expression", [{"operator": "In"}, {"operator": "Exists", "values": ["a"]}])
+def test_expressions_have_the_values_that_they_need(expression) -> None:
+    with pytest.raises(InvalidAt, match=r"rdma.selector.matchExpressions\[0\].values: "):
+        rdma(1, selector={"matchExpressions": [{"key": "type", **expression}]})
