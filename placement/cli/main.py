@@ -13,6 +13,7 @@ COMMANDS = {
     "fair-share": ("placement.cli.fair_share:fair_share", "Show how resources are shared among projects."),
     "audit": ("placement.cli.audit:audit", "Find what is held by nobody, and over-full providers."),
     "openapi": ("placement.cli.openapi:openapi", "Print the API reference as an OpenAPI document."),
+    "simulate": ("placement.cli.simulate:simulate", "Compare orders of candidates on a made-up workload."),
     "db": ("placement.cli.db:db", "Look after the database."),
 }
 """Where each subcommand is, and what the overview says: listing them imports none."""

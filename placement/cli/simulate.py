@@ -1,0 +1,79 @@
+"""``placement simulate``: what ranking does for a cloud, in numbers, on a workload made up for the purpose."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from placement.cli.output import available_width
+from placement.cli.simulation.cloud import Cloud, servers
+from placement.cli.simulation.curves import svg
+from placement.cli.simulation.policies import policies
+from placement.cli.simulation.report import Outcomes, charts, judgements, summary
+from placement.cli.simulation.run import WARM_UP, Outcome, run
+from placement.cli.simulation.workload import Load, trace
+
+PLAIN, WITH_GPUS = 120, 80
+QUICK = 4
+"""How many times smaller a quick run's cloud is."""
+
+
+@click.command()
+@click.option("--seeds", type=click.IntRange(1, 100), default=5, show_default=True, help="How many traces to run.")
+@click.option("--gpu-load", type=click.FloatRange(0.1, 2), default=0.9, show_default=True, help="GPUs asked for.")
+@click.option(
+    "--cpu-load",
+    type=click.FloatRange(0.1, 2),
+    default=0.85,
+    show_default=True,
+    help="VCPUs asked for by CPU jobs, of what servers without GPUs have.",
+)
+@click.option("--quick", is_flag=True, help="A quarter of the servers: some seconds, less to be learnt.")
+@click.option("--svg", "file", type=click.Path(dir_okay=False, path_type=Path), help="Draw the curves into this file.")
+def simulate(*, seeds: int, gpu_load: float, cpu_load: float, quick: bool, file: Path | None) -> None:
+    """Compare orders of candidates on a mixed workload of CPU and GPU jobs.
+
+    Jobs arrive at 200 servers, 80 of them with 8 GPUs, take the first candidate, and leave. The same traces are run
+    with several orders. Search and ranking are the server's own; no server or database is needed. Takes a minute or
+    two.
+    """
+    load = Load(gpu=gpu_load, cpu=cpu_load)
+    plain, with_gpus = (PLAIN // QUICK, WITH_GPUS // QUICK) if quick else (PLAIN, WITH_GPUS)
+    outcomes = _outcomes(seeds, load, plain=plain, with_gpus=with_gpus)
+    for line in _told(outcomes, load, servers_in_all=plain + with_gpus, with_gpus=with_gpus):
+        click.echo(line)
+    if file is not None:
+        file.write_text(svg(charts(outcomes, load.duration)))
+        click.echo(f"\nCurves: {file}")
+
+
+def _outcomes(seeds: int, load: Load, *, plain: int, with_gpus: int) -> Outcomes:
+    outcomes: dict[str, list[Outcome]] = {}
+    for seed in range(1, seeds + 1):
+        made = servers(seed, plain=plain, with_gpus=with_gpus)
+        empty = Cloud(made)
+        jobs = trace(
+            seed,
+            load,
+            gpus=empty.total("PGPU", with_gpus=True),
+            vcpus=empty.total("VCPU", with_gpus=False),
+        )
+        for name, policy in policies(seed).items():
+            if sys.stderr.isatty():
+                click.echo(f"seed {seed} of {seeds}: {name} ...", err=True)
+            outcomes.setdefault(name, []).append(run(jobs, Cloud(made), policy, duration=load.duration))
+    return outcomes
+
+
+def _told(outcomes: Outcomes, load: Load, *, servers_in_all: int, with_gpus: int) -> list[str]:
+    seeds = next(iter(outcomes.values()))
+    jobs = sum(one.gpu_jobs + one.cpu_jobs for one in seeds) / len(seeds)
+    return [
+        f"{servers_in_all} servers, {with_gpus} of them with 8 GPUs. GPU jobs ask for {load.gpu:.0%} of the GPUs,",
+        f"CPU jobs for {load.cpu:.0%} of the VCPUs of the other servers. Counted: about {jobs:.0f} jobs",
+        f"of the last {1 - WARM_UP:.0%} of the time. Mean of {len(seeds)} seeds (least..greatest):",
+        "",
+        *summary(outcomes, width=available_width()),
+        "",
+        *judgements(outcomes),
+    ]

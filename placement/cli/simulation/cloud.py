@@ -1,0 +1,202 @@
+"""The cloud: servers as provider trees, what is in use on them, and the trees that the search is given.
+
+A server with GPUs has two NUMA nodes with two PCIe switches each, and two GPUs at each switch. VCPUs and memory are the
+root's: 8 VCPUs for each GPU, so that every GPU can be used, but only if nobody else takes the VCPUs.
+"""
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from placement.candidates.search import Choice
+from placement.cli.simulation.workload import GPUS_PER_SWITCH, MB_PER_VCPU, VCPUS_PER_GPU
+from placement.domain.levels import NOWHERE, Places, places_of
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+
+VCPUS = 64
+NUMA_NODES, SWITCHES_PER_NODE = 2, 2
+LEVELS = ("HW_NUMA_ROOT", "CUSTOM_HW_PCIE_SWITCH")
+_IS_NUMA_NODE, _IS_SWITCH = 0b01, 0b10
+
+Asked = tuple[tuple[tuple[str, int], ...], ...]
+"""What each slot of a plan asks: it tells the plans of the simulation apart."""
+
+Sums = tuple[int, ...]
+"""The root of a tree, then its capacity, then its use of some classes."""
+
+JOB_GPUS = 4
+"""Fragmentation is what is of no use to a job of so many GPUs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server: the ids of its providers, and what they have by (provider, resource class)."""
+
+    root: int
+    parents: Mapping[int, int | None]
+    switches: tuple[int, ...]
+    places: Places
+    capacities: Mapping[tuple[int, str], int]
+
+    @property
+    def classes(self) -> dict[str, list[int]]:
+        """The providers of each class."""
+        found: dict[str, list[int]] = {}
+        for provider, name in self.capacities:
+            found.setdefault(name, []).append(provider)
+        return found
+
+
+def plain_server(root: int) -> Server:
+    """Return a server without GPUs; its id is the root's."""
+    return Server(root, {root: None}, (), NOWHERE, _of_root(root))
+
+
+def gpu_server(root: int) -> Server:
+    """Return a server with GPUs; its ids go up from the root's."""
+    parents: dict[int, int | None] = {root: None}
+    marks, switches = {}, []
+    for _ in range(NUMA_NODES):
+        node = root + len(parents)
+        parents[node], marks[node] = root, _IS_NUMA_NODE
+        for _ in range(SWITCHES_PER_NODE):
+            switch = root + len(parents)
+            parents[switch], marks[switch] = node, _IS_SWITCH
+            switches.append(switch)
+    capacities = _of_root(root) | {(switch, "PGPU"): GPUS_PER_SWITCH for switch in switches}
+    places = places_of(parents, parents, marks, len(LEVELS))
+    return Server(root, parents, tuple(switches), places, capacities)
+
+
+def _of_root(root: int) -> dict[tuple[int, str], int]:
+    return {(root, "VCPU"): VCPUS, (root, "MEMORY_MB"): VCPUS * MB_PER_VCPU}
+
+
+def servers(seed: int, *, plain: int, with_gpus: int) -> list[Server]:
+    """Return servers of both sorts, mixed at random, as they come into racks over the years."""
+    makers = [plain_server] * plain + [gpu_server] * with_gpus
+    random.Random(seed).shuffle(makers)  # noqa: S311 - a simulation, not a secret
+    made: list[Server] = []
+    following = 1
+    for make in makers:
+        made.append(make(following))
+        following += len(made[-1].parents)
+    return made
+
+
+@dataclass(slots=True)
+class Standing:
+    """A server and what is free on it.
+
+    What the search asks is kept until something on the server changes: that is one server of hundreds for each job.
+    """
+
+    server: Server
+    free: dict[tuple[int, str], int]
+    providers: Mapping[str, Sequence[int]]
+    used: dict[str, int]
+    capacity: dict[str, int]
+    trees: dict[Asked, Tree | None] = field(default_factory=dict)
+    sums: dict[tuple[str, ...], Sums] = field(default_factory=dict)
+
+    def tree(self, plan: Plan, asked: Asked) -> Tree | None:
+        """Return the tree with the providers that can serve each kind of a plan, or None if one has none."""
+        if asked not in self.trees:
+            self.trees[asked] = self._tree(plan)
+        return self.trees[asked]
+
+    def sums_of(self, classes: tuple[str, ...]) -> Sums:
+        """Return the root, the capacity of the tree, and then its use, in each of the classes."""
+        if classes not in self.sums:
+            capacity = [self.capacity.get(name, 0) for name in classes]
+            used = [self.used.get(name, 0) for name in classes]
+            self.sums[classes] = (self.server.root, *capacity, *used)
+        return self.sums[classes]
+
+    def _tree(self, plan: Plan) -> Tree | None:
+        options = []
+        for kind in plan.kinds:
+            (first, _amount), *_more = kind.resources
+            fitting = [provider for provider in self.providers.get(first, ()) if self._fits(provider, kind.resources)]
+            if not fitting:
+                return None
+            options.append(fitting)
+        tree = Tree(self.server.root, options, places=self.server.places)
+        if self.server.switches:
+            tree.room_for = dict(self._room(plan, options))
+        return tree
+
+    def take(self, provider: int, name: str, amount: int) -> None:
+        """Take so much of a class from a provider, or (negative) give it back."""
+        self.free[provider, name] -= amount
+        self.used[name] += amount
+        self.trees.clear()
+        self.sums.clear()
+
+    @property
+    def stranded_gpus(self) -> int:
+        """How many free GPUs a job of ``JOB_GPUS`` cannot use."""
+        free = [self.free[switch, "PGPU"] for switch in self.server.switches]
+        whole = sum(room == GPUS_PER_SWITCH for room in free)
+        jobs = min(
+            whole // (JOB_GPUS // GPUS_PER_SWITCH),
+            self.free[self.server.root, "VCPU"] // (JOB_GPUS * VCPUS_PER_GPU),
+        )
+        return sum(free) - JOB_GPUS * jobs
+
+    def _fits(self, provider: int, resources: Sequence[tuple[str, int]]) -> bool:
+        free = self.free
+        return all([amount <= free.get((provider, name), 0) for name, amount in resources])
+
+    def _room(self, plan: Plan, options: Sequence[Sequence[int]]) -> Iterator[tuple[tuple[int, int], float]]:
+        """Yield how many times what a kind asks fits on each of its providers, summed over its classes."""
+        for index, kind in enumerate(plan.kinds):
+            for provider in options[index]:
+                yield (index, provider), sum([self.free[provider, name] / amount for name, amount in kind.resources])
+
+
+class Cloud:
+    """Servers and what runs on them."""
+
+    def __init__(self, made: Sequence[Server]) -> None:
+        self.servers = {server.root: _empty(server) for server in made}
+
+    def trees(self, plan: Plan) -> list[Tree]:
+        """Return the trees that can serve every kind of a plan, by id."""
+        asked = tuple([slot.resources for slot in plan.slots])
+        trees = [standing.tree(plan, asked) for standing in self.servers.values()]
+        return [tree for tree in trees if tree is not None]
+
+    def sums(self, roots: Iterable[int], classes: tuple[str, ...]) -> list[Sums]:
+        """Return for each tree its root, its capacity and its use in each of the classes."""
+        return [self.servers[root].sums_of(classes) for root in roots]
+
+    def place(self, plan: Plan, root: int, choice: Choice, *, sign: int = 1) -> None:
+        """Let a candidate take what it takes; with a sign of -1, give it back."""
+        standing = self.servers[root]
+        for slot, provider in zip(plan.slots, choice, strict=True):
+            for name, amount in slot.resources:
+                standing.take(provider, name, sign * amount)
+
+    @property
+    def stranded_gpus(self) -> int:
+        """How many free GPUs no job of ``JOB_GPUS`` can use."""
+        return sum([standing.stranded_gpus for standing in self.servers.values()])
+
+    @property
+    def used_gpus(self) -> int:
+        """How many GPUs are in use."""
+        return sum([standing.used.get("PGPU", 0) for standing in self.servers.values()])
+
+    def total(self, name: str, *, with_gpus: bool) -> int:
+        """Return how much of a class servers with, or without, GPUs have."""
+        found = [one for one in self.servers.values() if bool(one.server.switches) is with_gpus]
+        return sum([standing.capacity.get(name, 0) for standing in found])
+
+
+def _empty(server: Server) -> Standing:
+    capacity: dict[str, int] = {}
+    for (_provider, name), amount in server.capacities.items():
+        capacity[name] = capacity.get(name, 0) + amount
+    return Standing(server, dict(server.capacities), server.classes, dict.fromkeys(capacity, 0), capacity)

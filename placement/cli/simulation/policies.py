@@ -1,0 +1,81 @@
+"""The policies that are compared: which candidate a client that takes the first one gets."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_profile import Fit, Preference, Profile, Proportional, Sra
+from placement.candidates.compact import CompactFirst
+from placement.candidates.ranking import LAST, Portion, Ranking, TreeScores, best_first
+from placement.candidates.search import Budget, Choice
+from placement.candidates.walk import Candidate, candidates_in
+from placement.cli.simulation.cloud import LEVELS, Cloud
+from placement.cli.simulation.workload import VCPUS_PER_GPU
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+
+Policy = Callable[[Plan, Cloud], Candidate | None]
+
+_FIT = Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated", 1)})
+_PACKED = Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("MostAllocated", 1)})
+_SRA = Sra({"PGPU": 1})
+_RESERVE = {"PGPU": {"VCPU": VCPUS_PER_GPU}}
+_LAST, _FILTER = (Proportional(_RESERVE, exempt="own", mode=mode) for mode in ("last", "filter"))
+
+PROFILES: Mapping[str, RankingProfile] = MappingProxyType(
+    {
+        profile.name: profile
+        for profile in (
+            RankingProfile("fit", Profile(fit=_FIT), 0),
+            RankingProfile("fit + sra", Profile(fit=_FIT, sra=_SRA), 0),
+            RankingProfile("all parts", Profile(fit=_FIT, sra=_SRA, proportional=_LAST), 5),
+            RankingProfile("packed + sra", Profile(fit=_PACKED, sra=_SRA), 5),
+            RankingProfile("all, reserve kept", Profile(fit=_FIT, sra=_SRA, proportional=_FILTER), 5),
+        )
+    }
+)
+
+
+def policies(seed: int) -> dict[str, Policy]:
+    """Return the policies by the names that the report has for them."""
+    return {
+        "unordered": in_order_of_ids,
+        "shuffled": shuffled(seed),
+        **{name: ranked(profile) for name, profile in PROFILES.items()},
+    }
+
+
+def in_order_of_ids(plan: Plan, cloud: Cloud) -> Candidate | None:
+    """Give the first candidate with ``[ranking] enabled = false``."""
+    return next(candidates_in(plan, cloud.trees(plan), Budget()), None)
+
+
+def shuffled(seed: int) -> Policy:
+    """Give any candidate, as ``randomize_allocation_candidates`` does without ranking."""
+    dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
+
+    def choose(plan: Plan, cloud: Cloud) -> Candidate | None:
+        found = list(candidates_in(plan, cloud.trees(plan), Budget()))
+        return dice.choice(found) if found else None
+
+    return choose
+
+
+def ranked(profile: RankingProfile) -> Policy:
+    """Give the best candidate by a profile."""
+
+    def choose(plan: Plan, cloud: Cloud) -> Candidate | None:
+        scores = TreeScores(plan, Ranking(profile, LEVELS))
+        trees = cloud.trees(plan)
+        keys = scores.keys(cloud.sums([tree.root for tree in trees], scores.classes))
+        kept = [(key, tree) for key, tree in zip(keys, trees, strict=True) if not (scores.filters and key[0])]
+        compose = CompactFirst(plan, Budget(), all_wanted=False).composed
+        best = next(best_first([Portion(kept, LAST)], compose, scores.lost), None)
+        return None if best is None else _first_of(*best)
+
+    return choose
+
+
+def _first_of(tree: Tree, choices: Iterator[Choice]) -> Candidate:
+    return tree.root, next(choices)

@@ -1,0 +1,68 @@
+"""What came of the runs, for people: a table with the spread over the seeds, a judgement of each policy, curves."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
+
+from placement.cli.output import table
+from placement.cli.simulation.cloud import JOB_GPUS
+from placement.cli.simulation.curves import Chart
+from placement.cli.simulation.run import Outcome
+
+Outcomes = Mapping[str, Sequence[Outcome]]
+"""Policy -> the outcome of each seed, the seeds in the same order."""
+
+COLUMNS: tuple[tuple[str, Callable[[Outcome], float]], ...] = (
+    ("GPU jobs placed", lambda one: one.gpu_jobs - one.gpu_rejected),
+    ("GPU jobs rejected", lambda one: one.gpu_rejected),
+    ("GPUs in use", lambda one: one.mean_used),
+    ("GPUs stranded", lambda one: one.mean_stranded),
+    ("CPU jobs rejected", lambda one: one.cpu_rejected),
+)
+
+
+def summary(outcomes: Outcomes, *, width: int | None = None) -> Iterator[str]:
+    """Yield the lines of a table: for each policy the mean over the seeds, with the least and the greatest."""
+    rows = [[policy, *(_spread(map(of, seeds)) for _name, of in COLUMNS)] for policy, seeds in outcomes.items()]
+    yield from table(["policy", *(name for name, _of in COLUMNS)], rows, width=width)
+
+
+def _spread(values: "map[float]") -> str:
+    found = list(values)
+    return f"{fmean(found):.0f} ({min(found):.0f}..{max(found):.0f})"
+
+
+def judgements(outcomes: Outcomes) -> Iterator[str]:
+    """Yield a sentence on each policy but the first: whether it served more GPU jobs than the first, seed by seed."""
+    (first, baseline), *others = outcomes.items()
+    for policy, seeds in others:
+        gained = [before.gpu_rejected - after.gpu_rejected for before, after in zip(baseline, seeds, strict=True)]
+        cost = fmean(after.cpu_rejected - before.cpu_rejected for before, after in zip(baseline, seeds, strict=True))
+        price = f", and {cost:.0f} more CPU jobs are rejected" if cost >= 1 else ""
+        yield f"{policy}: {_verdict(gained, first)}{price}."
+
+
+def _verdict(gained: Sequence[int], first: str) -> str:
+    better, worse = sum(gain > 0 for gain in gained), sum(gain < 0 for gain in gained)
+    if better == len(gained):
+        return f"helps; {fmean(gained):.0f} more GPU jobs are placed than {first}, more in every seed"
+    if worse == len(gained):
+        return f"does not help; {-fmean(gained):.0f} fewer GPU jobs are placed than {first}, fewer in every seed"
+    return (
+        f"no clear answer; more GPU jobs are placed than {first} in {better} of {len(gained)} seeds, fewer in {worse}"
+    )
+
+
+def charts(outcomes: Outcomes, duration: float) -> list[Chart]:
+    """Return curves of the means over the seeds."""
+
+    def chart(title: str, of: Callable[[Outcome], Sequence[int]]) -> Chart:
+        lines = {
+            policy: [fmean(values) for values in zip(*map(of, seeds), strict=True)]
+            for policy, seeds in outcomes.items()
+        }
+        return Chart(title, lines, "time, in mean durations of a job", 0, duration)
+
+    return [
+        chart(f"Free GPUs that no job of {JOB_GPUS} GPUs can use", lambda one: one.stranded),
+        chart("GPUs in use", lambda one: one.used),
+    ]
