@@ -26,7 +26,7 @@ from placement.errors import (
     Unauthorized,
     Unavailable,
 )
-from placement.services.planner_claims import NoCandidate
+from placement.services.planner.claims import NoCandidate
 
 LOG = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from itertools import product
 from typing import NamedTuple
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
-from placement.allocators.devices_fit import misfit
-from placement.allocators.group_tree import Capacity, natural_key
+from placement.allocators.devices.fit import misfit
+from placement.allocators.group.tree import Capacity, natural_key
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ancestry
 from placement.domain.search_plan import Plan, Slot

@@ -7,8 +7,8 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Explanation
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
-from placement.store.candidate_names import ids_for
-from placement.store.explain_query import Named, facts_for, named_providers
+from placement.store.search.facts import Named, facts_for, named_providers
+from placement.store.search.names import ids_for
 from placement.store.unit_of_work import Transaction, reads
 
 __all__ = ["Explained", "Named", "explained", "explanation_of"]

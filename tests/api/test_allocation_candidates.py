@@ -8,7 +8,7 @@ import pytest
 from placement.candidates import reading, search
 from placement.services import allocation_candidates as service
 from placement.settings.values import RankingSettings
-from placement.store import candidate_trees
+from placement.store.search import trees
 from tests.api.conftest import Api
 from tests.clouds import SHARES, build, provider
 
@@ -60,8 +60,8 @@ def test_a_limited_answer_is_the_head_of_the_unlimited_one(app, api, cloud, quer
     monkeypatch.setattr(reading, "FEWEST", 1)
     everything = candidates(api, query)
     assert len({str(found) for found in everything}) == len(everything) > 1
-    monkeypatch.setattr(candidate_trees, "IDS_PER_WANTED", 2)
-    monkeypatch.setattr(candidate_trees, "GROWTH", 2)
+    monkeypatch.setattr(trees, "IDS_PER_WANTED", 2)
+    monkeypatch.setattr(trees, "GROWTH", 2)
     for limit in (1, 2, 5, len(everything), len(everything) + 1):
         assert candidates(api, f"{query}&limit={limit}") == everything[:limit]
 

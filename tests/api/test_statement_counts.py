@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import event
 
 from placement.candidates import reading
-from placement.store.candidate_trees import GROWTH, IDS_PER_WANTED
+from placement.store.search.trees import GROWTH, IDS_PER_WANTED
 from tests.api.test_allocation_candidates import without_ranking
 from tests.clouds import SHARES, allocate, build, provider
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_profile import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.errors import ConfigurationError
 from placement.settings import PlannerSettings, RankingSettings, load
 from placement.settings.planner.sections import SECTIONS, load_planner

@@ -10,7 +10,7 @@ from placement.api.planner.request_schemas import CandidatesSchema
 from placement.api.planner.scores import profile_named
 from placement.api.routing import Route
 from placement.domain.planner_request import PlannerRequest
-from placement.services.planner import PlannerOptions, planned_candidates
+from placement.services.planner.candidates import PlannerOptions, planned_candidates
 
 SCHEMA = CandidatesSchema()
 

@@ -18,7 +18,7 @@ from placement.api.planner.request_schemas import ClaimSchema
 from placement.api.routing import Route
 from placement.domain.allocation import Claim
 from placement.errors import InvalidAt
-from placement.services.planner_claims import ClaimMember, claim
+from placement.services.planner.claims import ClaimMember, claim
 
 
 class ClaimBody(ClaimSchema):

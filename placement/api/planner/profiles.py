@@ -8,7 +8,7 @@ from flask import Response
 
 from placement.allocators.entries import Number
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_profile import Fit, Proportional, Sra
+from placement.allocators.strategy_fit.profile import Fit, Proportional, Sra
 from placement.api.call import Call
 from placement.api.planner.index import PATH
 from placement.api.routing import Route

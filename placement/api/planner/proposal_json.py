@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from placement.api.planner.explain_json import explanation_json
-from placement.services.planner import PlannedCandidate, PlannerAnswer, Proposal
+from placement.services.planner.candidates import PlannedCandidate, PlannerAnswer, Proposal
 
 Uuids = Mapping[int, str]
 

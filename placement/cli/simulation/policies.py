@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_profile import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.candidates.compact import CompactFirst
 from placement.candidates.ranking import LAST, Portion, Ranking, TreeScores, best_first
 from placement.candidates.search import Budget, Choice

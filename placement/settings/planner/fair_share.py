@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share_queues import Contradiction, Queue, QueueTree, tree_of
-from placement.allocators.fair_share_tree import GREATEST_WEIGHT, LEAST_WEIGHT, SEPARATOR
+from placement.allocators.fair_share.queues import Contradiction, Queue, QueueTree, tree_of
+from placement.allocators.fair_share.tree import GREATEST_WEIGHT, LEAST_WEIGHT, SEPARATOR
 from placement.errors import ConfigurationError
 from placement.settings.planner.document import Entry
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from placement.allocators.entries import InvalidEntry, Number
 from placement.allocators.patterns import resource_class
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_profile import (
+from placement.allocators.strategy_fit.profile import (
     Exemption,
     Failing,
     Fit,

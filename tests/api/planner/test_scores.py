@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_profile import Fit, Preference, Profile, Sra
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Sra
 from placement.app import create_app
 from placement.settings import PlannerSettings
 from tests.api.conftest import Api

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from placement.allocators.entries import exact
-from placement.allocators.fair_share_tree import Branch, Leaf, in_order, joined
+from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import random
 from fractions import Fraction
 
-from placement.allocators.fair_share_tree import Branch, Leaf, leaf_paths
+from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
 
 WEIGHTS = (1, 1, 1, 2, 3, 0.5, 0.1, Fraction(1, 3), 50)
 CLASSES = ("cpu", "gpu", "memory")

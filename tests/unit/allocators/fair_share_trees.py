@@ -1,6 +1,6 @@
 """The trees of the seed and of the vectors HD-nn: nodes with weights, leaves with the task they wait for."""
 
-from placement.allocators.fair_share_tree import Branch, Leaf
+from placement.allocators.fair_share.tree import Branch, Leaf
 
 Trees = dict[str, object]
 

@@ -10,9 +10,9 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from placement.allocators.group_place import Placement
-from placement.allocators.group_scorers import Phase, ScorerChoice, Used, scorer_by_name
-from placement.allocators.group_tree import Capacity, Demand, Location, Path, Placed
+from placement.allocators.group.place import Placement
+from placement.allocators.group.scorers import Phase, ScorerChoice, Used, scorer_by_name
+from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
 
 Key = tuple[int, ...]
 """A demand: the number of its container, then its place among the parts of the demand around it, and so on."""

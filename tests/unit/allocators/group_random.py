@@ -3,8 +3,8 @@
 import random
 from typing import NamedTuple
 
-from placement.allocators.group_scorers import Phase
-from placement.allocators.group_tree import Capacity, Demand, Location
+from placement.allocators.group.scorers import Phase
+from placement.allocators.group.tree import Capacity, Demand, Location
 
 WHOLE, MIXED, SLICED = range(3)
 """Devices of one card; with memory besides; with several cards."""

@@ -7,8 +7,8 @@ requests; here the groups are written as that translation makes them.
 import pytest
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host, Joint, Request, Within, allocate
-from placement.allocators.devices_fit import device_score, node_score
-from placement.allocators.group_tree import Capacity
+from placement.allocators.devices.fit import device_score, node_score
+from placement.allocators.group.tree import Capacity
 
 LEVELS = ("numa", "pcie")
 

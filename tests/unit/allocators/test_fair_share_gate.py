@@ -5,10 +5,10 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share_fill import Task
-from placement.allocators.fair_share_gate import Competitor, decide
-from placement.allocators.fair_share_state import FairShares
-from placement.allocators.fair_share_tree import leaf_paths
+from placement.allocators.fair_share.fill import Task
+from placement.allocators.fair_share.gate import Competitor, decide
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import leaf_paths
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_random import random_tasks, random_totals, random_tree, random_usage
 from tests.unit.allocators.fair_share_trees import tree

@@ -6,11 +6,11 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share_fill import Task, fill
-from placement.allocators.fair_share_numbers import COMPARED, ONE, PRECISION
-from placement.allocators.fair_share_order import order
-from placement.allocators.fair_share_state import FairShares
-from placement.allocators.fair_share_tree import Branch, Leaf, leaf_paths
+from placement.allocators.fair_share.fill import Task, fill
+from placement.allocators.fair_share.numbers import COMPARED, ONE, PRECISION
+from placement.allocators.fair_share.order import order
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_random import (
     random_amounts,

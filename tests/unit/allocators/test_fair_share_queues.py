@@ -2,8 +2,8 @@
 
 import pytest
 
-from placement.allocators.fair_share_queues import Contradiction, Queue, tree_of
-from placement.allocators.fair_share_tree import Branch, Leaf, leaf_paths
+from placement.allocators.fair_share.queues import Contradiction, Queue, tree_of
+from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
 
 PROD = Queue("root/eng/prod", (1, 2, 8), ("p1",))
 

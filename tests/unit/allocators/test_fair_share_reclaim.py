@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.allocators.entries import exact
-from placement.allocators.fair_share_preempt import preempt
-from placement.allocators.fair_share_reclaim import Held, queue_of, reclaim
-from placement.allocators.fair_share_state import FairShares
-from placement.allocators.fair_share_tree import Branch, Leaf, joined
+from placement.allocators.fair_share.preempt import preempt
+from placement.allocators.fair_share.reclaim import Held, queue_of, reclaim
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_trees import tree
 

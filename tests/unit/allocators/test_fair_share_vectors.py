@@ -8,12 +8,12 @@ import random
 
 import pytest
 
-from placement.allocators.fair_share_fill import Task, fill, want
-from placement.allocators.fair_share_numbers import ONE, as_float, ratio
-from placement.allocators.fair_share_order import order
-from placement.allocators.fair_share_shares import ShareTree
-from placement.allocators.fair_share_state import FairShares
-from placement.allocators.fair_share_tree import Branch, Leaf
+from placement.allocators.fair_share.fill import Task, fill, want
+from placement.allocators.fair_share.numbers import ONE, as_float, ratio
+from placement.allocators.fair_share.order import order
+from placement.allocators.fair_share.shares import ShareTree
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_trees import COMPLEMENTARY, RESCALING, SATURATED, tasks, tree
 

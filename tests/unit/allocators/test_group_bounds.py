@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from placement.allocators.group_bounds import most_tightness
+from placement.allocators.group.bounds import most_tightness
 
 
 def best_spread(locations: list[tuple[int, int, int]], gain: int) -> int:

@@ -5,12 +5,12 @@ from fractions import Fraction
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from placement.allocators.group_needs import Needs
-from placement.allocators.group_place import place
-from placement.allocators.group_rules import Rules
-from placement.allocators.group_scorers import Phase, Scorer, Used, Verdict, scorer_by_name
-from placement.allocators.group_sites import Sites
-from placement.allocators.group_tree import Capacity, Demand, Location, natural_key
+from placement.allocators.group.needs import Needs
+from placement.allocators.group.place import place
+from placement.allocators.group.rules import Rules
+from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, scorer_by_name
+from placement.allocators.group.sites import Sites
+from placement.allocators.group.tree import Capacity, Demand, Location, natural_key
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
 from tests.unit.allocators.group_random import random_instance
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from placement.allocators.group_names import demand_tree, location_tree, partition, split_name
-from placement.allocators.group_requests import translated, with_count
-from placement.allocators.group_scorers import Phase
-from placement.allocators.group_topology import arranged, shape_of
-from placement.allocators.group_tree import Capacity, natural_key
+from placement.allocators.group.names import demand_tree, location_tree, partition, split_name
+from placement.allocators.group.requests import translated, with_count
+from placement.allocators.group.scorers import Phase
+from placement.allocators.group.topology import arranged, shape_of
+from placement.allocators.group.tree import Capacity, natural_key
 
 TWO_LEVELS = [
     f"Gpugrp1/{upper}/Gpugrp0/{lower}/gpu/dev{device}/cards"

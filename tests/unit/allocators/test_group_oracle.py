@@ -10,9 +10,9 @@ from math import lcm
 
 import pytest
 
-from placement.allocators.group_place import place
-from placement.allocators.group_rules import Rules
-from placement.allocators.group_tree import Capacity, Demand, Location
+from placement.allocators.group.place import place
+from placement.allocators.group.rules import Rules
+from placement.allocators.group.tree import Capacity, Demand, Location
 
 cp_model = pytest.importorskip("ortools.sat.python.cp_model", reason="OR-Tools, the oracle, is not installed")
 

@@ -8,11 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from placement.allocators.group import Container, Node, allocate
-from placement.allocators.group_place import place
-from placement.allocators.group_requests import translated
-from placement.allocators.group_rules import Rules, assess
-from placement.allocators.group_scorers import Phase, Scorer, Used, Verdict, judge_quantity
-from placement.allocators.group_tree import Capacity, Demand, Location, Placed
+from placement.allocators.group.place import place
+from placement.allocators.group.requests import translated
+from placement.allocators.group.rules import Rules, assess
+from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, judge_quantity
+from placement.allocators.group.tree import Capacity, Demand, Location, Placed
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
 
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from placement.allocators.group_scorers import (
+from placement.allocators.group.scorers import (
     ENUMERATION,
     QUANTITY,
     Phase,

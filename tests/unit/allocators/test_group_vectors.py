@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import pytest
 
 from placement.allocators.group import Allocation, Container, Node, allocate, best_node, released
-from placement.allocators.group_requests import translated
-from placement.allocators.group_rules import Rules
-from placement.allocators.group_scorers import Phase
+from placement.allocators.group.requests import translated
+from placement.allocators.group.rules import Rules
+from placement.allocators.group.scorers import Phase
 
 INITIALISATION = Phase.INITIALISATION
 

@@ -9,7 +9,7 @@ from placement.api.versions import Version
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import Answer
-from placement.store.summaries import Member, Summaries
+from placement.store.search.summaries import Member, Summaries
 
 NAMES = {1: "VCPU", 2: "DISK_GB"}
 TRAITS = {7: "HW_NUMA_ROOT", 8: "CUSTOM_A"}

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.allocators.compactness import compactness
-from placement.candidates.best_first import Expected, Scored, best_compactness, in_order
-from placement.candidates.proposals import Proposal, touched_places
+from placement.candidates.planner.best_first import Expected, Scored, best_compactness, in_order
+from placement.candidates.planner.proposals import Proposal, touched_places
 from placement.domain.tree import Tree
 
 ROOTS = st.lists(st.integers(1, 50), unique=True, max_size=30)

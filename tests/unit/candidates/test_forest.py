@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_profile import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.candidates.forest import Forest, Member
 
 NUMA, PCIE = "HW_NUMA_ROOT", "CUSTOM_HW_PCIE_SWITCH"

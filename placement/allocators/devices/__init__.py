@@ -1,0 +1,114 @@
+"""Devices of one host, allocated together: so many GPUs with a NIC on the same PCIe switch, and the like.
+
+After Koordinator's device allocation hints and joint allocation, made exact: an allocation is found whenever there is
+one, and it is the best by the numbers of ``Objective``: fewest NUMA nodes, then fewest switches, then the fullest
+places, then the natural order of names. Labels, and the order in which anything is given, do not matter.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from placement.allocators.devices.costs import Objective
+from placement.allocators.devices.options import Option, options_of
+from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, Joint, Request, Within
+from placement.allocators.devices.search import STEPS, Search
+
+__all__ = [
+    "THE_DEVICE",
+    "Allocation",
+    "Device",
+    "Found",
+    "Group",
+    "Host",
+    "Joint",
+    "Objective",
+    "Request",
+    "Within",
+    "allocate",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The devices that serve each group, by its label, in natural order; and how good that is."""
+
+    devices: Mapping[str, tuple[str, ...]]
+    objective: Objective
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Allocations, the best first.
+
+    ``complete`` is False if the search was cut off, after ``steps``: then nothing is known.
+    """
+
+    allocations: tuple[Allocation, ...]
+    complete: bool = True
+    steps: int = 0
+
+    @property
+    def best(self) -> Allocation | None:
+        """The best one, if there is any."""
+        return self.allocations[0] if self.allocations else None
+
+
+def allocate(host: Host, request: Request, *, most: int = 1, steps: int = STEPS) -> Found:
+    """Find the best ways to serve a request on a host.
+
+    Args:
+        host: its devices.
+        request: what is wanted.
+        most: how many ways are wanted.
+        steps: how many steps the search may take.
+
+    Raises:
+        ValueError: the request names a group or level that there is not, or wants no device at all.
+
+    Two GPUs, each with a NIC on its switch; the NIC of the first switch is not free:
+
+    >>> names = {"gpu0": "pcie0", "gpu1": "pcie1", "nic1": "pcie1", "gpu2": "pcie2", "nic2": "pcie2"}
+    >>> host = Host(("pcie",), tuple([Device(name, (switch,)) for name, switch in names.items()]))
+    >>> gpus = Group(label="gpu", options={"gpu0": 0, "gpu1": 0, "gpu2": 0}, count=2)
+    >>> nics = Group(label="nic", options={"nic1": 0, "nic2": 0}, per_subtree=True)
+    >>> joint = Joint(primary="gpu", secondaries=("nic",), level="pcie")
+    >>> allocate(host, Request(groups=(gpus, nics), joint=(joint,))).best.devices
+    {'gpu': ('gpu1', 'gpu2'), 'nic': ('nic1', 'nic2')}
+    """
+    _check(host, request)
+    options = options_of(host, request)
+    if any([_supply(options, index) < group.count for index, group in enumerate(request.groups)]):
+        return Found(())
+    search = Search(host, request, options, most=most, steps=steps)
+    costs = search.run()
+    taken = steps - search.steps_left
+    if search.steps_left < 0:
+        return Found((), complete=False, steps=taken)
+    return Found(tuple([_allocation(request, options, search, cost) for cost in costs]), steps=taken)
+
+
+def _supply(options: list[Option], group: int) -> int:
+    return sum([option.group == group for option in options])
+
+
+def _allocation(request: Request, options: list[Option], search: Search, cost: int) -> Allocation:
+    devices: dict[str, list[str]] = {group.label: [] for group in request.groups}
+    for number in search.costs.chosen(cost):
+        devices[request.groups[options[number].group].label].append(options[number].device.name)
+    return Allocation({label: tuple(names) for label, names in devices.items()}, search.costs.objective(cost))
+
+
+def _check(host: Host, request: Request) -> None:
+    labels = [group.label for group in request.groups]
+    named = {label for joint in request.joint for label in (joint.primary, *joint.secondaries)}
+    named.update(*[within.groups for within in request.within])
+    levels = {joint.level for joint in request.joint} | {within.level for within in request.within}
+    levels.update(*[group.exclusive for group in request.groups])
+    if unknown := sorted(named - set(labels)):
+        raise ValueError(f"There is no group {unknown[0]!r}.")
+    if unknown := sorted(levels - {*host.levels, THE_DEVICE}):
+        raise ValueError(f"There is no level {unknown[0]!r}.")
+    if len(set(labels)) < len(labels):
+        raise ValueError("Two groups have one label.")
+    if any([group.count < (0 if group.per_subtree else 1) for group in request.groups]):
+        raise ValueError("A group wants no device at all.")

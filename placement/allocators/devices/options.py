@@ -1,0 +1,48 @@
+"""Which devices remain for which group once everything is looked at that concerns one device alone."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, Request
+from placement.allocators.group.tree import natural_key
+
+
+class Option(NamedTuple):
+    """A device that may serve a group. ``number`` follows the groups as given, then the natural order of names."""
+
+    number: int
+    group: int
+    device: Device
+
+
+def options_of(host: Host, request: Request) -> list[Option]:
+    """Return all options, in order.
+
+    Left out are devices whose place is needed exclusively and in use, and those outside all places of a level that the
+    request demands something of.
+    """
+    devices = sorted(host.devices, key=lambda device: natural_key(device.name))
+    found = [
+        (index, device)
+        for index, group in enumerate(request.groups)
+        for device in devices
+        if device.name in group.options and _remains(host, request, group, device)
+    ]
+    return [Option(number, index, device) for number, (index, device) in enumerate(found)]
+
+
+def _remains(host: Host, request: Request, group: Group, device: Device) -> bool:
+    places = dict(zip(host.levels, device.path, strict=True)) | {THE_DEVICE: device.name}
+    reserved = [places.get(level) for level in group.exclusive]
+    if any([place is None or place in host.in_use for place in reserved]):
+        return False
+    return all([places.get(level) is not None for level in _demanded_levels(request, group.label)])
+
+
+def _demanded_levels(request: Request, label: str) -> Iterator[str]:
+    for joint in request.joint:
+        if joint.required and label in (joint.primary, *joint.secondaries):
+            yield joint.level
+    for within in request.within:
+        if within.required and label in within.groups:
+            yield within.level

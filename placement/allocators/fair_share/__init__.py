@@ -1,0 +1,69 @@
+"""Fair shares: hierarchical dominant resource fairness (H-DRF) over a tree of queues and the projects in them.
+
+Who has the smallest *dominant share* is served next: the largest part of any resource that it has, divided by its
+weight. In a tree that is decided at every level. A branch counts its parts scaled down to the smallest of them, so that
+a part with another dominant resource does not use up its siblings' turns; parts that cannot be served count as they
+are; and what is exhausted does not count in the share of a branch. Without these rules parts of a tree starve.
+
+``FairShares`` keeps all shares while usage, demand and totals change. On it work ``order`` (who is next, and why),
+``fill`` (what would each get), ``reclaim`` (what should other queues give back), ``preempt`` (what inside a queue) and
+``decide`` (is a claim fair while others wait). ``tree_of`` makes a tree of paths as operators write them.
+
+The tree of Volcano's design document, in which n1 and n2 share ten CPUs and ten GPUs. n2's first part takes all CPUs,
+which nobody else wants; n1 and n2's second part still get five GPUs each:
+
+>>> root = Branch("n", (Leaf("n1"), Branch("n2", (Leaf("n21"), Leaf("n22")))))
+>>> shares = FairShares(root, {"CPU": 10, "GPU": 10})
+>>> wanted = {"n/n1": {"GPU": 1}, "n/n2/n21": {"CPU": 1}, "n/n2/n22": {"GPU": 1}}
+>>> result = fill(shares, {leaf: [Task(task, count=10)] for leaf, task in wanted.items()})
+>>> result.given
+{'n/n1': {'CPU': 0, 'GPU': 5}, 'n/n2/n21': {'CPU': 10, 'GPU': 0}, 'n/n2/n22': {'CPU': 0, 'GPU': 5}}
+
+One of n22's tasks ends. It is n22's turn again, although n2 has all CPUs:
+
+>>> shares.use("n/n2/n22", {"GPU": 4})
+>>> [turn.leaf.path for turn in order(shares, wanted)]
+['n/n2/n22', 'n/n2/n21', 'n/n1']
+
+After A. Ghodsi and others, "Dominant Resource Fairness" (NSDI 2011), and A. Bhattacharya and others, "Hierarchical
+Scheduling for Diverse Datacenter Workloads" (SoCC 2013). What those prove is about divisible tasks in one pool. Tasks
+that cannot be divided, and providers on which they have to fit, make it best effort.
+"""
+
+from placement.allocators.entries import InvalidEntry
+from placement.allocators.fair_share.fill import MOST_STEPS, Filling, Task, fill, want
+from placement.allocators.fair_share.gate import Competitor, Decision, decide
+from placement.allocators.fair_share.order import Behind, Turn, order
+from placement.allocators.fair_share.preempt import preempt
+from placement.allocators.fair_share.queues import Contradiction, Queue, tree_of
+from placement.allocators.fair_share.reclaim import Giving, Held, reclaim
+from placement.allocators.fair_share.state import FairShares, NodeShare
+from placement.allocators.fair_share.tree import Amounts, Branch, Leaf, leaf_paths
+
+__all__ = [
+    "MOST_STEPS",
+    "Amounts",
+    "Behind",
+    "Branch",
+    "Competitor",
+    "Contradiction",
+    "Decision",
+    "FairShares",
+    "Filling",
+    "Giving",
+    "Held",
+    "InvalidEntry",
+    "Leaf",
+    "NodeShare",
+    "Queue",
+    "Task",
+    "Turn",
+    "decide",
+    "fill",
+    "leaf_paths",
+    "order",
+    "preempt",
+    "reclaim",
+    "tree_of",
+    "want",
+]

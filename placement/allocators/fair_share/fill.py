@@ -1,0 +1,128 @@
+"""Progressive filling: pending tasks are given one by one to whom the order says, until none of them fits."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import Amounts
+
+MOST_STEPS = 10_000
+"""How many tasks are given at most, unless said otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a leaf waits for: so many times the same amounts. ``count`` None is without end."""
+
+    amounts: Amounts
+    count: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What filling gave.
+
+    Args:
+        served: leaf -> how many tasks of each of its entries it got, in the order of its entries.
+        given: leaf -> the amounts of these.
+        order: the leaves in the order they were served, once per task.
+        complete: False if the steps ended before the tasks that fit.
+    """
+
+    served: Mapping[str, tuple[int, ...]]
+    given: Mapping[str, Amounts]
+    order: tuple[str, ...]
+    complete: bool
+
+
+def fill(
+    shares: FairShares,
+    pending: Mapping[str, Sequence[Task]],
+    *,
+    steps: int = MOST_STEPS,
+    until: str | None = None,
+) -> Filling:
+    """Give pending tasks away as long as one fits; ``shares`` is left as it is afterwards.
+
+    A leaf is served in the order of its entries: one that does not fit holds up those behind it. Leaves that are not
+    named wait for nothing.
+
+    Args:
+        shares: the tree, and what is used.
+        pending: leaf -> its tasks.
+        steps: how many tasks are given at most.
+        until: a leaf; once it is served, filling ends.
+
+    Raises:
+        ValueError, KeyError: as ``FairShares``.
+
+    Flat dominant resource fairness, the example of its paper (HD-01):
+
+    >>> from placement.allocators.fair_share.tree import Branch, Leaf
+    >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"cpu": 9, "memory": 18})
+    >>> tasks = {"root/a": [Task({"cpu": 1, "memory": 4}, None)], "root/b": [Task({"cpu": 3, "memory": 1}, None)]}
+    >>> fill(shares, tasks).given
+    {'root/a': {'cpu': 3, 'memory': 12}, 'root/b': {'cpu': 6, 'memory': 2}}
+    """
+    queues = {leaf: _Queue(tasks) for leaf, tasks in pending.items()}
+    before = {leaf: shares.usage(leaf) for leaf in queues}
+    want(shares, {leaf: queue.head() for leaf, queue in queues.items()})
+    order: list[str] = []
+    while len(order) < steps and until not in order[-1:] and (leaf := shares.first()) is not None:
+        task = queues[leaf].serve()
+        shares.use(leaf, added(shares.usage(leaf), task))
+        shares.want(leaf, queues[leaf].head())
+        order.append(leaf)
+    return Filling(
+        served={leaf: tuple(queue.served) for leaf, queue in queues.items()},
+        given={leaf: _difference(shares.usage(leaf), before[leaf]) for leaf in queues},
+        order=tuple(order),
+        complete=shares.first() is None,
+    )
+
+
+def want(shares: FairShares, tasks: Mapping[str, Amounts]) -> None:
+    """Make these leaves wait for these tasks, and all others for nothing."""
+    for leaf in shares.leaves():
+        shares.want(leaf, tasks.get(leaf, {}))
+
+
+def added(amounts: Amounts, more: Amounts) -> dict[str, int]:
+    """Return the sum, class by class.
+
+    >>> added({"cpu": 1}, {"cpu": 2, "memory": 3})
+    {'cpu': 3, 'memory': 3}
+    """
+    return {name: amounts.get(name, 0) + more.get(name, 0) for name in [*amounts, *(more.keys() - amounts.keys())]}
+
+
+class _Queue:
+    """The tasks of one leaf, and how many of each entry were served."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._tasks = tuple(tasks)
+        self.served = [0] * len(self._tasks)
+        self._at = 0
+        self._drop_finished()
+
+    def head(self) -> Amounts:
+        """Return the next task; nothing if there is none."""
+        return self._tasks[self._at].amounts if self._at < len(self._tasks) else {}
+
+    def serve(self) -> Amounts:
+        """Take the next task."""
+        amounts = self.head()
+        self.served[self._at] += 1
+        self._drop_finished()
+        return amounts
+
+    def _drop_finished(self) -> None:
+        while self._at < len(self._tasks) and self._is_finished(self._tasks[self._at]):
+            self._at += 1
+
+    def _is_finished(self, task: Task) -> bool:
+        return self.served[self._at] == task.count or not any(task.amounts.values())
+
+
+def _difference(after: Amounts, before: Amounts) -> dict[str, int]:
+    return {name: amount - before[name] for name, amount in after.items()}

@@ -1,0 +1,133 @@
+"""The gate for a claim: whether it is fair to take something now, while others wait for the same."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from placement.allocators.entries import Number, exact
+from placement.allocators.fair_share.fill import MOST_STEPS, Task, fill, want
+from placement.allocators.fair_share.order import Behind, order, way
+from placement.allocators.fair_share.reclaim import lacking_for
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts
+
+Reason = Literal["fair", "no capacity", "undecided", "others first", "over the limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Competitor:
+    """Someone who waits, and what for."""
+
+    leaf: str
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How large a part of any class a queue may hold: which queue, how much it may, and what it would hold."""
+
+    path: str
+    most: float
+    would_hold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a claim is let through.
+
+    Args:
+        reason: ``fair``: it is the claimant's turn before what it takes is needed by others. ``no capacity``: it does
+            not fit in any case, which is for others to say. ``undecided``: too many wait to tell; allowed. ``others
+            first``: what is free goes to others, who have less. ``over the limit``: a queue would hold too much.
+        ahead: leaf -> how many of its tasks come before the claim.
+        behind: the two branches that decided that the first of these comes first.
+        limit: the limit that would be exceeded.
+    """
+
+    reason: Reason
+    ahead: Mapping[str, int]
+    behind: Behind | None = None
+    limit: Limit | None = None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the claim is let through."""
+        return self.reason in ("fair", "no capacity", "undecided")
+
+
+def decide(
+    shares: FairShares,
+    claimant: str,
+    task: Amounts,
+    *,
+    competitors: Sequence[Competitor] = (),
+    limits: Mapping[str, Number] | None = None,
+    steps: int = MOST_STEPS,
+) -> Decision:
+    """Decide whether a claim is fair.
+
+    What is free is given task by task to whoever is next, the claimant among them (progressive filling). If the claim's
+    turn comes while it still fits, it is fair, and nothing is left idle for the sake of those who could not use it.
+
+    Args:
+        shares: the tree, and what is used; what is used is left as it was, what is waited for is not.
+        claimant: who claims.
+        task: what is claimed.
+        competitors: who else waits; entries of the claimant itself come after the claim.
+        limits: path of a branch -> how large a part of any class it may hold, 0..1. Only those on the way to the
+            claimant matter.
+        steps: how many tasks are given at most.
+
+    Raises:
+        ValueError, KeyError: as ``FairShares``.
+
+    >>> from placement.allocators.fair_share.tree import Branch, Leaf
+    >>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4})
+    >>> shares.use("root/ann", {"gpu": 2})
+    >>> waiting = [Competitor("root/bob", Task({"gpu": 1}, 2))]
+    >>> decide(shares, "root/ann", {"gpu": 1}, competitors=waiting).reason
+    'others first'
+    >>> decide(shares, "root/ann", {"gpu": 1}, competitors=[Competitor("root/bob", Task({"gpu": 1}, 1))]).reason
+    'fair'
+    """
+    exceeded = _exceeded(shares, claimant, task, limits or {})
+    if exceeded:
+        return Decision("over the limit", {}, limit=exceeded)
+    if lacking_for(shares, task):
+        return Decision("no capacity", {})
+    return _after_others(shares, claimant, _pending(claimant, task, competitors), steps)
+
+
+def _pending(claimant: str, task: Amounts, competitors: Sequence[Competitor]) -> dict[str, list[Task]]:
+    pending = {claimant: [Task(task)]}
+    for one in competitors:
+        pending.setdefault(one.leaf, []).append(one.task)
+    return pending
+
+
+def _after_others(shares: FairShares, claimant: str, pending: Mapping[str, Sequence[Task]], steps: int) -> Decision:
+    usage = {leaf: shares.usage(leaf) for leaf in pending}
+    result = fill(shares, pending, steps=steps, until=claimant)
+    for leaf, amounts in usage.items():
+        shares.use(leaf, amounts)
+    if claimant in result.order or not any(pending[claimant][0].amounts.values()):
+        return Decision("fair", {})
+    ahead = {leaf: sum(served) for leaf, served in result.served.items() if any(served)}
+    if not result.complete:
+        return Decision("undecided", ahead)
+    want(shares, {leaf: tasks[0].amounts for leaf, tasks in pending.items()})
+    turns = order(shares, [result.order[0], claimant])
+    return Decision("others first", ahead, behind=turns[1].behind)
+
+
+def _exceeded(shares: FairShares, claimant: str, task: Amounts, limits: Mapping[str, Number]) -> Limit | None:
+    """Return the first limit on the way to the claimant that would be exceeded."""
+    usage = shares.usage(claimant)
+    shares.use(claimant, {name: amount + task.get(name, 0) for name, amount in usage.items()})
+    passed = [claimant.partition(SEPARATOR)[0], *way(claimant)]
+    would_hold = {path: shares.node(path).held for path in passed if path in limits}
+    shares.use(claimant, usage)
+    for path, held in would_hold.items():
+        if held > exact(limits[path]):
+            return Limit(path, float(limits[path]), held)
+    return None

@@ -1,0 +1,78 @@
+"""The order in which leaves that wait are served, and what put each behind the one before it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from placement.allocators.fair_share.state import FairShares, NodeShare
+from placement.allocators.fair_share.tree import SEPARATOR
+
+Reason = Literal["blocked", "share", "name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Why a leaf comes after another.
+
+    Args:
+        reason: ``blocked``: nothing can be served there, and something elsewhere; ``share``: it has the larger weighted
+            share; ``name``: all shares are level.
+        node, other: the nodes that decide, the leaf's own or branches on the ways to them, beside each other in the
+            tree (or below branches whose shares are level).
+    """
+
+    reason: Reason
+    node: NodeShare
+    other: NodeShare
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A leaf in the order of service; ``behind`` is None for the first."""
+
+    leaf: NodeShare
+    behind: Behind | None
+
+
+def order(shares: FairShares, leaves: Iterable[str]) -> list[Turn]:
+    """Return these leaves as they would be served now, and why.
+
+    Two leaves are compared from the top of the tree down: at each level a node that is not blocked precedes one that
+    is, then the smaller weighted share precedes; where these are level, the next level is compared; at last, places in
+    the tree, which is in the natural order of names.
+
+    Raises:
+        KeyError: for a leaf that is not in the tree.
+
+    >>> from placement.allocators.fair_share.tree import Branch, Leaf
+    >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"cpu": 10})
+    >>> for leaf in ("root/a", "root/b"):
+    ...     shares.want(leaf, {"cpu": 1})
+    >>> shares.use("root/a", {"cpu": 1})
+    >>> [(turn.leaf.path, turn.behind and turn.behind.reason) for turn in order(shares, ["root/a", "root/b"])]
+    [('root/b', None), ('root/a', 'share')]
+    """
+    ranked = sorted(leaves, key=shares.rank)
+    behind = [None, *[_behind(shares, leaf, before) for before, leaf in pairwise(ranked)]]
+    return [Turn(shares.node(leaf), reason) for leaf, reason in zip(ranked, behind, strict=False)]
+
+
+def _behind(shares: FairShares, leaf: str, before: str) -> Behind:
+    ways = list(zip(way(leaf), way(before), strict=False))
+    levels = list(zip(shares.rank(leaf)[0], shares.rank(before)[0], strict=False))
+    parted = next((number for number, (own, other) in enumerate(levels) if own != other), None)
+    node, other = (shares.node(path) for path in ways[len(ways) - 1 if parted is None else parted])
+    if parted is None:
+        return Behind("name", node, other)
+    return Behind("blocked" if node.is_blocked and not other.is_blocked else "share", node, other)
+
+
+def way(path: str) -> list[str]:
+    """Return the paths of the nodes from below the root down to one.
+
+    >>> way("root/eng/dev")
+    ['root/eng', 'root/eng/dev']
+    """
+    names = path.split(SEPARATOR)
+    return [SEPARATOR.join(names[:end]) for end in range(2, len(names) + 1)]

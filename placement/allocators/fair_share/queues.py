@@ -1,0 +1,156 @@
+"""A tree of fair shares as operators write it: paths of queues with weights, and who belongs to which queue."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from placement.allocators.entries import Number, exact
+from placement.allocators.fair_share.tree import SEPARATOR, Branch, Leaf, joined
+
+ROOT, DEFAULT_QUEUE = "root", "default"
+
+
+class Contradiction(ValueError):
+    """Two queues contradict each other.
+
+    Args:
+        first, second: the places of the two in the list.
+        text: what the second says against the first; names both.
+    """
+
+    def __init__(self, first: int, second: int, text: str) -> None:
+        super().__init__(text)
+        self.first = first
+        self.second = second
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One line of what an operator writes.
+
+    Args:
+        path: the names from the root to the queue, joined by slashes.
+        weights: one for each name; None where nothing is said. That of the root has no meaning.
+        members: who belongs to the queue. None if the line is not about a queue but gives weights to a branch, unless
+            nothing lies below it.
+    """
+
+    path: str
+    weights: tuple[Number | None, ...] = ()
+    members: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTree:
+    """All queues, checked.
+
+    Args:
+        root: the name of the root.
+        weights: path -> weight, for each branch below the root, a branch before what is in it.
+        members: who -> the path of the queue.
+        default: the path of the queue of everybody else.
+    """
+
+    root: str
+    weights: Mapping[str, Number]
+    members: Mapping[str, str] = field(default_factory=dict)
+    default: str = ""
+
+    def path_of(self, member: str) -> str:
+        """Return the path of a leaf.
+
+        >>> tree_of([Queue("root/eng", (1, 2), ("ann",))]).path_of("a/b")
+        'root/default/a%2Fb'
+        """
+        return joined(self.queue_of(member), _quoted(member))
+
+    def queue_of(self, member: str) -> str:
+        """Return the path of the queue that someone belongs to."""
+        return self.members.get(member, self.default)
+
+    def tree(self, members: Iterable[str]) -> Branch:
+        """Return the tree in which these are the leaves, and those who are written."""
+        parts: dict[str, list[Branch | Leaf]] = {path: [] for path in [self.root, *self.weights]}
+        for member in dict.fromkeys([*self.members, *members]):
+            parts[self.queue_of(member)].append(Leaf(_quoted(member)))
+        for path in reversed(list(self.weights)):
+            above, _, name = path.rpartition(SEPARATOR)
+            parts[above].append(Branch(name, tuple(parts[path]), self.weights[path]))
+        return Branch(self.root, tuple(parts[self.root]))
+
+
+def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
+    """Check lines against each other and make a tree of them.
+
+    Args:
+        queues: the lines; without any, everybody is in one queue below the root ``root``.
+        default: the queue of those who are in no other, ``default`` below the root unless given; it is added if it is
+            not among the lines.
+
+    Raises:
+        Contradiction: two lines begin differently, give a branch two weights, are about the same queue, claim the same
+            member, or one is a queue and at the same time the beginning of another.
+
+    >>> tree_of([Queue("root/sci", (1, 1), ()), Queue("root/sci/dev", (1, 1, 1), ())])
+    Traceback (most recent call last):
+    ...
+    placement.allocators.fair_share.queues.Contradiction: root/sci is a queue and cannot contain the queue root/sci/dev
+    """
+    root = (queues[0].path if queues else default or ROOT).split(SEPARATOR)[0]
+    added = Queue(default or joined(root, DEFAULT_QUEUE), members=())
+    lines = [*queues] if any([line.path == added.path for line in queues]) else [*queues, added]
+    for number, line in enumerate(lines):
+        if line.path.split(SEPARATOR)[0] != root:
+            raise Contradiction(0, number, f"{line.path} does not begin with {root}, as {queues[0].path} does")
+    weights = _weights(lines)
+    _check_nesting(lines, queue_paths={*weights} - {path.rpartition(SEPARATOR)[0] for path in weights})
+    return QueueTree(root, MappingProxyType(weights), MappingProxyType(_members(lines)), added.path)
+
+
+def _weights(lines: Sequence[Queue]) -> dict[str, Number]:
+    """Return path -> weight, each branch before what is in it; 1 where nobody says."""
+    said: dict[str, tuple[int, Number]] = {}
+    for number, line in enumerate(lines):
+        for path, weight in zip(_ways(line.path)[1:], line.weights[1:], strict=False):
+            if weight is not None:
+                first, before = said.setdefault(path, (number, weight))
+                if exact(before) != exact(weight):
+                    text = f"{line.path} gives {path} the weight {weight}, {lines[first].path} gives it {before}"
+                    raise Contradiction(first, number, text)
+    below_root = [path for line in lines for path in _ways(line.path)[1:]]
+    return {path: said[path][1] if path in said else 1 for path in dict.fromkeys(below_root)}
+
+
+def _check_nesting(lines: Sequence[Queue], *, queue_paths: set[str]) -> None:
+    """Refuse two lines for one path, and a queue with something below it."""
+    numbers: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        if line.path in numbers:
+            raise Contradiction(numbers[line.path], number, f"{line.path} is written twice")
+        numbers[line.path] = number
+    for number, line in enumerate(lines):
+        if line.members is not None and line.path not in queue_paths:
+            below = next(place for place, other in enumerate(lines) if other.path.startswith(line.path + SEPARATOR))
+            text = f"{line.path} is a queue and cannot contain the queue {lines[below].path}"
+            raise Contradiction(number, below, text)
+
+
+def _members(lines: Sequence[Queue]) -> dict[str, str]:
+    members: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        for member in line.members or ():
+            first = members.setdefault(member, number)
+            if first != number:
+                raise Contradiction(first, number, f"{member} is in {lines[first].path} and in {line.path}")
+    return {member: lines[number].path for member, number in members.items()}
+
+
+def _ways(path: str) -> list[str]:
+    """Return the path of each element, the root first."""
+    names = path.split(SEPARATOR)
+    return [SEPARATOR.join(names[:end]) for end in range(1, len(names) + 1)]
+
+
+def _quoted(member: str) -> str:
+    """Return a name that can be part of a path; other names stay different."""
+    return member.replace("%", "%25").replace(SEPARATOR, "%2F")

@@ -1,0 +1,81 @@
+"""What makes one placement better than another, as a value to show and as one number to search with."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from placement.allocators.group.sites import Sites
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """How good a placement is; what comes first decides, what follows only among equals.
+
+    Args:
+        score: the seed's score of the root, 0..1: the mean of the scores of all resources, those nobody asked for
+            included, after all running containers.
+        touched: how many locations serve something or hold one that does, for each level that counts, most important
+            level first; fewer are better.
+        tightness: the sum over all locations below the root of the squared mean score of the resources in it: of two
+            ways to use as much, the one that fills some locations and leaves others whole has more.
+    """
+
+    score: Fraction
+    touched: tuple[int, ...]
+    tightness: Fraction
+
+    @property
+    def rank(self) -> tuple[Fraction, tuple[int, ...], Fraction]:
+        """What compares placements: the best has the highest."""
+        return self.score, tuple([-count for count in self.touched]), self.tightness
+
+
+class Weights:
+    """Packs the parts of an objective into one integer, so that comparing and adding are cheap and exact.
+
+    A part weighs more than the whole range of all that follow it.
+
+    Args:
+        sites: the locations.
+        levels: the levels whose touched locations count, most important first.
+    """
+
+    def __init__(self, sites: Sites, levels: Sequence[str]) -> None:
+        self.levels = tuple(levels)
+        common = lcm(*[max(1, site.keys) for site in sites.all])
+        self.square = common * sites.scale
+        """A squared mean score of 1 is the square of this."""
+        self.tightness = [(common // site.keys) ** 2 if site.keys and site.index else 0 for site in sites.all]
+        """By location: what a squared sum of scores is multiplied by."""
+        weight = 2 * len(sites.all) * self.square**2 + 1
+        cost = {}
+        for level in reversed(self.levels):
+            cost[level] = weight
+            weight *= len(sites.all) + 1
+        self.touch = [cost.get(site.level, 0) if site.index else 0 for site in sites.all]
+        """By location: the price of touching it."""
+        self.score = weight
+        """What one part of the scale of scores is worth."""
+
+
+def objective_of(sites: Sites, weights: Weights, scores: Sequence[int], touched: Iterable[int]) -> Objective:
+    """Return the objective of a state.
+
+    Args:
+        sites: the locations.
+        weights: which levels count.
+        scores: the sum of the scores in each location, in parts of the scale.
+        touched: the locations that serve something or hold one that does.
+    """
+    counts = dict.fromkeys(weights.levels, 0)
+    for site in touched:
+        level = sites.all[site].level
+        if site and level in counts:
+            counts[level] += 1
+    tightness = sum([score**2 * factor for score, factor in zip(scores, weights.tightness, strict=True)])
+    return Objective(
+        Fraction(scores[0], sites.scale * max(1, sites.all[0].keys)),
+        tuple(counts.values()),
+        Fraction(tightness, weights.square**2),
+    )

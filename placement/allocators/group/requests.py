@@ -1,0 +1,123 @@
+"""Short forms of requests: upper groups left out, and plain counts of devices."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from placement.allocators.group.names import Group, join_name, partition, split_name
+from placement.allocators.group.tree import Path, natural_key
+
+
+@dataclass(slots=True)
+class _Levels:
+    """Which groups occur inside which, whatever their indices."""
+
+    inside: dict[str, "_Levels"] = field(default_factory=dict)
+
+    def way_to(self, level: str) -> tuple[str, ...] | None:
+        """Return the fewest groups that lead to a group of a level, itself included; None if there is none."""
+        ways: list[tuple[tuple[str, ...], _Levels]] = [((), self)]
+        for way, levels in ways:
+            for name in sorted(levels.inside, key=natural_key):
+                if name == level:
+                    return (*way, name)
+                ways.append(((*way, name), levels.inside[name]))
+        return None
+
+
+def translated(requested: Mapping[str, int], allocatable: Iterable[str]) -> dict[str, str]:
+    """Return the full names of requested resources whose names leave out upper groups.
+
+    Each group that lacks upper groups gets new ones for itself alone; their indices go on from the highest number that
+    the request has for that group (seed, part V; vectors GA-09 to GA-11). Placing does not need this: a group may be
+    served at any depth, and what was not asked for does not keep anything apart.
+
+    Args:
+        requested: what is asked for.
+        allocatable: the names of what the locations offer.
+
+    Raises:
+        ValueError: a name is not valid.
+
+    >>> node = ["Gpugrp1/0/Gpugrp0/0/gpu/dev0/cards"]
+    >>> translated({"Gpugrp0/RA/gpu/gpu0/cards": 1}, node)
+    {'Gpugrp0/RA/gpu/gpu0/cards': 'Gpugrp1/0/Gpugrp0/RA/gpu/gpu0/cards'}
+    """
+    request = partition(requested)
+    names = dict(_Translation(request).names(request, _levels_of(allocatable), (), ()))
+    return {name: names[name] for name in requested}
+
+
+class _Translation:
+    """Gives new upper groups their numbers."""
+
+    def __init__(self, request: Group) -> None:
+        self._next: dict[str, int] = {}
+        self._count(request)
+
+    def _count(self, group: Group) -> None:
+        for (level, index), inner in group.inside.items():
+            number = int(index) + 1 if index.isdecimal() else 0
+            self._next[level] = max(self._next.get(level, 0), number)
+            self._count(inner)
+
+    def names(self, group: Group, levels: _Levels | None, old: Path, new: Path) -> Iterator[tuple[str, str]]:
+        """Yield the old and the new name of everything in a group of the request.
+
+        Args:
+            group: the group.
+            levels: the groups that locations have inside it, if known.
+            old: where it is in the request.
+            new: where it is after the translation.
+        """
+        for base in group.base:
+            yield join_name(old, base), join_name(new, base)
+        for step in sorted(group.inside, key=lambda step: (natural_key(step[0]), natural_key(step[1]))):
+            way = levels.way_to(step[0]) if levels else None
+            inner = levels
+            for level in way or ():
+                inner = inner.inside[level] if inner else None
+            upper = tuple([(level, self._number(level)) for level in (way or ())[:-1]])
+            yield from self.names(group.inside[step], inner if way else None, (*old, step), (*new, *upper, step))
+
+    def _number(self, level: str) -> str:
+        number = self._next.get(level, 0)
+        self._next[level] = number + 1
+        return str(number)
+
+
+def _levels_of(names: Iterable[str]) -> _Levels:
+    root = _Levels()
+    for name in names:
+        levels = root
+        for level, _index in split_name(name)[0]:
+            levels = levels.inside.setdefault(level, _Levels())
+    return root
+
+
+def with_count(requested: Mapping[str, int], count: int, *, group: str = "gpu", base: str = "cards") -> dict[str, int]:
+    """Return a request with as many devices as a plain count says.
+
+    Devices that the request names already are counted; the others are added, without upper groups, numbered on from
+    the highest number there is.
+
+    Args:
+        requested: what is asked for otherwise.
+        count: the number of devices.
+        group: the group name of a device.
+        base: what one of which is asked of each device.
+
+    Raises:
+        ValueError: a name is not valid.
+
+    >>> with_count({"cpu": 4, "gpu/7/cards": 1}, 2)
+    {'cpu': 4, 'gpu/7/cards': 1, 'gpu/8/cards': 1}
+    """
+    devices = set()
+    for name in requested:
+        path, last = split_name(name)
+        if path and path[-1][0] == group and last == base:
+            devices.add(path)
+    numbers = [int(path[-1][1]) for path in devices if path[-1][1].isdecimal()]
+    first = max(numbers, default=-1) + 1
+    missing = range(first, first + count - len(devices))
+    return dict(requested) | {f"{group}/{number}/{base}": 1 for number in missing}

@@ -1,0 +1,167 @@
+"""Branch and bound over all demands: for where siblings may share a location, and for all else that is not simple.
+
+Exact as long as the budget lasts. A state is looked at once: what can follow depends on its number alone, and so what
+was found out for it is remembered. Of locations that are alike only the first is tried. What cannot become better than
+what is known is not tried at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from placement.allocators.group.bounds import Bounds
+from placement.allocators.group.needs import Need
+from placement.allocators.group.objective import Weights
+from placement.allocators.group.sites import Sites
+from placement.allocators.group.state import CellState, State
+from placement.allocators.group.steps import OUTERMOST, Option, Step, Steps
+
+Choice = tuple[int, Option, tuple[tuple[CellState, ...], int]]
+"""(what it gains, the option, what it makes of the location)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found.
+
+    Args:
+        places: the location of each need; None if nothing was found.
+        looks: how many times a demand was tried at a location.
+        complete: whether that is certainly the best, or there is certainly nothing.
+    """
+
+    places: list[tuple[Need, int]] | None
+    looks: int
+    complete: bool
+
+
+class Search:
+    """One search.
+
+    Args:
+        sites: the locations.
+        weights: how the objective is packed.
+        steps: what is to be placed.
+        budget: how many times a demand may be tried at a location.
+    """
+
+    def __init__(self, sites: Sites, weights: Weights, steps: Steps, *, budget: int) -> None:
+        self._steps: Sequence[Step] = steps.all
+        self._options = steps.options
+        self._state = State(sites, weights, steps.all)
+        self._bounds = Bounds(sites, weights, steps.all)
+        self._budget = budget
+        self._looks = 0
+        self._known: dict[tuple[int, int], tuple[int, bool]] = {}
+        self._taken: list[Option] = []
+        self._first: list[Option] | None = None
+        self._first_worth = 0
+        # No placement, and no part of one, is worth as much as this or as little as its negative.
+        self._limit = 2 * weights.score * weights.square
+        self._worth = 0
+
+    def run(self) -> Found:
+        """Search for the best placement."""
+        best = self._best(-4 * self._limit) if self._bounds.is_possible else None
+        options = None if best is None else self._first_in_natural_order(best)
+        if self._is_over:
+            return Found(self._places(self._first), self._looks, complete=False)
+        return Found(self._places(options), self._looks, complete=True)
+
+    def _places(self, options: Sequence[Option] | None) -> list[tuple[Need, int]] | None:
+        if options is None:
+            return None
+        taken = zip(self._steps, options, strict=True)
+        return [pair for step, option in taken for pair in zip(step.needs, option.chain, strict=True)]
+
+    def _best(self, floor: int) -> int | None:
+        """Return what the steps still to come can be worth at best, or None if that is not more than the floor."""
+        depth = len(self._taken)
+        if depth == len(self._steps):
+            return self._arrive(floor)
+        key = (depth, self._state.number)
+        known, is_exact = self._known.get(key, (self._limit, False))
+        if is_exact or known <= floor:
+            return known if known > floor else None
+        bound = min(known, self._bounds.above(depth, floor, self._state))
+        best = self._best_choice(depth, floor, bound) if bound > floor else None
+        if bound > floor and not self._is_over:
+            self._known[key] = (best, True) if best is not None else (self._nothing_above(floor), False)
+        return best
+
+    def _best_choice(self, depth: int, floor: int, bound: int) -> int | None:
+        """Try what a step can take until the bound is reached."""
+        best = floor
+        for choice in self._choices(depth):
+            better = self._try(choice, best)
+            if self._is_over:
+                return None
+            if better is not None:
+                best = better
+                if best >= bound:
+                    break
+        return best if best > floor else None
+
+    @property
+    def _is_over(self) -> bool:
+        return self._looks > self._budget
+
+    def _nothing_above(self, floor: int) -> int:
+        """Return the bound that a search in vain has shown."""
+        # Where anything would have been good enough there is nothing, whatever is asked for later.
+        return floor if floor > -self._limit else -8 * self._limit
+
+    def _arrive(self, floor: int) -> int | None:
+        """Note the first placement, and every better one, for the case that the budget ends."""
+        if self._first is None or self._worth > self._first_worth:
+            self._first, self._first_worth = list(self._taken), self._worth
+        return 0 if floor < 0 else None
+
+    def _try(self, choice: Choice, floor: int) -> int | None:
+        gain, option, after = choice
+        self._state.place(self._steps[len(self._taken)], option.site, after)
+        self._bounds.take(len(self._taken), option.site)
+        self._taken.append(option)
+        self._worth += gain
+        better = self._best(floor - gain)
+        self._worth -= gain
+        self._taken.pop()
+        self._bounds.give_back(len(self._taken), option.site)
+        self._state.take_back()
+        return None if better is None else better + gain
+
+    def _choices(self, depth: int) -> list[Choice]:
+        """Return what a step can take, the most promising first."""
+        return sorted(self._possible(depth), key=lambda choice: -choice[0])
+
+    def _possible(self, depth: int) -> list[Choice]:
+        """Return what a step can take, in natural order, one of each that are alike."""
+        step, state = self._steps[depth], self._state
+        around = 0 if step.parent == OUTERMOST else state.where[step.parent]
+        seen = set()
+        found = []
+        for option in self._options(step, around):
+            likeness = state.likeness(option)
+            if likeness in seen or state.is_barred(step, option.site):
+                continue
+            seen.add(likeness)
+            self._looks += 1
+            after = state.cells_after(step, option.site)
+            if after is not None:
+                found.append((state.worth(option.site, after[1]), option, after))
+        return found
+
+    def _first_in_natural_order(self, target: int) -> list[Option] | None:
+        """Place all steps so that the target is met, each at the first location that allows it."""
+        for depth, step in enumerate(self._steps):
+            for gain, option, after in self._possible(depth):
+                met = self._try((gain, option, after), target - 1)
+                if self._is_over:
+                    return None
+                if met is not None:
+                    self._state.place(step, option.site, after)
+                    self._bounds.take(depth, option.site)
+                    self._taken.append(option)
+                    self._worth += gain
+                    target -= gain
+                    break
+        return self._taken

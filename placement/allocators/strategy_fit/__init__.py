@@ -1,0 +1,257 @@
+"""The strategy fit: which node is best for a request, by what its resources are and how full they are.
+
+Three policies, those of Volcano's ResourceStrategyFit: *fit* packs some resources and spreads others, *sra* keeps
+requests off nodes that have scarce resources, *proportional* keeps other resources idle beside idle scarce ones. A
+``Profile`` says which of them count and how much.
+
+For a scheduler with a few nodes: ``assess`` and ``best_first``, exact, over dicts of resource class -> amount. For
+thousands of nodes per request: ``scorer_for``, which gives the same numbers over tuples.
+
+Amounts are whole numbers; choose units fine enough (thousandths of a core, megabytes). A class that a node does not
+have may be missing or 0. Names in requests and nodes are resource classes; ``resource_class`` translates a vendor's.
+
+>>> gpu_first = Profile(
+...     fit=Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated", 1)}),
+...     sra=Sra({"PGPU": 1}, weight=10),
+... )
+>>> nodes = {
+...     "cpu-1": Node({"VCPU": 32}),
+...     "gpu-1": Node({"VCPU": 16, "PGPU": 8}),
+...     "gpu-2": Node({"VCPU": 16, "PGPU": 8}, used={"VCPU": 8, "PGPU": 4}),
+... }
+>>> best_first(gpu_first, {"VCPU": 4}, nodes)
+['cpu-1', 'gpu-1', 'gpu-2']
+>>> best_first(gpu_first, {"VCPU": 4, "PGPU": 2}, nodes)
+['gpu-2', 'gpu-1']
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import NamedTuple
+
+from placement.allocators.entries import InvalidEntry, exact
+from placement.allocators.patterns import best_match, resource_class
+from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit.scorer import Scorer, scorer_for
+from placement.allocators.strategy_fit.terms import Amounts, asked_amounts
+
+__all__ = [
+    "MAX_NODE_SCORE",
+    "Assessment",
+    "Fit",
+    "InvalidEntry",
+    "Node",
+    "Preference",
+    "Profile",
+    "Proportional",
+    "Scorer",
+    "Sra",
+    "assess",
+    "best_first",
+    "can_serve",
+    "fit_score",
+    "keeps_proportion",
+    "resource_class",
+    "scorer_for",
+    "sra_score",
+]
+
+_NOTHING: Amounts = MappingProxyType({})
+
+
+class Node(NamedTuple):
+    """What a node offers: resource class -> capacity, and resource class -> how much of it is in use."""
+
+    allocatable: Amounts
+    used: Amounts = _NOTHING
+
+    def idle(self, name: str) -> int:
+        """Return how much of a class is left; less than nothing if more is in use than there is."""
+        return self.allocatable.get(name, 0) - self.used.get(name, 0)
+
+    def has(self, name: str) -> bool:
+        """Tell whether the node has a class at all, be it in use or not."""
+        return self.allocatable.get(name, 0) > 0
+
+
+def can_serve(requested: Amounts, node: Node) -> bool:
+    """Tell whether the node has everything that is asked for, configured or not.
+
+    The scores say nothing about that (RS-16, RS-22), hence this comes first.
+
+    >>> can_serve({"VCPU": 4}, Node({"VCPU": 8}, {"VCPU": 5}))
+    False
+    """
+    return all(amount <= node.idle(name) for name, amount in asked_amounts(requested).items())
+
+
+def fit_score(fit: Fit, requested: Amounts, node: Node) -> Fraction:
+    """Return how well a request fits a node: from 0 to 100 x ``fit.weight``, exactly.
+
+    For each class that is asked for and configured, with used' = used + requested: used'/allocatable (MostAllocated)
+    or (allocatable - used')/allocatable (LeastAllocated); of these the weighted mean. The whole is 0 where one of the
+    classes does not suffice. A class that the node lacks contributes 0 and keeps its weight in the mean. Where nothing
+    that is asked for is configured, every node gets 0.
+
+    Source: Volcano's ResourceStrategyFit; RS-01 to RS-23, RS-30.
+
+    Raises:
+        ValueError: for a negative amount.
+
+    >>> packed = Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated", 1)})
+    >>> float(fit_score(packed, {"VCPU": 2, "PGPU": 2}, Node({"VCPU": 16, "PGPU": 8}, {"VCPU": 4, "PGPU": 2})))
+    541.6666666666666
+    """
+    parts, weights = Fraction(), Fraction()
+    for name, amount in asked_amounts(requested).items():
+        pattern = best_match(fit.resources, name)
+        if pattern is None or not fit.resources[pattern].weight:
+            continue
+        preference = fit.resources[pattern]
+        weights += exact(preference.weight)
+        if node.has(name):
+            left = node.idle(name) - amount
+            if left < 0:
+                return Fraction()
+            least = Fraction(left, node.allocatable[name])
+            parts += exact(preference.weight) * (least if preference.type == "LeastAllocated" else 1 - least)
+    return MAX_NODE_SCORE * exact(fit.weight) * parts / weights if weights else Fraction()
+
+
+def sra_score(sra: Sra, requested: Amounts, node: Node) -> Fraction:
+    """Return how well a node keeps scarce resources free: from 0 to 100 x ``sra.weight``, exactly.
+
+    It is the weight of the scarce resources that do not count against the node, of the weight of all of them. One
+    counts if the node has it, in use or not, and the request does not ask for it. In ``upstream`` mode it counts
+    whatever is asked for, and a node that lacks a class that is asked for gets 0.
+
+    Source: Volcano's ResourceStrategyFit; RS-25 to RS-29, RS-31.
+
+    Raises:
+        ValueError: for a negative amount.
+
+    >>> scarce, node = Sra({"CUSTOM_T4": 1, "CUSTOM_A10": 1}, weight=2), Node({"VCPU": 16, "CUSTOM_T4": 10})
+    >>> int(sra_score(scarce, {"VCPU": 2}, node)), int(sra_score(scarce, {"VCPU": 2, "CUSTOM_T4": 2}, node))
+    (100, 200)
+    """
+    asked = asked_amounts(requested)
+    is_upstream = sra.mode == "upstream"
+    if is_upstream and not all(node.has(name) for name in asked):
+        return Fraction()
+    counting = [name for name in node.allocatable if node.has(name) and (is_upstream or name not in asked)]
+    present = {best_match(sra.resources, name) for name in counting}
+    everything = sum(map(exact, sra.resources.values()), Fraction())
+    avoided = sum((exact(weight) for name, weight in sra.resources.items() if name not in present), Fraction())
+    return MAX_NODE_SCORE * exact(sra.weight) * avoided / everything if everything else Fraction()
+
+
+def keeps_proportion(policy: Proportional, requested: Amounts, node: Node) -> bool:
+    """Tell whether a node that serves the request keeps enough idle beside its idle primary resources.
+
+    For each primary class that the node has: idle secondary - requested secondary >= idle primary x ratio; equality
+    passes. A request for a primary is exempt as ``policy.exempt`` says; with ``own``, idle primary is what it leaves.
+    Whole numbers and fractions are compared, nothing is rounded.
+
+    Source: Volcano's ResourceStrategyFit; RS-32 to RS-39.
+
+    Raises:
+        ValueError: for a negative amount.
+
+    >>> policy, node = Proportional({"PGPU": {"VCPU": 8}}), Node({"VCPU": 74, "PGPU": 8})
+    >>> keeps_proportion(policy, {"VCPU": 10}, node), keeps_proportion(policy, {"VCPU": 11}, node)
+    (True, False)
+    """
+    asked = asked_amounts(requested)
+    primaries = {name: best_match(policy.reserve, name) for name in {*asked, *node.allocatable}}
+    if policy.exempt == "all" and any(primaries[name] for name in asked):
+        return True
+    return all(
+        _leaves(node, asked, primary=name, secondary=secondary, ratio=exact(units))
+        for name, pattern in primaries.items()
+        if pattern is not None and node.has(name)
+        for secondary, units in policy.reserve[pattern].items()
+    )
+
+
+def _leaves(node: Node, asked: Amounts, *, primary: str, secondary: str, ratio: Fraction) -> bool:
+    """Tell whether enough of a secondary stays idle for one primary."""
+    units, taken = asked.get(primary, 0), asked.get(secondary, 0)
+    if units and taken <= units * ratio:
+        # What is taken was reserved for these very units. Without this, a node that is below its proportion already
+        # (an inventory was made smaller) would refuse also those for whom the reserve is.
+        return True
+    return node.idle(secondary) - taken >= max(0, node.idle(primary) - units) * ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What a profile says about one node.
+
+    Args:
+        can_serve: whether the node has what is asked for. If not, the rest has no meaning.
+        keeps_proportion: whether the reserve of scarce resources stays; true where the profile has no such policy.
+        fit, sra: the scores, from 0 to 100 times the policy's weight; 0 where the profile has no such policy.
+        maximum: the upper bound of their sum.
+    """
+
+    can_serve: bool
+    keeps_proportion: bool
+    fit: Fraction
+    sra: Fraction
+    maximum: Fraction
+
+    @property
+    def total(self) -> Fraction:
+        """The sum of the scores, as Volcano adds them up."""
+        return self.fit + self.sra
+
+    @property
+    def normalised(self) -> Fraction:
+        """The total on a scale from 0 to 100, whatever the weights."""
+        return MAX_NODE_SCORE * self.total / self.maximum if self.maximum else Fraction()
+
+
+def assess(profile: Profile, requested: Amounts, node: Node) -> Assessment:
+    """Return what a profile says about a node, in parts.
+
+    Raises:
+        ValueError: for a negative amount.
+
+    >>> verdict = assess(Profile(fit=Fit(), sra=Sra({"PGPU": 1})), {"VCPU": 4}, Node({"VCPU": 16, "PGPU": 8}))
+    >>> int(verdict.fit), int(verdict.sra), int(verdict.maximum), float(verdict.normalised)
+    (750, 0, 2000, 37.5)
+    """
+    return Assessment(
+        can_serve=can_serve(requested, node),
+        keeps_proportion=profile.proportional is None or keeps_proportion(profile.proportional, requested, node),
+        fit=fit_score(profile.fit, requested, node) if profile.fit else Fraction(),
+        sra=sra_score(profile.sra, requested, node) if profile.sra else Fraction(),
+        maximum=profile.maximum,
+    )
+
+
+def best_first(profile: Profile, requested: Amounts, nodes: Mapping[str, Node]) -> list[str]:
+    """Return the names of the nodes that can serve the request, the best first.
+
+    Nodes that break the proportion come last, or not at all if the profile filters them. Equal nodes come in the
+    natural order of their names (dev2 before dev10), never in the order of the mapping.
+
+    Raises:
+        ValueError: for a negative amount.
+
+    >>> best_first(Profile(fit=Fit()), {"VCPU": 1}, {"n10": Node({"VCPU": 4}), "n2": Node({"VCPU": 4})})
+    ['n2', 'n10']
+    """
+    verdicts = {name: assess(profile, requested, node) for name, node in nodes.items()}
+    filters = profile.proportional is not None and profile.proportional.mode == "filter"
+    left = [name for name, said in verdicts.items() if said.can_serve and (said.keeps_proportion or not filters)]
+    return sorted(left, key=lambda name: (not verdicts[name].keeps_proportion, -verdicts[name].total, *_natural(name)))
+
+
+def _natural(name: str) -> tuple[list[str | int], str]:
+    """Return a sort key in which numbers count as numbers; the name itself tells "n1" from "n01"."""
+    # Text and numbers alternate, text first, so that like is always compared with like.
+    return [int(part) if part.isdecimal() else part for part in re.split("([0-9]+)", name)], name

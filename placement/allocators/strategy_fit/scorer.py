@@ -1,0 +1,164 @@
+"""The strategy fit compiled for one request: the same numbers over tuples, for thousands of nodes.
+
+Everything that depends on the profile and the request alone is worked out once. What is left for each node is integer
+arithmetic and one division at the end, so that a score is the float nearest to the exact value: nodes that are equally
+good get the same float, whatever the order of their classes.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from placement.allocators.entries import exact
+from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile, Sra
+from placement.allocators.strategy_fit.terms import Terms, terms_of
+
+Score = Callable[[Sequence[int], Sequence[int]], float]
+"""(allocatable, used), each in the order of ``Scorer.classes`` -> score."""
+
+Verdict = Callable[[Sequence[int], Sequence[int]], bool]
+"""The same, for a question."""
+
+_Positions = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A profile and a request, made ready to score many nodes.
+
+    Whether a node can serve the request at all is not its question.
+
+    Args:
+        classes: what has to be known of a node: its capacity and use of these classes, in this order. A node that
+            lacks one has 0 of it.
+        score: the sum of the scores, from 0 to ``maximum``.
+        normalised: the same from 0 to 100.
+        keeps_proportion: whether the node keeps its reserve of scarce resources.
+        maximum: 100 times the sum of the policies' weights.
+    """
+
+    classes: tuple[str, ...]
+    score: Score
+    normalised: Score
+    keeps_proportion: Verdict
+    maximum: float
+
+
+def scorer_for(profile: Profile, requested: Mapping[str, int], known: Iterable[str] = ()) -> Scorer:
+    """Compile a profile for a request.
+
+    Args:
+        profile: the policies.
+        requested: resource class -> amount.
+        known: every class that nodes may have; needed where scarce or primary classes are given as a family.
+
+    Source: the vectors of the plain functions; ``score`` is exactly ``float(assess(...).total)``.
+
+    Raises:
+        ValueError: for a negative amount.
+
+    >>> from placement.allocators.strategy_fit.profile import Fit, Preference, Sra
+    >>> profile = Profile(fit=Fit({"VCPU": Preference("LeastAllocated")}), sra=Sra({"PGPU": 1}))
+    >>> scorer = scorer_for(profile, {"VCPU": 4})
+    >>> scorer.classes
+    ('PGPU', 'VCPU')
+    >>> scorer.score((0, 16), (0, 0)), scorer.score((8, 16), (0, 0)), scorer.normalised((0, 16), (0, 0))
+    (1750.0, 750.0, 87.5)
+    """
+    terms = terms_of(profile, requested, known)
+    at = {name: position for position, name in enumerate(terms.classes)}
+    maximum = profile.maximum
+    return Scorer(
+        classes=terms.classes,
+        score=_score(profile, terms, at, Fraction(1)),
+        normalised=_score(profile, terms, at, MAX_NODE_SCORE / maximum if maximum else Fraction()),
+        keeps_proportion=_verdict(terms, at),
+        maximum=float(maximum),
+    )
+
+
+def _score(profile: Profile, terms: Terms, at: _Positions, scale: Fraction) -> Score:
+    """Return the sum of the scores, each a whole number times a constant, over one common denominator."""
+    mean, avoided = _mean(terms, at), _avoided(terms, at)
+    per_mean = scale * _per_unit(profile.fit, [term.weight for term in terms.fit])
+    per_avoided = scale * _per_unit(profile.sra, [term.weight for term in terms.scarce])
+    common = lcm(per_mean.denominator, per_avoided.denominator)
+    mean_factor, avoided_factor = int(per_mean * common), int(per_avoided * common)
+
+    def score(allocatable: Sequence[int], used: Sequence[int]) -> float:
+        numerator, denominator = mean(allocatable, used)
+        whole = numerator * mean_factor + denominator * avoided(allocatable) * avoided_factor
+        # Of two integers, hence rounded once, to the nearest float.
+        return whole / (denominator * common)
+
+    return score
+
+
+def _per_unit(policy: Fit | Sra | None, weights: list[int]) -> Fraction:
+    """Return what one unit of weight is worth; nothing where the policy, or every weight, is missing."""
+    return MAX_NODE_SCORE * exact(policy.weight) / sum(weights) if policy and any(weights) else Fraction()
+
+
+def _mean(terms: Terms, at: _Positions) -> Callable[[Sequence[int], Sequence[int]], tuple[int, int]]:
+    """Return the sum of weight x ratio over the classes that are asked for, as numerator and denominator."""
+    numbered = tuple((at[term.name], term.weight, term.amount, term.packs) for term in terms.fit)
+
+    def mean(allocatable: Sequence[int], used: Sequence[int]) -> tuple[int, int]:
+        numerator, denominator = 0, 1
+        for position, weight, amount, packs in numbered:
+            there = allocatable[position]
+            if there > 0:
+                after = used[position] + amount
+                if after > there:
+                    return 0, 1
+                numerator = numerator * there + weight * denominator * (after if packs else there - after)
+                denominator *= there
+        return numerator, denominator
+
+    return mean
+
+
+def _avoided(terms: Terms, at: _Positions) -> Callable[[Sequence[int]], int]:
+    """Return the weight of the scarce resources that do not count against a node."""
+    everything = sum(term.weight for term in terms.scarce)
+    scarce = tuple((term.weight, tuple(at[name] for name in term.names)) for term in terms.scarce if term.names)
+    needed = tuple(at[name] for name in terms.needed)
+
+    def avoided(allocatable: Sequence[int]) -> int:
+        for position in needed:
+            if allocatable[position] <= 0:
+                return 0
+        left = everything
+        for weight, positions in scarce:
+            for position in positions:
+                if allocatable[position] > 0:
+                    left -= weight
+                    break
+        return left
+
+    return avoided
+
+
+def _verdict(terms: Terms, at: _Positions) -> Verdict:
+    """Return the question whether all reserves are kept, in whole numbers."""
+    numbered = tuple(
+        (
+            at[term.primary],
+            term.primary_amount,
+            at[term.secondary],
+            term.secondary_amount,
+            *term.ratio.as_integer_ratio(),
+        )
+        for term in terms.reserves
+    )
+
+    def keeps_proportion(allocatable: Sequence[int], used: Sequence[int]) -> bool:
+        for primary, primary_amount, secondary, secondary_amount, units, per in numbered:
+            if allocatable[primary] > 0:
+                kept = max(0, allocatable[primary] - used[primary] - primary_amount) * units
+                if (allocatable[secondary] - used[secondary] - secondary_amount) * per < kept:
+                    return False
+        return True
+
+    return keeps_proportion

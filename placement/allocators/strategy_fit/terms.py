@@ -1,0 +1,140 @@
+"""What is left of a profile once the request is known: the terms of its scores, names matched, weights whole."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from placement.allocators.entries import Number, exact
+from placement.allocators.patterns import WILDCARD, best_match
+from placement.allocators.strategy_fit.profile import Fit, Profile, Proportional, Sra
+
+Amounts = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FitTerm:
+    """A class that is asked for and configured. ``packs`` tells MostAllocated from LeastAllocated."""
+
+    name: str
+    weight: int
+    amount: int
+    packs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScarceTerm:
+    """A scarce entry: it counts against a node that has one of these classes. A weight may come with no class."""
+
+    names: tuple[str, ...]
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Idle secondary - asked secondary >= max(0, idle primary - asked primary) x ratio, where there is a primary."""
+
+    primary: str
+    primary_amount: int
+    secondary: str
+    secondary_amount: int
+    ratio: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of a profile and a request. ``needed`` are classes without which a node gets 0 from sra."""
+
+    fit: tuple[FitTerm, ...]
+    scarce: tuple[ScarceTerm, ...]
+    needed: tuple[str, ...]
+    reserves: tuple[Reserve, ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that any term looks at, sorted."""
+        fit = {term.name for term in self.fit}
+        scarce = {name for term in self.scarce for name in term.names}
+        reserves = {name for reserve in self.reserves for name in (reserve.primary, reserve.secondary)}
+        return tuple(sorted({*fit, *scarce, *self.needed, *reserves}))
+
+
+def asked_amounts(requested: Amounts) -> dict[str, int]:
+    """Return what is really asked for: amounts of 0 ask for nothing.
+
+    Raises:
+        ValueError: for a negative amount.
+    """
+    for name, amount in requested.items():
+        if amount < 0:
+            raise ValueError(f"{name}: a request cannot be negative, but is {amount}")
+    return {name: amount for name, amount in requested.items() if amount}
+
+
+def terms_of(profile: Profile, requested: Amounts, known: Iterable[str]) -> Terms:
+    """Return the terms of a profile for a request, where nodes have no classes but ``known`` and those named."""
+    asked = asked_amounts(requested)
+    universe = {*known, *asked}
+    sra = profile.sra if profile.sra and profile.sra.weight else None
+    return Terms(
+        fit=_fit_terms(profile.fit, asked) if profile.fit and profile.fit.weight else (),
+        scarce=_scarce_terms(sra, asked, universe) if sra else (),
+        needed=tuple(asked) if sra and sra.mode == "upstream" else (),
+        reserves=_reserves(profile.proportional, asked, universe) if profile.proportional else (),
+    )
+
+
+def _fit_terms(fit: Fit, asked: Amounts) -> tuple[FitTerm, ...]:
+    matches = [(name, best_match(fit.resources, name)) for name in asked]
+    configured = [(name, fit.resources[pattern]) for name, pattern in matches if pattern is not None]
+    weights = _whole([preference.weight for _name, preference in configured])
+    return tuple(
+        FitTerm(name, weight, asked[name], preference.type == "MostAllocated")
+        for (name, preference), weight in zip(configured, weights, strict=True)
+        if weight
+    )
+
+
+def _scarce_terms(sra: Sra, asked: Amounts, universe: set[str]) -> tuple[ScarceTerm, ...]:
+    members = _members(sra.resources, universe)
+    weights = _whole(list(sra.resources.values()))
+    spared = asked if sra.mode == "unneeded" else {}
+    return tuple(
+        ScarceTerm(tuple(name for name in members[pattern] if name not in spared), weight)
+        for pattern, weight in zip(sra.resources, weights, strict=True)
+    )
+
+
+def _reserves(policy: Proportional, asked: Amounts, universe: set[str]) -> tuple[Reserve, ...]:
+    members = _members(policy.reserve, universe)
+    if policy.exempt == "all" and any(name in asked for names in members.values() for name in names):
+        return ()
+    reserves = (
+        Reserve(primary, asked.get(primary, 0), secondary, asked.get(secondary, 0), exact(units))
+        for pattern, secondaries in policy.reserve.items()
+        for primary in members[pattern]
+        for secondary, units in secondaries.items()
+    )
+    return tuple(reserve for reserve in reserves if not _is_within_its_share(reserve))
+
+
+def _is_within_its_share(reserve: Reserve) -> bool:
+    return reserve.primary_amount > 0 and reserve.secondary_amount <= reserve.primary_amount * reserve.ratio
+
+
+def _members(patterns: Mapping[str, object], universe: set[str]) -> dict[str, list[str]]:
+    """Return the classes that each entry is responsible for."""
+    members: dict[str, list[str]] = {pattern: [] for pattern in patterns}
+    named = {pattern for pattern in patterns if not pattern.endswith(WILDCARD)}
+    for name in sorted(universe | named):
+        pattern = best_match(patterns, name)
+        if pattern is not None:
+            members[pattern].append(name)
+    return members
+
+
+def _whole(weights: list[Number]) -> list[int]:
+    """Return whole numbers in the same proportions."""
+    fractions = [exact(weight) for weight in weights]
+    scale = lcm(*[weight.denominator for weight in fractions])
+    return [int(weight * scale) for weight in fractions]

@@ -1,0 +1,175 @@
+"""Composes a planner request of groups in one tree: from providers and rules to the device allocator and back."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from placement.allocators.devices import THE_DEVICE, Allocation, Host, Joint, Request
+from placement.allocators.devices import Within as InOnePlace
+from placement.candidates.device_parts import Heads, Levels, Part, TreeParts
+from placement.candidates.planner.device_memo import DeviceMemo
+from placement.candidates.planner.locks import Locks
+from placement.candidates.planner.proposals import Proposal, Proposals, touched_places
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_tree import PlannerTree
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+
+Rank = tuple[int, ...]
+Choice = list[list[str]]
+
+
+class DeviceComposer:
+    """Composes one request in many trees.
+
+    Args:
+        request: the request.
+        plan: its plan; for each group that wants everything there is a further kind of all healthy providers.
+        levels: the levels.
+        locks: level -> lock class.
+    """
+
+    def __init__(self, request: PlannerRequest, plan: Plan, levels: Levels, locks: Mapping[str, str]) -> None:
+        self._request = request
+        self._plan = plan
+        self._levels = levels
+        self._locks = Locks(levels.names, locks)
+        self._memo = DeviceMemo(most=request.per_tree)
+        self._parts = self._without_twins(self._all_parts())
+
+    def is_hopeless(self, tree: Tree) -> bool:
+        """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
+        return any([len(tree.options[part.slot.kind]) < part.group.count for part in self._parts])
+
+    def proposals(self, tree: Tree, details: PlannerTree) -> Proposals:
+        """Return the best ways to serve the request in a tree."""
+        composition = TreeParts(self._request, self._plan, tree=tree, details=details)
+        options = self._locks.usable([composition.options(part) for part in self._parts], details)
+        counts = [composition.count(part) for part in self._parts]
+        if not all(counts):
+            return Proposals()
+        found: list[tuple[Rank, Choice]] = []
+        complete = True
+        for heads in composition.heads(self._parts, options):
+            if self._memo.is_exhausted:
+                return Proposals(complete=False)
+            result, names = self._memo.allocate(*self._problem(composition, options, counts, heads))
+            complete = complete and result.complete
+            found += [(one.objective.rank, self._choice(one, names)) for one in result.allocations]
+        found.sort(key=lambda one: one[0])
+        ids = {name: id_ for id_, name in details.names.items()}
+        chosen = [[[ids[name] for name in row] for row in rows] for _rank, rows in found[: self._request.per_tree]]
+        return Proposals([self._proposal(details, rows) for rows in chosen], complete)
+
+    def _choice(self, allocation: Allocation, names: Sequence[str]) -> Choice:
+        """Return the names of the providers that serve each part."""
+        rows = [allocation.devices[str(index)] for index in range(len(self._parts))]
+        return [[names[int(number)] for number in row] for row in rows]
+
+    def _all_parts(self) -> Iterator[Part]:
+        groups = {one.suffix: one for one in self._request.groups}
+        every = {kind.group.suffix: index for index, kind in enumerate(self._plan.kinds) if kind.regardless}
+        for slot in self._plan.slots:
+            rules = [rule for rule in self._request.exclusive if slot.suffix in rule.groups]
+            exclusive = tuple(dict.fromkeys([self._levels.named(rule.level) for rule in rules]))
+            yield Part(slot, groups[slot.suffix], every.get(slot.suffix), exclusive)
+
+    def _without_twins(self, parts: Iterable[Part]) -> list[Part]:
+        """Return the parts with those as one that may change places: isolated groups that no rule tells apart.
+
+        Eight groups of a device each would be 2^8 counts of devices, one group of eight is nine.
+        """
+        request = self._request
+        ruled = {suffix for rule in request.affinity for suffix in (rule.primary, *rule.secondaries)}
+        ruled.update(*[rule.groups for rule in request.within], *[rule.groups for rule in request.exclusive])
+        ruled.update(*request.same_subtree)
+        found: dict[object, Part] = {}
+        for part in parts:
+            group = part.group
+            plain = request.isolate and part.slot.is_granular and part.slot.suffix not in ruled and group.device is None
+            is_twin = plain and group.count == 1 and not group.everything
+            key = part.slot.kind if is_twin else part.slot
+            if key in found:
+                first = found[key]
+                wanted = replace(first.group, count=first.group.count + 1)
+                found[key] = first._replace(group=wanted, further=(*first.further, part.slot.suffix))
+            else:
+                found[key] = part
+        return list(found.values())
+
+    def _problem(
+        self,
+        composition: TreeParts,
+        options: Sequence[Sequence[int]],
+        counts: Sequence[int],
+        heads: Heads,
+    ) -> tuple[Host, Request]:
+        """Return what the device allocator is asked, with the heads of all subtrees given."""
+        allowed = [composition.below(part, row, heads) for part, row in zip(self._parts, options, strict=True)]
+        groups = [
+            composition.group(index, part, row, (counts[index], heads))
+            for index, (part, row) in enumerate(zip(self._parts, allowed, strict=True))
+        ]
+        host = composition.host({provider for row in allowed for provider in row}, self._levels.names)
+        conditions = len(self._plan.trait_sets) + len(heads)
+        return host, Request(groups=tuple(groups), joint=self._joint(), within=self._within(), conditions=conditions)
+
+    def _labels(self, suffixes: Collection[str]) -> tuple[str, ...]:
+        return tuple([str(index) for index, part in enumerate(self._parts) if part.slot.suffix in suffixes])
+
+    def _joint(self) -> tuple[Joint, ...]:
+        rules = self._request.affinity
+        return tuple(
+            [
+                Joint(
+                    primary=self._labels([rule.primary])[0],
+                    secondaries=self._labels(rule.secondaries),
+                    level=self._levels.named(rule.level),
+                    required=rule.required,
+                )
+                for rule in rules
+            ]
+        )
+
+    def _within(self) -> tuple[InOnePlace, ...]:
+        rules = self._request.within
+        return tuple(
+            [
+                InOnePlace(
+                    groups=self._labels(rule.groups), level=self._levels.named(rule.level), required=rule.required
+                )
+                for rule in rules
+            ]
+        )
+
+    def _place(self, details: PlannerTree, part: Part, provider: int, *, level: str) -> int | None:
+        """Return what has to be held for a provider to be alone at a level."""
+        if level == THE_DEVICE:
+            return details.parents.get(provider) if part.group.device is not None else provider
+        return details.positions[provider][self._levels.names.index(level)]
+
+    def _proposal(self, details: PlannerTree, chosen: Sequence[Sequence[int]]) -> Proposal:
+        amounts: dict[int, dict[str, int]] = defaultdict(dict)
+        mappings: dict[str, list[int]] = defaultdict(list)
+        for part, providers in zip(self._parts, chosen, strict=True):
+            for suffix, provider in part.served(providers):
+                for name, amount in part.slot.resources:
+                    amounts[provider][name] = amounts[provider].get(name, 0) + amount
+                if provider not in mappings[suffix]:
+                    mappings[suffix].append(provider)
+        alone = [
+            (self._place(details, part, provider, level=level), level)
+            for part, providers in zip(self._parts, chosen, strict=True)
+            for provider in providers
+            for level in part.exclusive
+        ]
+        locks = self._locks.taken(details, list(amounts), alone, amounts)
+        served = [provider for providers in chosen for provider in providers]
+        positions = [details.positions[provider] for provider in served]
+        return Proposal(
+            root=details.root,
+            amounts={provider: dict(of_provider) for provider, of_provider in amounts.items()},
+            mappings={suffix: tuple(providers) for suffix, providers in mappings.items()},
+            touched=touched_places(positions, len(self._levels.names)),
+            locks=tuple(locks),
+        )

@@ -1,0 +1,81 @@
+"""The device allocator with a memory: hosts of a cloud are much alike, so most of them are the same problem again."""
+
+from placement.allocators.devices import Device, Found, Group, Host, Request, allocate
+from placement.allocators.devices.search import STEPS
+from placement.allocators.group.tree import natural_key
+
+STEPS_PER_REQUEST = 4 * STEPS
+"""What a request costs is bounded, however many hosts there are."""
+
+Shape = tuple[object, ...]
+
+
+class DeviceMemo:
+    """Allocates for the hosts of one request; what has been worked out for a host of the same shape is not again.
+
+    A shape has numbers instead of names, in the natural order of the names: that is all that matters of them.
+    """
+
+    def __init__(self, *, most: int) -> None:
+        self._most = most
+        self._steps_left = STEPS_PER_REQUEST
+        self._known: dict[Shape, Found] = {}
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether no steps are left: what is not known already will not be found."""
+        return self._steps_left <= 0
+
+    def allocate(self, host: Host, request: Request) -> tuple[Found, list[str]]:
+        """Return what the allocator finds, with numbers as names, and the names by number."""
+        names = sorted([device.name for device in host.devices], key=natural_key)
+        numbers = {name: str(number) for number, name in enumerate(names)}
+        plain = _renamed(host, numbers, names)
+        groups = tuple([_with_numbers(group, numbers) for group in request.groups])
+        shape = _shape(plain, groups)
+        found = self._known.get(shape)
+        if found is None:
+            wanted = Request(groups=groups, joint=request.joint, within=request.within, conditions=request.conditions)
+            found = allocate(plain, wanted, most=self._most, steps=min(STEPS, max(0, self._steps_left)))
+            self._known[shape] = found
+            self._steps_left -= found.steps
+        return found, names
+
+
+def _renamed(host: Host, numbers: dict[str, str], names: list[str]) -> Host:
+    """Return a host whose devices and places have numbers as names; places are numbered as they are met."""
+    devices = {device.name: device for device in host.devices}
+    places: dict[str, str] = {}
+    plain = []
+    for name in names:
+        path = [
+            None if place is None else places.setdefault(place, f"place {len(places)}") for place in devices[name].path
+        ]
+        plain.append(Device(numbers[name], tuple(path), devices[name].room))
+    known = {**numbers, **places}
+    return Host(host.levels, tuple(plain), frozenset([known[name] for name in host.in_use if name in known]))
+
+
+def _with_numbers(group: Group, numbers: dict[str, str]) -> Group:
+    return Group(
+        label=group.label,
+        options={numbers[name]: misfit for name, misfit in group.options.items()},
+        count=group.count,
+        per_subtree=group.per_subtree,
+        amounts=group.amounts,
+        apart=group.apart,
+        exclusive=group.exclusive,
+        meets={numbers[name]: mask for name, mask in group.meets.items() if name in numbers},
+    )
+
+
+def _shape(host: Host, groups: tuple[Group, ...]) -> Shape:
+    """Return what tells problems of one request apart; labels, amounts and rules are the request's."""
+    devices = tuple([(device.path, tuple(device.room.items())) for device in host.devices])
+    wanted = tuple([(one.count, _items(one.options), _items(one.meets)) for one in groups])
+    return (devices, host.in_use, wanted)
+
+
+def _items(numbers: object) -> tuple[tuple[str, int], ...]:
+    assert isinstance(numbers, dict)
+    return tuple(sorted(numbers.items()))

@@ -1,0 +1,84 @@
+"""Exclusivity as inventory: places have a lock class, of which sharing takes 1 and exclusive use takes everything.
+
+Ordinary allocations then keep the promise, without races and as long as they live.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from placement.candidates.planner.proposals import Lock
+from placement.domain.planner_request import THE_DEVICE
+from placement.domain.planner_tree import PlannerTree
+
+
+class Locks:
+    """The lock classes of levels.
+
+    Args:
+        levels: the levels, outermost first.
+        classes: level -> lock class.
+    """
+
+    def __init__(self, levels: Sequence[str], classes: Mapping[str, str]) -> None:
+        self._classes = {level: name for level, name in classes.items() if level in levels or level == THE_DEVICE}
+        self._levels = list(levels)
+
+    def usable(self, rows: Sequence[Sequence[int]], details: PlannerTree) -> list[list[int]]:
+        """Return the options that are not inside a place that somebody holds exclusively."""
+        held = {
+            place
+            for place, of_place in details.stocks.items()
+            for name in self._classes.values()
+            if name in of_place and of_place[name].used >= of_place[name].capacity
+        }
+        if not held:
+            return [list(row) for row in rows]
+        return [[p for p in row if held.isdisjoint(self._around(details, p))] for row in rows]
+
+    def _around(self, details: PlannerTree, provider: int) -> list[int | None]:
+        return [place for level in self._classes for place in self._places(details, provider, level)]
+
+    def _places(self, details: PlannerTree, provider: int, level: str) -> list[int | None]:
+        """Return what is locked around a provider: its place; or it and what it is a virtual function of."""
+        if level == THE_DEVICE:
+            return [provider, details.parents.get(provider)]
+        return [details.positions[provider][self._levels.index(level)]]
+
+    def taken(
+        self,
+        details: PlannerTree,
+        providers: Sequence[int],
+        alone: Sequence[tuple[int | None, str]],
+        amounts: dict[int, dict[str, int]],
+    ) -> list[Lock]:
+        """Add what is taken of locks to the amounts, and return the places that are held exclusively.
+
+        Args:
+            details: the tree.
+            providers: of which something is taken.
+            alone: the places that are to be held exclusively, each with its level.
+            amounts: what is taken, by provider and class.
+        """
+        exclusive = set(alone)
+        shared = {
+            (place, level)
+            for provider in providers
+            for level in self._classes
+            for place in self._places(details, provider, level)
+        }
+        for place, level in shared | exclusive:
+            stock = self._stock(details, place, level)
+            if place is not None and stock:
+                amounts.setdefault(place, {})[self._classes[level]] = stock if (place, level) in exclusive else 1
+        found = [
+            Lock(place, self._classes[level] if self._stock(details, place, level) else None)
+            for place, level in exclusive
+            if place is not None
+        ]
+        return sorted(found, key=lambda lock: lock.provider)
+
+    def _stock(self, details: PlannerTree, place: int | None, level: str) -> int:
+        """Return the capacity of a place's lock, 0 where it has none."""
+        if place is None or level not in self._classes:
+            return 0
+        found = details.stocks.get(place, {}).get(self._classes[level])
+        return found.capacity if found else 0

@@ -1,0 +1,146 @@
+"""Composes a request of hierarchical names in one tree: from providers to the Group Allocator and back."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from placement.allocators.group.names import demand_tree
+from placement.allocators.group.place import Placement, place
+from placement.allocators.group.rules import SEARCH_BUDGET, Rules
+from placement.allocators.group.scorers import Phase
+from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
+from placement.candidates.device_parts import Levels
+from placement.candidates.planner.proposals import Proposal, Proposals, touched_places
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_tree import PlannerTree
+
+LOOKS_PER_REQUEST = 4 * SEARCH_BUDGET
+
+
+class UnknownLevel(ValueError):
+    """A group in a hierarchical name is no level. Its arguments are the name of the group and the resource's name."""
+
+
+class PathComposer:
+    """Composes one request in many trees.
+
+    Args:
+        request: the request.
+        levels: the levels.
+        base: the resource classes that the last parts of names mean; other parts are classes themselves.
+
+    Raises:
+        UnknownLevel: a group in a name is no level.
+        ValueError: a name is not valid.
+    """
+
+    def __init__(self, request: PlannerRequest, levels: Levels, base: Mapping[str, str]) -> None:
+        self._request = request
+        self._levels = levels
+        self._base = base
+        self._known = {level.lower(): level for level in levels.names}
+        self._looks_left = LOOKS_PER_REQUEST
+        self._written = demand_tree(request.paths, Phase.RUNNING, {})
+        self._demand = self._in_classes(self._written)
+
+    def _in_classes(self, demand: Demand) -> Demand:
+        """Return a demand with levels and classes as they are called here."""
+        level = self._known.get(self._levels.named(demand.level).lower(), "") if demand.level else ""
+        if demand.level and not level:
+            raise UnknownLevel(demand.level, next(name for name in self._request.paths if demand.level in name))
+        amounts: dict[str, int] = defaultdict(int)
+        for name, amount in demand.amounts.items():
+            amounts[self._base.get(name, name)] += amount
+        return replace(demand, level=level, amounts=amounts, parts=tuple([self._in_classes(p) for p in demand.parts]))
+
+    @property
+    def requested(self) -> dict[str, int]:
+        """How much is asked for of each class."""
+        found: dict[str, int] = defaultdict(int)
+        for demand in _walk(self._demand):
+            for name, amount in demand.amounts.items():
+                found[name] += amount
+        return dict(found)
+
+    def plain(self) -> CandidateRequest:
+        """Return the request as groups, each of which some provider of a tree must be able to serve."""
+        wanted = {(one.level, tuple(sorted(one.amounts.items()))) for one in _walk(self._demand) if one.amounts}
+        groups = [
+            RequestGroup(
+                suffix=f"_{number}",
+                resources=dict(amounts),
+                required=(frozenset({self._levels.traits[self._levels.names.index(level)]}),) if level else (),
+            )
+            for number, (level, amounts) in enumerate(sorted(wanted))
+        ]
+        return CandidateRequest(
+            groups=tuple(groups),
+            root_required=self._request.root_required,
+            root_forbidden=self._request.root_forbidden,
+        )
+
+    def proposals(self, details: PlannerTree) -> Proposals:
+        """Return the best way to serve the request in a tree, if there is one."""
+        children: dict[int | None, list[int]] = defaultdict(list)
+        for provider, parent in details.parents.items():
+            children[parent].append(provider)
+        ids: dict[Path, int] = {}
+        root = self._location(details, details.root, children)
+        _note(root, (), {name: id_ for id_, name in details.names.items()}, ids)
+        budget = min(SEARCH_BUDGET, self._looks_left)
+        if budget <= 0:
+            return Proposals(complete=False)
+        placement = place(root, [self._demand], Rules(distinct=self._request.distinct, budget=budget))
+        self._looks_left -= placement.looks
+        found = [self._proposal(details, placement, ids)] if placement.feasible else []
+        return Proposals(found, placement.complete)
+
+    def _location(self, details: PlannerTree, provider: int, children: Mapping[int | None, Sequence[int]]) -> Location:
+        position = details.positions[provider]
+        own = [self._levels.names[index] for index, here in enumerate(position) if here == provider]
+        stocks = details.stocks.get(provider, {})
+        return Location(
+            name=details.names[provider],
+            level=own[-1] if own else "",
+            capacities={name: Capacity(stock.capacity, stock.used) for name, stock in stocks.items()},
+            children=tuple([self._location(details, child, children) for child in children[provider]]),
+        )
+
+    def _proposal(self, details: PlannerTree, placement: Placement, ids: Mapping[Path, int]) -> Proposal:
+        amounts: dict[int, dict[str, int]] = defaultdict(dict)
+        for (path, name), amount in placement.taken.items():
+            amounts[ids[path]][name] = amount
+        mappings = {
+            prefix: (ids[placed.path],)
+            for prefix, placed in _prefixes(placement.placed[0], self._written, "")
+            if prefix or placed.demand.amounts
+        }
+        positions = [details.positions[provider] for provider in amounts]
+        return Proposal(
+            root=details.root,
+            amounts=dict(amounts),
+            mappings=mappings,
+            touched=touched_places(positions, len(self._levels.names)),
+        )
+
+
+def _walk(demand: Demand) -> Iterator[Demand]:
+    yield demand
+    for part in demand.parts:
+        yield from _walk(part)
+
+
+def _note(location: Location, path: Path, by_name: Mapping[str, int], ids: dict[Path, int]) -> None:
+    """Note which provider each location is."""
+    ids[path] = by_name[location.name]
+    for child in location.children:
+        _note(child, (*path, (child.level, child.name)), by_name, ids)
+
+
+def _prefixes(placed: Placed, written: Demand, prefix: str) -> Iterator[tuple[str, Placed]]:
+    """Yield the groups of a request by the beginnings of their names, as they are written there."""
+    yield prefix, placed
+    for part, group in zip(placed.parts, written.parts, strict=True):
+        here = f"{group.level}/{group.label}"
+        yield from _prefixes(part, group, f"{prefix}/{here}" if prefix else here)

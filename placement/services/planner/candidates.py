@@ -1,0 +1,96 @@
+"""What could be done about this request, best first? The use case behind POST /planner/v1/candidates."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from placement.candidates.explain.wording import cause_in_words
+from placement.candidates.planner.proposals import Lock, Proposal
+from placement.candidates.scores import Score
+from placement.domain.planner_request import PlannerRequest
+from placement.errors import Unavailable
+from placement.services.explain import Explained, explained
+from placement.services.planner.planning import PlannerOptions, Planning
+from placement.store.search.summaries import Summaries
+from placement.store.unit_of_work import Transaction, reads
+
+__all__ = [
+    "Lock",
+    "PlannedCandidate",
+    "PlannerAnswer",
+    "PlannerOptions",
+    "Proposal",
+    "Score",
+    "planned_candidates",
+    "why_not",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCandidate:
+    """A proposal and its score."""
+
+    proposal: Proposal
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerAnswer:
+    """Candidates, the best first, with the trees they take from.
+
+    Args:
+        candidates: the candidates.
+        providers: all providers of their trees, and perhaps of others.
+        roots: the trees that the candidates take from.
+        levels: the names of the levels that scores count, outermost first.
+        searched: in how many trees every group has enough providers.
+        complete: whether the search for the best was carried through everywhere.
+        explained: what was left after each condition, if that was asked for.
+    """
+
+    candidates: list[PlannedCandidate]
+    providers: Summaries
+    roots: frozenset[int]
+    levels: tuple[str, ...]
+    searched: int
+    complete: bool
+    explained: Explained | None = None
+
+
+@reads
+def planned_candidates(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> PlannerAnswer:
+    """Find the best candidates of a planner request, in one snapshot.
+
+    Raises:
+        InvalidAt: the request names something that does not exist.
+        Unavailable: the search was cut off before it found anything.
+    """
+    planning = Planning(tx, request, options)
+    chosen = list(islice(planning.proposals(), request.limit))
+    if not chosen and not planning.complete:
+        raise Unavailable("The search for candidates was cut off before it found any; make the request narrower.")
+    return PlannerAnswer(
+        candidates=[PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen],
+        providers=planning.summaries,
+        roots=_roots(planning.summaries, chosen),
+        levels=planning.levels,
+        searched=planning.searched,
+        complete=planning.complete,
+        explained=explained(tx, request.plain) if request.explain and request.groups else None,
+    )
+
+
+def why_not(found: Explained) -> str:
+    """Return in a sentence why a request of groups has no candidate; counts and places are not explained further."""
+    cause = found.explanation.cause
+    if cause is not None:
+        return cause_in_words(cause)
+    trees = found.explanation.found
+    return (
+        f"{trees} provider trees have something for every group, but none of them has enough for the counts, in places "
+        "as affinity, within and exclusive demand."
+    )
+
+
+def _roots(providers: Summaries, chosen: Iterable[Proposal]) -> frozenset[int]:
+    return frozenset([providers.members[provider].root_id for one in chosen for provider in one.amounts])

@@ -1,0 +1,98 @@
+"""Reads some provider trees in all the detail that composing in them needs."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+from placement.candidates.device_parts import Levels
+from placement.domain.inventory import Inventory
+from placement.domain.planner_tree import PlannerTree, Position, Stock, positions_of
+from placement.domain.tree import Tree
+from placement.store.search.planner_trees import parents_of, provider_names, providers_with
+from placement.store.search.summaries import Summaries, tree_summaries
+from placement.store.unit_of_work import Transaction
+
+
+class Details:
+    """The details of trees that have been read, as of the snapshot of one transaction.
+
+    Args:
+        tx: the transaction.
+        levels: the levels.
+    """
+
+    def __init__(self, tx: Transaction, levels: Levels) -> None:
+        self._tx = tx
+        self._levels = levels
+        ids = tx.names.traits.ids(tx.connection, set(levels.traits))
+        self._level_of = {ids[trait]: level for level, trait in enumerate(levels.traits) if trait in ids}
+        self.summaries = Summaries()
+
+    def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
+        """Read trees, with the providers that share with them."""
+        roots = {tree.root for tree in trees}
+        roots.update([tree.home[provider] for tree in trees for provider in _shared(tree)])
+        found = tree_summaries(self._tx, roots)
+        self.summaries = _add(self.summaries, found)
+        names = provider_names(self._tx, roots)
+        by_root: dict[int, list[int]] = defaultdict(list)
+        for member in found.members.values():
+            by_root[member.root_id].append(member.id)
+        return [self._tree(tree, found, names, by_root) for tree in trees]
+
+    def _tree(
+        self, tree: Tree, found: Summaries, names: Mapping[int, str], by_root: Mapping[int, list[int]]
+    ) -> PlannerTree:
+        providers = [*by_root[tree.root], *_shared(tree)]
+        parents = {provider: found.members[provider].parent_id for provider in providers}
+        traits = {
+            provider: frozenset([found.trait_names[trait] for trait in found.traits[provider]])
+            for provider in providers
+            if provider in found.traits
+        }
+        marks = {
+            provider: [self._level_of[trait] for trait in found.traits.get(provider, ()) if trait in self._level_of]
+            for provider in providers
+        }
+        return PlannerTree(
+            root=tree.root,
+            parents=parents,
+            names={provider: names[provider] for provider in providers},
+            traits=traits,
+            stocks={provider: _stocks(found, provider) for provider in providers if provider in found.stocks},
+            positions=positions_of(providers, parents, marks, len(self._levels.names)),
+        )
+
+    def positions(self, trees: Collection[Tree], kinds: Collection[int]) -> Mapping[int, Position]:
+        """Return the places of the options that many trees have for some kinds: far less than their details."""
+        roots = {tree.root for tree in trees}
+        marks: dict[int, list[int]] = defaultdict(list)
+        for provider, trait in providers_with(self._tx, list(self._level_of), roots):
+            marks[provider].append(self._level_of[trait])
+        if not marks:
+            return {}
+        providers = {provider for tree in trees for kind in kinds for provider in tree.options[kind]}
+        return positions_of(providers, parents_of(self._tx, roots), marks, len(self._levels.names))
+
+
+def _shared(tree: Tree) -> set[int]:
+    """Return the providers of other trees that may serve something in this one."""
+    if not tree.home:
+        return set()
+    return {provider for options in tree.options for provider in options if provider in tree.sharing}
+
+
+def _stocks(found: Summaries, provider: int) -> dict[str, Stock]:
+    return {
+        found.class_names[class_id]: Stock(Inventory(total, reserved, allocation_ratio=ratio).capacity, int(used))
+        for class_id, total, reserved, ratio, used in found.stocks[provider]
+    }
+
+
+def _add(known: Summaries, more: Summaries) -> Summaries:
+    return Summaries(
+        members={**known.members, **more.members},
+        stocks={**known.stocks, **more.stocks},
+        traits={**known.traits, **more.traits},
+        class_names={**known.class_names, **more.class_names},
+        trait_names={**known.trait_names, **more.trait_names},
+    )

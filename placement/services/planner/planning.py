@@ -1,0 +1,189 @@
+"""Plans one request inside a transaction: which trees, what in them, the best first. Reads only."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from placement.allocators.compactness import MAX_COMPACTNESS
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_fit import Node
+from placement.candidates.device_parts import Levels
+from placement.candidates.planner.best_first import Expected, Scored, best_compactness, in_order
+from placement.candidates.planner.device_composer import DeviceComposer
+from placement.candidates.planner.path_composer import PathComposer, UnknownLevel
+from placement.candidates.planner.proposals import Proposal, Proposals
+from placement.candidates.scores import Score, score
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_tree import PlannerTree, ancestry
+from placement.domain.search_plan import Plan, plan_for
+from placement.domain.tree import Tree
+from placement.errors import InvalidAt
+from placement.services.planner.details import Details
+from placement.services.planner.forecast import Forecast
+from placement.store.search.names import ids_for
+from placement.store.search.summaries import Summaries
+from placement.store.search.trees import TreeSource
+from placement.store.unit_of_work import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerOptions:
+    """What the operator says: the profile in force for a request, levels, lock classes, and base resources."""
+
+    profile: RankingProfile
+    levels: Mapping[str, str]
+    locks: Mapping[str, str]
+    base: Mapping[str, str]
+
+    def levels_for(self, request: PlannerRequest) -> Levels:
+        """Return the levels of a request: also traits that it names itself, as the innermost ones."""
+        own = [level for level in dict.fromkeys(request.levels()) if level not in self.levels]
+        further = [trait for trait in own if trait not in self.levels.values()]
+        return Levels((*self.levels, *further), (*self.levels.values(), *further))
+
+
+class Planning:
+    """One request being planned.
+
+    Args:
+        tx: the transaction.
+        request: the request.
+        options: the operator's.
+
+    Raises:
+        InvalidAt: the request names a class, trait or level that does not exist.
+    """
+
+    def __init__(self, tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> None:
+        self._tx = tx
+        self._request = request
+        self._options = options
+        self._levels = options.levels_for(request)
+        self._composer: DeviceComposer | PathComposer
+        if request.paths:
+            composer = _path_composer(request, self._levels, options)
+            self._plan, self._requested = plan_for(composer.plain()), composer.requested
+            self._composer = composer
+        else:
+            self._plan, self._requested = _with_everything(request), dict(request.requested)
+            self._composer = DeviceComposer(request, self._plan, self._levels, options.locks)
+        _check_names(tx, request, self._plan)
+        self._source = TreeSource(tx, self._plan, ids_for(tx, self._plan))
+        self._details = Details(tx, self._levels)
+        self._forecast = Forecast(tx, options.profile, self._requested, self._compactness)
+        self._known: dict[int, PlannerTree] = {}
+        self.searched = 0
+        self.complete = True
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The names of the levels, outermost first."""
+        return self._levels.names
+
+    @property
+    def summaries(self) -> Summaries:
+        """What has been read of the trees that were composed in."""
+        return self._details.summaries
+
+    def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
+        """Yield proposals, the best first. ``only`` is the root of the one tree to be looked at."""
+        trees = [tree for tree in self._source.trees(None, only=only) if not self._is_hopeless(tree)]
+        self.searched += len(trees)
+        return in_order(self._forecast.of(trees), self._compose, wanted=self._request.limit)
+
+    def roots(self) -> list[int]:
+        """Return the roots of the trees where the request may fit, the most promising first; composes nothing."""
+        trees = [tree for tree in self._source.trees(None) if not self._is_hopeless(tree)]
+        self.searched += len(trees)
+        return [one.tree.root for one in sorted(self._forecast.of(trees), key=lambda one: one.order)]
+
+    def inside(self, places: Collection[int]) -> frozenset[str]:
+        """Return the uuids of places that have been proposed, and of all providers below them."""
+        if not places:
+            return frozenset()
+        members = self.summaries.members
+        parents = {id_: member.parent_id for id_, member in members.items()}
+        return frozenset([m.uuid for m in members.values() if not set(places).isdisjoint(ancestry(m.id, parents))])
+
+    def score(self, proposal: Proposal) -> Score:
+        """Return the score of a proposal, in parts."""
+        requested: dict[str, int] = {}
+        for amounts in proposal.amounts.values():
+            for name, amount in amounts.items():
+                requested[name] = requested.get(name, 0) + amount
+        counts = tuple([max(1, number) for number in proposal.touched])
+        return score(self._options.profile, requested, self._node(proposal.root), counts=counts)
+
+    def _node(self, root: int) -> Node:
+        capacities: dict[str, int] = {}
+        used: dict[str, int] = {}
+        for stocks in self._known[root].stocks.values():
+            for name, stock in stocks.items():
+                capacities[name] = capacities.get(name, 0) + stock.capacity
+                used[name] = used.get(name, 0) + stock.used
+        return Node(capacities, used)
+
+    def _is_hopeless(self, tree: Tree) -> bool:
+        return isinstance(self._composer, DeviceComposer) and self._composer.is_hopeless(tree)
+
+    def _compactness(self, trees: Sequence[Tree]) -> list[float]:
+        """Return for each tree how compact anything in it can be at best."""
+        if not self._options.profile.compactness or len(trees) == 1 or self._request.paths:
+            return [MAX_COMPACTNESS] * len(trees)
+        groups = {one.suffix: one.count for one in self._request.groups}
+        # What is asked for once tells nothing about the number of places.
+        wanted = [(slot.kind, groups[slot.suffix]) for slot in self._plan.slots if groups[slot.suffix] > 1]
+        if not wanted:
+            return [MAX_COMPACTNESS] * len(trees)
+        positions = self._details.positions(trees, {kind for kind, _number in wanted})
+        return [best_compactness(tree, wanted, positions) for tree in trees]
+
+    def _compose(self, expected: Sequence[Expected]) -> Iterator[Scored]:
+        details = self._details.of([one.tree for one in expected])
+        for one, tree in zip(expected, details, strict=True):
+            self._known[tree.root] = tree
+            found = self._proposals_in(one.tree, tree)
+            self.complete = self.complete and found.complete
+            for number, proposal in enumerate(found.found):
+                total = self._forecast.total(one.strategy, proposal.compactness)
+                yield Scored((not one.keeps_proportion, -total, tree.root, number), proposal)
+
+    def _proposals_in(self, tree: Tree, details: PlannerTree) -> Proposals:
+        if isinstance(self._composer, PathComposer):
+            return self._composer.proposals(details)
+        return self._composer.proposals(tree, details)
+
+
+def _path_composer(request: PlannerRequest, levels: Levels, options: PlannerOptions) -> PathComposer:
+    try:
+        return PathComposer(request, levels, options.base)
+    except UnknownLevel as unknown:
+        level, name = unknown.args
+        sentence = f"There is no level {level!r}; there are {', '.join(levels.names)}."
+        raise InvalidAt(("paths", name), sentence) from unknown
+    except ValueError as wrong:
+        raise InvalidAt(("paths",), str(wrong)) from wrong
+
+
+def _with_everything(request: PlannerRequest) -> Plan:
+    """Return the plan of a request of groups, with a further kind for each group that wants all providers."""
+    plan = plan_for(request.plain)
+    kinds = {slot.suffix: plan.kinds[slot.kind] for slot in plan.slots}
+    every = [replace(kinds[one.suffix], group=one.group, regardless=True) for one in request.groups if one.everything]
+    return replace(plan, kinds=(*plan.kinds, *every))
+
+
+def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
+    """Refuse the first name that does not exist."""
+    names = {name for kind in plan.kinds for name, _amount in kind.resources}
+    classes = tx.names.classes.ids(tx.connection, names)
+    for name in sorted(names - classes.keys()):
+        groups = [one.suffix for one in request.groups if name in one.group.resources]
+        path = ("groups", groups[0], "resources", name) if groups else ("paths",)
+        raise InvalidAt(path, f"There is no resource class {name}.")
+    for one in request.groups:
+        for group, key in ((one.group, "required"), (one.device, "selector")):
+            if group is None:
+                continue
+            traits = group.forbidden.union(*group.required)
+            if unknown := sorted(traits - tx.names.traits.ids(tx.connection, traits).keys()):
+                raise InvalidAt(("groups", one.suffix, key), f"There is no trait {unknown[0]}.")

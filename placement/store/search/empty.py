@@ -1,0 +1,113 @@
+"""Which condition on single providers left nobody: one statement that answers with one row for each kind of demand.
+
+For a log line, where a whole explanation would cost more than the search. Whether demands that can all be served can be
+served together is not asked here.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, case, func, literal_column, select, union_all
+
+from placement.domain.search_plan import Plan
+from placement.store.search.any_of import NO_SETS, has_one_of_each, has_trait, is_in_one_of_each, is_member
+from placement.store.search.names import NamedIds
+from placement.store.search.query import KEPT_STATEMENTS, KindShape, kind_shape, parameters
+from placement.store.tables import inventories, resource_providers
+from placement.store.unit_of_work import Transaction
+from placement.store.usage_source import usage_source
+
+STEPS = (
+    "inventory",
+    "capacity",
+    "min_unit",
+    "max_unit",
+    "step_size",
+    "required",
+    "forbidden",
+    "member_of",
+    "forbidden_aggregates",
+    "in_tree",
+)
+"""The conditions in the order in which an explanation counts them, by their names there."""
+
+Conditions = dict[str, list[ColumnElement[bool]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    kinds: tuple[KindShape, ...]
+    keeps_usage: bool
+
+
+def conditions_that_left_nobody(tx: Transaction, plan: Plan, ids: NamedIds) -> dict[int, str]:
+    """Return for each kind that no provider can serve, by its index, the first condition that none is left after."""
+    shape = _Shape(tuple(kind_shape(plan, kind) for kind in plan.kinds), tx.database.keeps_usage)
+    furthest = dict(tx.tuples(_furthest(shape), parameters(plan, ids)))
+    # Where there is no row at all, nobody has inventory.
+    reached = {index: furthest.get(index) or 0 for index in range(len(plan.kinds))}
+    return {index: STEPS[step] for index, step in reached.items() if step < len(STEPS)}
+
+
+@lru_cache(maxsize=KEPT_STATEMENTS)
+def _furthest(shape: _Shape) -> Any:
+    """Return the statement: rows of (kind, how many conditions in turn the best provider meets)."""
+    selects = [_kind_select(shape, index) for index in range(len(shape.kinds))]
+    return selects[0] if len(selects) == 1 else union_all(*selects)
+
+
+def _kind_select(shape: _Shape, index: int) -> Select[Any]:
+    kind = shape.kinds[index]
+    provider = resource_providers.alias(f"rp{index}")
+    usage = usage_source(keeps_usage=shape.keeps_usage)
+    source: Any = provider
+    conditions: Conditions = {step: [] for step in STEPS}
+    for position in range(len(kind.contended)):
+        stock = inventories.alias(f"inv{index}_{position}")
+        used_rows = usage.alias(f"use{index}_{position}")
+        class_id = bindparam(f"k{index}_class_{position}", type_=BigInteger)
+        amount = bindparam(f"k{index}_amount_{position}", type_=BigInteger)
+        owned = and_(stock.c.resource_provider_id == provider.c.id, stock.c.resource_class_id == class_id)
+        # Who has the first class but not the second is to be told apart from nobody.
+        source = source.join(stock, owned, isouter=position > 0).outerjoin(
+            used_rows,
+            and_(used_rows.c.resource_provider_id == provider.c.id, used_rows.c.resource_class_id == class_id),
+        )
+        left = (stock.c.total - stock.c.reserved) * stock.c.allocation_ratio - func.coalesce(used_rows.c.used, 0)
+        conditions["inventory"].append(stock.c.id.is_not(None))
+        conditions["capacity"].append(amount <= left)
+        conditions["min_unit"].append(stock.c.min_unit <= amount)
+        conditions["max_unit"].append(stock.c.max_unit >= amount)
+        conditions["step_size"].append(amount % stock.c.step_size == 0)
+    _add_provider_conditions(conditions, kind, index, provider)
+    met: Any = func.max(_steps_met(conditions))
+    return select(literal_column(str(index)), met).select_from(source)
+
+
+def _add_provider_conditions(conditions: Conditions, kind: KindShape, index: int, provider: Any) -> None:
+    prefix = f"k{index}_"
+    if kind.required != NO_SETS:
+        conditions["required"].append(has_one_of_each(provider.c.id, kind.required, f"{prefix}required"))
+    if kind.forbidden:
+        conditions["forbidden"].append(~has_trait(provider.c.id, f"{prefix}forbidden"))
+    if kind.member_of != NO_SETS:
+        ids = [provider.c.id] if kind.granular else [provider.c.id, provider.c.root_provider_id]
+        member = [is_in_one_of_each(id_, kind.member_of, f"{prefix}member_of") for id_ in ids]
+        conditions["member_of"].append(reduce(lambda one, other: one | other, member))
+    if kind.forbidden_aggregates:
+        conditions["forbidden_aggregates"].append(~is_member(provider.c.id, f"{prefix}forbidden_aggregates"))
+    if kind.in_tree:
+        conditions["in_tree"].append(provider.c.root_provider_id == bindparam(f"{prefix}root"))
+
+
+def _steps_met(conditions: Conditions) -> ColumnElement[int]:
+    """Return how many steps a provider meets in turn.
+
+    Nested the way it is, a comparison with NULL counts as not met.
+    """
+    met: ColumnElement[int] = literal_column(str(len(STEPS)))
+    for number, step in reversed(list(enumerate(STEPS))):
+        if conditions[step]:
+            met = case((and_(*conditions[step]), met), else_=literal_column(str(number)))
+    return met

@@ -1,0 +1,172 @@
+"""The facts an explanation needs, read in a few statements, however many groups and providers there are.
+
+Nothing is narrowed here: whom a condition refuses is what has to be told. Which providers meet which condition is
+worked out from plain pairs, so that a statement does not depend on what a request consists of.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import os_traits
+from sqlalchemy import Select, and_, bindparam, func, select
+
+from placement.domain.candidate_request import CandidateRequest
+from placement.domain.facts import Facts, Stocks
+from placement.domain.search_plan import Plan
+from placement.store.search.names import NamedIds
+from placement.store.tables import (
+    inventories,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+from placement.store.unit_of_work import Transaction
+from placement.store.usage_source import usage_source
+
+_RP = resource_providers.c
+_INV = inventories.c
+_HAS = resource_provider_traits.c
+_IN = resource_provider_aggregates.c
+
+SHARES = os_traits.MISC_SHARES_VIA_AGGREGATE
+
+
+class Named(NamedTuple):
+    """A provider as people know it."""
+
+    id: int
+    uuid: str
+    name: str
+    root_uuid: str
+
+
+def facts_for(tx: Transaction, plan: Plan, ids: NamedIds) -> Facts:
+    """Read what the cloud has of everything that a plan names."""
+    reader = _Reader(tx)
+    parents = reader.parents() if _needs_every_provider(plan.request) else {}
+    traits = {name: id_ for name, id_ in ids.traits.items() if name != SHARES or ids.shares}
+    owners = reader.holders(_OWNERS, traits)
+    return Facts(
+        stocks=reader.stocks(ids.classes),
+        owners=owners,
+        members=reader.holders(_MEMBERS, ids.aggregates),
+        home=reader.home,
+        parents=parents,
+        roots=ids.roots,
+        shares=reader.shares(owners[SHARES]) if ids.shares else {},
+    )
+
+
+def named_providers(tx: Transaction, ids: Iterable[int]) -> dict[int, Named]:
+    """Return how some providers are called."""
+    wanted = sorted(set(ids))
+    return {row[0]: Named(*row) for row in tx.execute(_NAMED, {"ids": wanted})} if wanted else {}
+
+
+def _needs_every_provider(request: CandidateRequest) -> bool:
+    """Tell whether ancestry matters, or providers without inventory."""
+    return bool(request.same_subtree) or not all(group.resources for group in request.groups)
+
+
+class _Reader:
+    """Reads facts; ``home`` is the root of each provider that was read."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self.home: dict[int, int] = {}
+        self._knows_every_home = False
+
+    def parents(self) -> dict[int, int | None]:
+        """Return the parent of every provider."""
+        rows = self._tx.tuples(_EVERY_PROVIDER)
+        self._note(map(itemgetter(0, 1), rows))
+        self._knows_every_home = True
+        return dict(map(itemgetter(0, 2), rows))
+
+    def stocks(self, classes: Mapping[str, int]) -> dict[str, Stocks]:
+        """Return what each provider has of some classes."""
+        statement = _stocks(keeps_usage=self._tx.database.keeps_usage)
+        rows = self._tx.tuples(statement, {"classes": sorted(classes.values())})
+        self._note(map(itemgetter(1, 2), rows))
+        by_id: dict[int, list[Any]] = {id_: [] for id_ in classes.values()}
+        for row in rows:
+            by_id[row[0]].append(row)
+        return {name: by_id[id_] for name, id_ in classes.items()}
+
+    def holders(self, statement: Select[Any], ids: Mapping[str, int]) -> dict[str, set[int]]:
+        """Return for each trait, or aggregate, the providers that have it, or are in it."""
+        found: dict[int, set[int]] = {id_: set() for id_ in ids.values()}
+        rows = self._tx.tuples(statement, {"wanted": sorted(found)}) if found else []
+        self._note(map(itemgetter(1, 2), rows))
+        for id_, provider, _root in rows:
+            found[id_].add(provider)
+        return {name: found[id_] for name, id_ in ids.items()}
+
+    def shares(self, sharing: Collection[int]) -> dict[int, list[int]]:
+        """Return for each provider that shares the roots of the trees it shares an aggregate with."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for provider, root in self._tx.tuples(_ANCHORS, {"sharing": sorted(sharing)}):
+            found[provider].append(root)
+        return dict(found)
+
+    def _note(self, homes: Iterable[tuple[int, int]]) -> None:
+        if not self._knows_every_home:
+            self.home.update(homes)
+
+
+_EVERY_PROVIDER = select(_RP.id, _RP.root_provider_id, _RP.parent_provider_id)
+_OWNERS = (
+    select(_HAS.trait_id, _HAS.resource_provider_id, _RP.root_provider_id)
+    .join(resource_providers, _RP.id == _HAS.resource_provider_id)
+    .where(_HAS.trait_id.in_(bindparam("wanted", expanding=True)))
+)
+_MEMBERS = (
+    select(_IN.aggregate_id, _IN.resource_provider_id, _RP.root_provider_id)
+    .join(resource_providers, _RP.id == _IN.resource_provider_id)
+    .where(_IN.aggregate_id.in_(bindparam("wanted", expanding=True)))
+)
+_SHARER = resource_provider_aggregates.alias("sharer")
+_ANCHORS = (
+    select(_SHARER.c.resource_provider_id, _RP.root_provider_id)
+    .join(resource_provider_aggregates, _IN.aggregate_id == _SHARER.c.aggregate_id)
+    .join(resource_providers, _RP.id == _IN.resource_provider_id)
+    .where(_SHARER.c.resource_provider_id.in_(bindparam("sharing", expanding=True)))
+    .distinct()
+)
+_ROOT = resource_providers.alias("root")
+_NAMED = (
+    select(_RP.id, _RP.uuid, _RP.name, _ROOT.c.uuid)
+    .join(_ROOT, _ROOT.c.id == _RP.root_provider_id)
+    .where(_RP.id.in_(bindparam("ids", expanding=True)))
+)
+
+
+@lru_cache(maxsize=2)
+def _stocks(*, keeps_usage: bool) -> Select[Any]:
+    """Return the statement: rows in the shape of Stock."""
+    usage = usage_source(keeps_usage=keeps_usage)
+    # Written as in the statement that finds candidates: rounded otherwise, a provider could fit there and not here.
+    left = (_INV.total - _INV.reserved) * _INV.allocation_ratio - func.coalesce(usage.c.used, 0)
+    return (
+        select(
+            _INV.resource_class_id,
+            _INV.resource_provider_id,
+            _RP.root_provider_id,
+            left,
+            _INV.min_unit,
+            _INV.max_unit,
+            _INV.step_size,
+        )
+        .join(resource_providers, _RP.id == _INV.resource_provider_id)
+        .outerjoin(
+            usage,
+            and_(
+                usage.c.resource_provider_id == _INV.resource_provider_id,
+                usage.c.resource_class_id == _INV.resource_class_id,
+            ),
+        )
+        .where(_INV.resource_class_id.in_(bindparam("classes", expanding=True)))
+    )

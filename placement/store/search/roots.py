@@ -1,0 +1,40 @@
+"""What is asked of the roots of trees, and of trees as a whole, as SQL."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement
+
+from placement.store.search.any_of import (
+    NO_SETS,
+    SetsShape,
+    has_one_of_each,
+    has_trait,
+    is_member,
+    tree_has_one_of_each,
+)
+from placement.store.search.ranges import Scope, within
+
+
+@dataclass(frozen=True, slots=True)
+class RootShape:
+    """What is asked of the root of a tree, and of the tree as a whole."""
+
+    required: SetsShape
+    forbidden: bool
+    forbidden_aggregates: bool
+    tree_traits: SetsShape
+
+
+def root_conditions(root: RootShape, root_id: Any, *, scope: Scope) -> list[ColumnElement[bool]]:
+    """Return what must hold for the root of a tree, given the column with its id."""
+    conditions: list[ColumnElement[bool]] = []
+    if root.required != NO_SETS:
+        conditions.append(has_one_of_each(root_id, root.required, "root_required"))
+    if root.forbidden:
+        conditions.append(~has_trait(root_id, "root_forbidden"))
+    if root.forbidden_aggregates:
+        conditions.append(~is_member(root_id, "root_aggregates"))
+    if root.tree_traits != NO_SETS:
+        conditions.append(tree_has_one_of_each(root_id, root.tree_traits, "tree_traits"))
+    return conditions + within(root_id, scope)

@@ -1,0 +1,142 @@
+"""Provider summaries: what the providers of some trees have, use and are. Read last, for the answer's trees only."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, and_, bindparam, func, select
+
+from placement.store.kept import Kept
+from placement.store.search.ranges import is_between
+from placement.store.tables import inventories, resource_provider_traits, resource_providers
+from placement.store.unit_of_work import Transaction
+from placement.store.usage_source import usage_source
+
+LISTED = 500
+"""Up to so many trees or providers are named one by one; more are read as one range of ids, with what lies between."""
+
+
+class Member(NamedTuple):
+    """A provider of a tree."""
+
+    id: int
+    uuid: str
+    root_id: int
+    parent_id: int | None
+
+
+class Stock(NamedTuple):
+    """What a provider has and uses of one resource class."""
+
+    class_id: int
+    total: int
+    reserved: int
+    allocation_ratio: float
+    used: int
+
+
+@dataclass(slots=True)
+class Summaries:
+    """The providers of some trees, in columns: an answer may have many thousands of them.
+
+    ``stocks`` and ``traits`` (ids, ascending) are by provider id; their values are plain tuples and lists in the
+    shape of Stock.
+    """
+
+    members: dict[int, Member] = field(default_factory=dict)
+    stocks: Mapping[int, list[Stock]] = field(default_factory=dict)
+    traits: Mapping[int, list[int]] = field(default_factory=dict)
+    class_names: Mapping[int, str] = field(default_factory=dict)
+    trait_names: Mapping[int, str] = field(default_factory=dict)
+
+
+def tree_summaries(tx: Transaction, roots: Collection[int]) -> Summaries:
+    """Return all providers of the trees with these root ids."""
+    if not roots:
+        return Summaries()
+    members = _members(tx, roots)
+    keeps_usage = tx.database.keeps_usage
+    stocks, class_ids = _grouped(_of_providers(tx, partial(_stocks, keeps_usage=keeps_usage), members))
+    pairs = _of_providers(tx, _traits, members)
+    traits: dict[int, list[int]] = defaultdict(list)
+    for provider, trait in pairs:
+        traits[provider].append(trait)
+    for of_provider in traits.values():
+        if len(of_provider) > 1:
+            of_provider.sort()
+    return Summaries(
+        members,
+        stocks,
+        traits,
+        tx.names.classes.names(tx.connection, class_ids),
+        tx.names.traits.names(tx.connection, {trait for _provider, trait in pairs}),
+    )
+
+
+def _members(tx: Transaction, roots: Collection[int]) -> dict[int, Member]:
+    listed = len(roots) <= LISTED
+    values: dict[str, Any] = {"ids": sorted(roots)} if listed else {"first": min(roots), "last": max(roots)}
+    rows = tx.tuples(_providers(listed=listed), values)
+    # What Member._make does, without a call in Python for each of many thousands.
+    found = map(partial(tuple.__new__, Member), rows)
+    return {member[0]: member for member in found if listed or member[2] in roots}
+
+
+def _of_providers(tx: Transaction, statement: Callable[..., Kept], providers: Collection[int]) -> list[Any]:
+    """Return the rows of a statement for some providers, and perhaps for others in between."""
+    if len(providers) <= LISTED:
+        return tx.tuples(statement(listed=True), {"ids": list(providers)})
+    return tx.tuples(statement(listed=False), {"first": min(providers), "last": max(providers)})
+
+
+def _grouped(rows: list[Any]) -> tuple[dict[int, list[Stock]], set[int]]:
+    """Return what comes behind the provider id in each row, by provider, and all classes in it."""
+    stocks: dict[int, list[Stock]] = defaultdict(list)
+    for row in rows:
+        stocks[row[0]].append(row[1:])
+    return stocks, {row[1] for row in rows}
+
+
+_RP = resource_providers.c
+_INV = inventories.c
+_HAS = resource_provider_traits.c
+
+
+def _among(statement: Select[Any], column: Any, *, listed: bool) -> Kept:
+    condition = column.in_(bindparam("ids", expanding=True)) if listed else is_between(column, "first", "last")
+    return Kept(statement.where(condition))
+
+
+@lru_cache(maxsize=2)
+def _providers(*, listed: bool) -> Kept:
+    columns = select(_RP.id, _RP.uuid, _RP.root_provider_id, _RP.parent_provider_id)
+    return _among(columns, _RP.root_provider_id, listed=listed)
+
+
+@lru_cache(maxsize=4)
+def _stocks(*, listed: bool, keeps_usage: bool) -> Kept:
+    usage = usage_source(keeps_usage=keeps_usage)
+    columns = select(
+        _INV.resource_provider_id,
+        _INV.resource_class_id,
+        _INV.total,
+        _INV.reserved,
+        _INV.allocation_ratio,
+        func.coalesce(usage.c.used, 0),
+    ).select_from(
+        inventories.outerjoin(
+            usage,
+            and_(
+                usage.c.resource_provider_id == _INV.resource_provider_id,
+                usage.c.resource_class_id == _INV.resource_class_id,
+            ),
+        )
+    )
+    return _among(columns, _INV.resource_provider_id, listed=listed)
+
+
+@lru_cache(maxsize=2)
+def _traits(*, listed: bool) -> Kept:
+    return _among(select(_HAS.resource_provider_id, _HAS.trait_id), _HAS.resource_provider_id, listed=listed)
