@@ -1,0 +1,64 @@
+"""The first candidate of a tree is as compact as the group allocator's best placement."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.allocators.group_place import place
+from placement.allocators.group_rules import Rules
+from placement.allocators.group_tree import Capacity, Demand, Location
+from placement.candidates import compact
+from placement.candidates.compact import CompactFirst
+from placement.candidates.search import Budget
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.levels import places_of
+from placement.domain.search_plan import plan_for
+from placement.domain.tree import Tree
+
+LEVELS = ("numa", "pcie")
+NODES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), min_size=1, max_size=3)
+"""For each NUMA node the number of devices below each of its switches."""
+
+
+@settings(max_examples=150, deadline=None)
+@given(NODES, st.integers(1, 5), st.booleans())
+def test_the_first_candidate_touches_as_few_places_as_the_best_placement(nodes, groups, searches):
+    locations, tree = both(nodes)
+    wanted = Demand(parts=tuple(Demand(str(index), "gpu", {"cards": 1}) for index in range(groups)))
+    best = place(locations, [wanted], Rules(distinct=True, levels=LEVELS))
+    request = CandidateRequest(
+        groups=tuple(RequestGroup(suffix=f"_{index}", resources={"PGPU": 1}) for index in range(groups)), isolate=True
+    )
+    few, compact.FEW = compact.FEW, 0 if searches else compact.FEW
+    try:
+        found = CompactFirst(plan_for(request), Budget(), all_wanted=False).composed(tree) if tree.options[0] else None
+    finally:
+        compact.FEW = few
+    assert (found is not None) == best.feasible
+    assert found is None or found.counts == best.objective.touched
+
+
+def both(nodes: list[list[int]]) -> tuple[Location, Tree]:
+    """Return the same host as locations and as a tree of providers."""
+    parents: dict[int, int | None] = {1: None}
+    marks, devices, numa = {}, [], []
+    for switches in nodes:
+        node = added(parents, 1)
+        marks[node] = 0b01
+        below = []
+        for count in switches:
+            switch = added(parents, node)
+            marks[switch] = 0b10
+            own = [added(parents, switch) for _ in range(count)]
+            devices += own
+            gpus = tuple(Location(str(device), "gpu", {"cards": Capacity(1)}) for device in own)
+            below.append(Location(str(switch), "pcie", children=gpus))
+        numa.append(Location(str(node), "numa", children=tuple(below)))
+    tree = Tree(1, [devices], places=places_of(devices, parents, marks, 2))
+    tree.room_for = {(0, device): 1.0 for device in devices}
+    return Location(children=tuple(numa)), tree
+
+
+def added(parents: dict[int, int | None], parent: int) -> int:
+    provider = len(parents) + 1
+    parents[provider] = parent
+    return provider
