@@ -8,7 +8,7 @@ Where there are few candidates, or all are wanted, they are composed and sorted.
 each way to count places, the smallest first, and finds only candidates that touch exactly as many.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, product
 from math import inf, prod
@@ -117,23 +117,24 @@ def preferred(tree: Tree) -> list[list[int]]:
     """
     if all([len(options) == 1 for options in tree.options]):
         return tree.options
-    left = _left_by_cell(tree)
-    if len(left) == 1:
-        return tree.options
-    inside = {
-        cell: sum([more for other, more in left.items() if other > 0 and other & cell == cell]) if cell > 0 else own
-        for cell, own in left.items()
-    }
-    place = tree.places.of.get
-    return [sorted(options, key=lambda one: (inside[place(one) or -one], one)) for options in tree.options]
-
-
-def _left_by_cell(tree: Tree) -> dict[int, float]:
-    """Return how much is left in each set of places, which is positive, and on each option that lies in none."""
     place, room_for = tree.places.of.get, tree.room_for
+    # Sets of places are positive; the ids of options that lie in none are made negative.
+    cells = [[place(provider) or -provider for provider in options] for options in tree.options]
     left: dict[int, float] = {}
-    for kind, options in enumerate(tree.options):
-        for provider in options:
-            cell = place(provider) or -provider
+    for kind, row in enumerate(cells):
+        for cell, provider in zip(row, tree.options[kind], strict=True):
             left[cell] = left.get(cell, 0.0) + room_for[kind, provider]
-    return left
+    inside = {cell: left[cell] if cell < 0 else _inside(cell, left) for cell in left}
+    return [
+        [provider for _left, provider in sorted(zip([inside[cell] for cell in row], options, strict=True))]
+        for row, options in zip(cells, tree.options, strict=True)
+    ]
+
+
+def _inside(place: int, left: Mapping[int, float]) -> float:
+    """Return what is left in a place and in those inside it."""
+    inside = 0.0
+    for other, more in left.items():
+        if other > 0 and other & place == place:
+            inside += more
+    return inside

@@ -59,7 +59,6 @@ class TreeScores:
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
         self._per_compactness = self._per_point * float(profile.compactness)
         self._most_compact = self._per_compactness * MAX_COMPACTNESS
-        self._keeps = self._scorer.keeps_proportion if proportional else None
         self._seed = ranking.seed
         self._near_equal = 0.0 if ranking.seed is None else ranking.near_equal
         self.filters = proportional is not None and proportional.mode == "filter"
@@ -77,14 +76,23 @@ class TreeScores:
         Args:
             sums: for each tree its root, then its capacity, then its use of each of the classes.
         """
-        score, per_point, most, used = self._scorer.score, self._per_point, self._most_compact, len(self.classes) + 1
-        keys = [(False, -(score(row[1:used], row[used:]) * per_point + most), row[0]) for row in sums]
+        # Hosts of a cloud are much alike.
+        known: dict[Sequence[int], tuple[bool, float]] = {}
+        keys = []
+        for row in sums:
+            amounts = row[1:]
+            found = known.get(amounts)
+            if found is None:
+                found = known[amounts] = self._judged(amounts)
+            keys.append((*found, row[0]))
         if self._near_equal:
-            keys = [(False, below - self._jitter(root), root) for _fails, below, root in keys]
-        if self._keeps is None:
-            return keys
-        fails = [not self._keeps(row[1:used], row[used:]) for row in sums]
-        return [(failing, below, root) for failing, (_fails, below, root) in zip(fails, keys, strict=True)]
+            return [(fails, below - self._jitter(root), root) for fails, below, root in keys]
+        return keys
+
+    def _judged(self, amounts: Sequence[int]) -> tuple[bool, float]:
+        capacity, used = amounts[: len(self.classes)], amounts[len(self.classes) :]
+        highest = self._scorer.score(capacity, used) * self._per_point + self._most_compact
+        return not self._scorer.keeps_proportion(capacity, used), -highest
 
     def key_of_nothing(self, root: int) -> Key:
         """Return the key of a tree that has none of the classes."""

@@ -3,7 +3,7 @@
 A set of places is an integer, so that what a candidate touches is an OR over its providers.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -32,7 +32,7 @@ NOWHERE = Places({}, ())
 
 
 def places_of(
-    providers: Iterable[int], parents: Mapping[int, int | None], marks: Mapping[int, int], levels: int
+    providers: Iterable[int], parents: Mapping[int, int | None], marks: Mapping[int, int], levels: Sequence[bool]
 ) -> Places:
     """Return the places of providers: for each level the nearest one, going up from the provider itself.
 
@@ -42,18 +42,16 @@ def places_of(
         providers: those that are asked about, all of one tree.
         parents: the parent of each provider of the tree.
         marks: for each provider that is a place, of which levels: a mask with the outermost level as lowest bit.
-        levels: how many levels there are.
+        levels: for each level whether any provider at all stands for one of its places.
 
-    >>> found = places_of([3, 4], {1: None, 2: 1, 3: 2, 4: 1}, {2: 0b1}, levels=1)
+    >>> found = places_of([3, 4], {1: None, 2: 1, 3: 2, 4: 1}, {2: 0b1}, levels=[True])
     >>> found.of, found.levels
     ({3: 1}, (1,))
     """
-    every = 0
-    for marked in set(marks.values()):
-        every |= marked
+    every = sum([1 << level for level, in_use in enumerate(levels) if in_use])
     bits: dict[tuple[int, int], int] = {}
     of = {}
-    masks = [0] * levels
+    masks = [0] * len(levels)
     for provider in providers:
         own, missing = 0, every
         above: int | None = provider
@@ -61,7 +59,7 @@ def places_of(
             here = marks.get(above, 0) & missing
             if here:
                 missing &= ~here
-                for level in range(levels):
+                for level in range(len(levels)):
                     if here >> level & 1:
                         bit = bits.setdefault((level, above), 1 << len(bits))
                         masks[level] |= bit

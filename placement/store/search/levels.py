@@ -57,10 +57,11 @@ def _levels(scope: Scope) -> Kept:
     )
 
 
-def add_places(trees: Iterable[Tree], marks: Marks, levels: int) -> None:
+def add_places(trees: Iterable[Tree], marks: Marks, levels: Sequence[int | None]) -> None:
     """Note in each tree where its own providers lie; what shares with it lies elsewhere."""
+    in_use = [trait is not None for trait in levels]
     for tree in trees:
         fitting = {provider for options in tree.options for provider in options}
         if tree.home:
             fitting = {provider for provider in fitting if tree.home.get(provider, tree.root) == tree.root}
-        tree.places = places_of(fitting, tree.parents, marks, levels)
+        tree.places = places_of(fitting, tree.parents, marks, in_use)

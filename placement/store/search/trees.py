@@ -168,7 +168,7 @@ class TreeSource:
         met, parents, marks = self._details(shape, values)
         trees = [Tree(root, found, room, met, parents, home, sharing) for root, found in options.items()]
         if marks:
-            add_places(trees, marks, len(self._ids.levels))
+            add_places(trees, marks, self._ids.levels)
             room_for = self._sharing.room_for | self._room_for(rows)
             for tree in trees:
                 tree.room_for = room_for

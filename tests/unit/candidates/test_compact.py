@@ -59,7 +59,7 @@ def test_a_place_is_as_full_as_what_fits_on_all_its_options():
     """Providers 3 and 4 are in one NUMA node, with room for 2 and 1; 6 is alone in the other, with room for 2."""
     plan, tree = devices(1, 6)
     tree.options = [[3, 4, 6]]
-    tree.places = places_of([3, 4, 6], {1: None, 2: 1, 3: 2, 4: 2, 5: 1, 6: 5}, {2: 1, 5: 1}, 1)
+    tree.places = places_of([3, 4, 6], {1: None, 2: 1, 3: 2, 4: 2, 5: 1, 6: 5}, {2: 1, 5: 1}, [True])
     tree.room_for = {(0, 3): 2.0, (0, 4): 1.0, (0, 6): 2.0}
     assert compact.preferred(tree) == [[6, 3, 4]]
     assert list(CompactFirst(plan, Budget(), all_wanted=False).composed(tree).choices) == [(6,), (3,), (4,)]
@@ -74,7 +74,7 @@ def switches(count: int, each: int, groups: int) -> tuple[Plan, Tree]:
         marks[2000 + switch] = 0b10
         parents[2000 + switch] = 1001 + switch % 2
         parents |= {1 + switch * each + device: 2000 + switch for device in range(each)}
-    tree.places = places_of(tree.options[0], parents, marks, 2)
+    tree.places = places_of(tree.options[0], parents, marks, [True, True])
     tree.room_for = {(0, device): 1.0 for device in tree.options[0]}
     return plan, tree
 

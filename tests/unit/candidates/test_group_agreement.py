@@ -53,7 +53,7 @@ def both(nodes: list[list[int]]) -> tuple[Location, Tree]:
             gpus = tuple(Location(str(device), "gpu", {"cards": Capacity(1)}) for device in own)
             below.append(Location(str(switch), "pcie", children=gpus))
         numa.append(Location(str(node), "numa", children=tuple(below)))
-    tree = Tree(1, [devices], places=places_of(devices, parents, marks, 2))
+    tree = Tree(1, [devices], places=places_of(devices, parents, marks, [True, True]))
     tree.room_for = {(0, device): 1.0 for device in devices}
     return Location(children=tuple(numa)), tree
 
