@@ -65,7 +65,7 @@ def gpu_server(root: int) -> Server:
             parents[switch], marks[switch] = node, _IS_SWITCH
             switches.append(switch)
     capacities = _of_root(root) | {(switch, "PGPU"): GPUS_PER_SWITCH for switch in switches}
-    places = places_of(parents, parents, marks, len(LEVELS))
+    places = places_of(parents, parents, marks, [True] * len(LEVELS))
     return Server(root, parents, tuple(switches), places, capacities)
 
 
