@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import insert, text
 
 from placement.domain.inventory import Inventory
-from placement.store.candidate_scores import ABSENT, tree_sums
 from placement.store.database import Database
+from placement.store.search.scores import ABSENT, tree_sums
 from placement.store.tables import inventories
 from placement.store.unit_of_work import reads
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.allocators.group_place import place
-from placement.allocators.group_rules import Rules
-from placement.allocators.group_tree import Capacity, Demand, Location
+from placement.allocators.group.place import place
+from placement.allocators.group.rules import Rules
+from placement.allocators.group.tree import Capacity, Demand, Location
 from placement.candidates import compact
 from placement.candidates.compact import CompactFirst
 from placement.candidates.search import Budget
