@@ -124,9 +124,14 @@ def preferred(tree: Tree) -> list[list[int]]:
     for kind, row in enumerate(cells):
         for cell, provider in zip(row, tree.options[kind], strict=True):
             left[cell] = left.get(cell, 0.0) + room_for[kind, provider]
-    inside = {cell: left[cell] if cell < 0 else _inside(cell, left) for cell in left}
+    if len(left) == 1:
+        return tree.options
+    are_nested = sum(map(bool, tree.places.levels)) > 1
+    inside = {cell: _inside(cell, left) if are_nested and cell > 0 else left[cell] for cell in left}
     return [
         [provider for _left, provider in sorted(zip([inside[cell] for cell in row], options, strict=True))]
+        if len(options) > 1
+        else options
         for row, options in zip(cells, tree.options, strict=True)
     ]
 

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from tests import reference
 from tests.bench import cases, statements
-from tests.bench.cases import Case, ClaimCase, OwnCase, Place
+from tests.bench.cases import Case, ClaimCase, OrderCase, OwnCase, Place, StampedeCase
 from tests.bench.cluster import SETTINGS, Cluster, running_cluster
 from tests.bench.report import Results, markdown
 from tests.bench.run import Options, Run
@@ -31,7 +31,7 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 BY_HAND = "## Where the time goes\n"
 QUICK = r"100(,|:|$)|wide-8|pcie"
 
-T = TypeVar("T", Case, ClaimCase, OwnCase)
+T = TypeVar("T", Case, ClaimCase, OwnCase, OrderCase, StampedeCase)
 
 
 def main() -> int:
@@ -54,7 +54,7 @@ def main() -> int:
 def _measured(cluster: Cluster, options: Options, only: str, results: Results) -> Iterator[None]:
     """Measure row by row; each is among the results when its turn is over."""
     run = Run(Starter(cluster), options, _say)
-    compared = [*cases.candidate_cases(), *cases.cliff_cases(), *cases.small_cases()]
+    compared = [*cases.candidate_cases(), *cases.cliff_cases(), *cases.small_cases(), *cases.ordered_cases()]
     for row in run.compare(_wanted(compared, only)):
         results.rows.append(row)
         yield
@@ -63,6 +63,12 @@ def _measured(cluster: Cluster, options: Options, only: str, results: Results) -
         yield
     for claim_row in run.compare_claims(_wanted(cases.claim_cases(), only)):
         results.claims.append(claim_row)
+        yield
+    for order_row in run.compare_orders(_wanted(cases.order_cases(), only)):
+        results.orders.append(order_row)
+        yield
+    for stampede_row in run.compare_stampedes(_wanted(cases.stampede_cases(), only)):
+        results.stampedes.append(stampede_row)
         yield
     places = [place for place in statements.PLACES if _fits(f"statements {place}", only)]
     for statement_row in statements.measure_statements(cluster, places):
@@ -80,7 +86,9 @@ def _wanted(found: Iterable[T], only: str) -> list[T]:
     return [case for case in found if _fits(_full_name(case), only)]
 
 
-def _full_name(case: Case | ClaimCase | OwnCase) -> str:
+def _full_name(case: Case | ClaimCase | OwnCase | OrderCase | StampedeCase) -> str:
+    if isinstance(case, OrderCase | StampedeCase):
+        return f"order, {case.cloud}: {case.name}"
     place: Place | str = "own" if isinstance(case, OwnCase) else case.place
     return f"{place}: {case.name}"
 

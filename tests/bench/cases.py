@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tests.bench import queries
+from tests.bench.sides import Order
 from tests.bench.work import (
     ClaimAndFree,
     Get,
@@ -34,13 +35,15 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A cloud and how full it is."""
+    """A cloud, how full it is, and in which order our server returns candidates."""
 
     cloud: str
     fill: float = FULL
+    order: Order = Order.NONE
 
     def __str__(self) -> str:
-        return f"{self.cloud}, {self.fill:.0%} full" if self.fill else f"{self.cloud}, empty"
+        fill = f"{self.fill:.0%} full" if self.fill else "empty"
+        return f"{self.cloud}, {fill}" + (f", {self.order.value}" if self.order is not Order.NONE else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,32 @@ class OwnCase:
     name: str
     first: tuple[Place, Callable[[], Work]]
     second: tuple[Place, Callable[[], Work]]
+    times: Bar
+
+
+@dataclass(frozen=True, slots=True)
+class OrderCase:
+    """The same request unordered and ordered, both ours.
+
+    ``times`` bounds how much more the ordered one costs, ``per_tree_us`` the same for each tree of the cloud.
+    """
+
+    name: str
+    cloud: str
+    work: Callable[[], Work]
+    trees: int
+    times: Bar | None = None
+    per_tree_us: Bar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StampedeCase:
+    """Clients that claim the first candidate: unordered, ordered, and ordered where chance moves equals."""
+
+    name: str
+    cloud: str
+    query: str
+    clients: int
     times: Bar
 
 
@@ -175,3 +204,38 @@ def own_cases() -> Iterator[OwnCase]:
     wide = Place("wide-8", 0.0)
     groups = (wide, asked(queries.devices(8), 1000)), (wide, asked(queries.devices(9), 1000))
     yield OwnCase("wide-8, isolate: 8 groups (possible) to 9 (impossible)", *groups, Bar(1, at_least=False))
+
+
+ORDERED = Bar(15, 40)
+
+
+def ordered_cases() -> Iterator[Case]:
+    """Yield the requests whose candidates come best first, against the reference."""
+    best = Order.BEST_FIRST
+    yield from _limits(Place("flat-10000", order=best), "3 classes", queries.SIMPLE, {10: ORDERED})
+    yield from _limits(Place("nested-1000", order=best), "gate query", queries.GATE, {10: ORDERED, None: None})
+    place = Place("numa-gpu-1000", order=best)
+    yield from _limits(place, "NUMA + GPU, same_subtree", queries.NUMA_AND_GPU, {10: ORDERED, None: None})
+    yield from _limits(place, "2 GPUs + NIC, isolate", queries.TWO_GPUS_AND_NIC, {10: ORDERED, None: None})
+
+
+def order_cases() -> Iterator[OrderCase]:
+    """Yield what order may cost."""
+    works = (
+        ("flat", 10000, "3 classes", queries.SIMPLE),
+        ("nested", 1000, "gate query", queries.GATE),
+        ("nested", 1000, "3 classes unsuffixed", queries.SIMPLE),
+        ("numa-gpu", 1000, "2 GPUs + NIC, isolate", queries.TWO_GPUS_AND_NIC),
+    )
+    little, more = Bar(10, at_least=False), Bar(1.3, at_least=False)
+    for shape, hosts, name, query in works:
+        cloud = f"{shape}-{hosts}"
+        yield OrderCase(f"{name}, limit=10", cloud, asked(query, 10), hosts, per_tree_us=little)
+        if hosts < 10000:
+            yield OrderCase(f"{name}, no limit", cloud, asked(query), hosts, times=more)
+
+
+def stampede_cases() -> Iterator[StampedeCase]:
+    """Yield clients that all want the best host."""
+    for clients in (8, 32):
+        yield StampedeCase("claim the first of 10", "nested-1000", queries.GATE, clients, Bar(1, at_least=True))

@@ -6,8 +6,9 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import psycopg
 
@@ -18,6 +19,10 @@ from tests.bench.work import OWNER, UnexpectedAnswer, checked
 
 LIMIT = 10
 TIMEOUT_S = 60
+
+
+Choose = Callable[[Sequence[Any]], Any]
+"""Which of the candidates a client claims."""
 
 
 @dataclass(slots=True)
@@ -62,28 +67,33 @@ def times_as_fast(ours: ClaimSeries, theirs: ClaimSeries) -> Spread:
     return spread([mine.per_second / other.per_second for mine, other in pairs])
 
 
-def measure_claims(sides: Sequence[Side], query: str, *, clients: int, pairs: int, seconds: float) -> list[ClaimSeries]:
-    """Let clients claim on each side in turn; what they claimed is deleted after each stretch."""
+def measure_claims(
+    sides: Sequence[Side], query: str, *, clients: int, pairs: int, seconds: float, choose: Choose = random.choice
+) -> list[ClaimSeries]:
+    """Let clients claim on each side in turn; what they claimed is deleted after each stretch.
+
+    They choose any candidate unless told otherwise: a scheduler has reasons of its own to prefer one.
+    """
     found = [ClaimSeries() for _ in sides]
     for side in sides:
-        _stretch(side, query, clients=clients, seconds=0.1)
+        _stretch(side, query, clients=clients, seconds=0.1, choose=choose)
     for _ in range(pairs):
         for side, series in zip(sides, found, strict=True):
-            sample, claimed = _stretch(side, query, clients=clients, seconds=seconds)
+            sample, claimed = _stretch(side, query, clients=clients, seconds=seconds, choose=choose)
             series.samples.append(sample)
             series.refused += claimed.refused
             series.claims += len(claimed.consumers)
     return found
 
 
-def _stretch(side: Side, query: str, *, clients: int, seconds: float) -> tuple[ClaimSample, Claimed]:
+def _stretch(side: Side, query: str, *, clients: int, seconds: float, choose: Choose) -> tuple[ClaimSample, Claimed]:
     running, total = side.running, Claimed()
     callers = [side.caller(timeout_s=TIMEOUT_S) for _ in range(clients)]
     results = [Claimed() for _ in callers]
     server, database = running.server.read(), running.database.read()
     begun = time.monotonic()
     threads = [
-        threading.Thread(target=_claim_until, args=(caller, query, begun + seconds, result))
+        threading.Thread(target=_claim_until, args=(caller, query, begun + seconds, result, choose))
         for caller, result in zip(callers, results, strict=True)
     ]
     for thread in threads:
@@ -101,19 +111,17 @@ def _stretch(side: Side, query: str, *, clients: int, seconds: float) -> tuple[C
     return sample, total
 
 
-def _claim_until(caller: Caller, query: str, deadline: float, result: Claimed) -> None:
+def _claim_until(caller: Caller, query: str, deadline: float, result: Claimed, choose: Choose) -> None:
     """Claim at least once, and go on until the deadline."""
-    chance = random.Random(uuid.uuid4().int)
     while True:
-        _claim_once(caller, query, chance, result)
+        _claim_once(caller, query, choose, result)
         if time.monotonic() >= deadline:
             return
 
 
-def _claim_once(caller: Caller, query: str, chance: random.Random, result: Claimed) -> None:
+def _claim_once(caller: Caller, query: str, choose: Choose, result: Claimed) -> None:
     offered = checked(caller("GET", f"/allocation_candidates?{query}&limit={LIMIT}")).document()
-    # Any of them: a scheduler has reasons of its own to prefer one.
-    chosen = chance.choice(offered["allocation_requests"])
+    chosen = choose(offered["allocation_requests"])
     consumer = str(uuid.uuid4())
     answer = caller("PUT", f"/allocations/{consumer}", {**chosen, "consumer_generation": None, **OWNER})
     if answer.status == 409:

@@ -51,10 +51,10 @@ class Cluster:
         return url
 
     @contextlib.contextmanager
-    def copy(self, cloud: str, *, fill: float, adopted: bool) -> Iterator[str]:
-        """Yield the name of a database with a cloud; it is deleted afterwards."""
+    def copy(self, cloud: str, *, fill: float, adopted: bool, label: str = "run") -> Iterator[str]:
+        """Yield the name of a database with a cloud, one for each label; it is deleted afterwards."""
         template = self._cloud(cloud, fill=fill, adopted=adopted)
-        name = f"run_{template}"
+        name = f"{label}_{template}"
         self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         self._tidy(name)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from tests.bench.cases import Bar
 from tests.bench.claims import times_as_fast
-from tests.bench.run import ClaimRow, OwnRow, Row
+from tests.bench.run import ClaimRow, OrderRow, OwnRow, Row, StampedeRow
 from tests.bench.sampling import Series, Spread, ratios, spread
+from tests.bench.sides import Order
 from tests.bench.statements import StatementRow
 
 
@@ -18,6 +19,8 @@ class Results:
     rows: list[Row] = field(default_factory=list)
     own: list[OwnRow] = field(default_factory=list)
     claims: list[ClaimRow] = field(default_factory=list)
+    orders: list[OrderRow] = field(default_factory=list)
+    stampedes: list[StampedeRow] = field(default_factory=list)
     statements: list[StatementRow] = field(default_factory=list)
 
 
@@ -28,6 +31,8 @@ def markdown(results: Results) -> str:
         _section("The same work on both", ROW_COLUMNS, (_row(row, results.patience_s) for row in results.rows)),
         _section("Claims", CLAIM_COLUMNS, map(_claim_row, results.claims)),
         _section("Ours against ours", OWN_COLUMNS, map(_own_row, results.own)),
+        _section("Best first: what order costs", ORDER_COLUMNS, map(_order_row, results.orders)),
+        _section("Best first: many clients at once", STAMPEDE_COLUMNS, map(_stampede_row, results.stampedes)),
         _section("The floor: single statements", STATEMENT_COLUMNS, map(_statement_row, results.statements)),
     ]
     return "\n".join(part for part in parts if part)
@@ -58,6 +63,8 @@ CLAIM_COLUMNS = (
     "409 of ours",
 )
 OWN_COLUMNS = ("work", "first: CPU ms", "second: CPU ms", "times, quartiles", "latency ms", "MiB")
+ORDER_COLUMNS = ("cloud", "work", "unordered: CPU ms", "ordered: CPU ms", "times, quartiles", "microseconds a tree")
+STAMPEDE_COLUMNS = ("cloud", "clients", "order", "claims/s", "times unordered, quartiles", "CPU ms a claim", "409")
 STATEMENT_COLUMNS = ("cloud", "statement", "rows", "database CPU ms", "client CPU ms", "latency ms")
 
 
@@ -82,6 +89,17 @@ def _bars(results: Results) -> Iterator[Sequence[str]]:
             yield _bar(name, claim.case.times, times_as_fast(claim.ours, claim.reference))
     for own in results.own:
         yield _bar(own.case.name, own.case.times, ratios(own.second, own.first))
+
+    for order in results.orders:
+        name = f"{order.case.cloud}: {order.case.name}, ordered to unordered"
+        if order.case.times:
+            yield _bar(name, order.case.times, ratios(order.ordered, order.unordered))
+        if order.case.per_tree_us:
+            yield _bar(f"{name}, a tree", order.case.per_tree_us, order.per_tree_us(), unit=" us")
+    for stampede in results.stampedes:
+        name = f"{stampede.case.cloud}: claims of the first a second, {stampede.case.clients} clients, to unordered"
+        found = times_as_fast(stampede.series[Order.SPREAD], stampede.series[Order.NONE])
+        yield _bar(name, stampede.case.times, found)
 
 
 def _bar(name: str, bar: Bar, measured: Spread, *, unit: str = "x") -> Sequence[str]:
@@ -149,6 +167,33 @@ def _own_row(row: OwnRow) -> Sequence[str]:
         f"{_number(row.first.latency_ms)} / {_number(row.second.latency_ms)}",
         f"{row.first.peak_memory_mib:.0f} / {row.second.peak_memory_mib:.0f}",
     )
+
+
+def _order_row(row: OrderRow) -> Sequence[str]:
+    return (
+        row.case.cloud,
+        row.case.name,
+        _cpu(row.unordered),
+        _cpu(row.ordered),
+        _quartiles(ratios(row.ordered, row.unordered), ""),
+        _quartiles(row.per_tree_us(), ""),
+    )
+
+
+def _stampede_row(row: StampedeRow) -> Sequence[str]:
+    """Return one row of cells with a line for each order."""
+    unordered = row.series[Order.NONE]
+    each = [
+        (
+            order.value,
+            f"{series.median('per_second'):.1f}",
+            _quartiles(times_as_fast(series, unordered), ""),
+            _number(series.median("cpu_ms")),
+            _refused(series.refused, series.claims),
+        )
+        for order, series in row.series.items()
+    ]
+    return row.case.cloud, str(row.case.clients), *["<br>".join(cells) for cells in zip(*each, strict=True)]
 
 
 def _statement_row(row: StatementRow) -> Sequence[str]:

@@ -3,15 +3,16 @@
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TypeVar
 
 from tests.bench import claims, sampling
-from tests.bench.cases import Case, ClaimCase, OwnCase, Place
+from tests.bench.cases import Case, ClaimCase, OrderCase, OwnCase, Place, StampedeCase
 from tests.bench.claims import ClaimSeries
 from tests.bench.cluster import Say
 from tests.bench.same import difference
-from tests.bench.sampling import Series, Subject
-from tests.bench.sides import SIDES, Answer, Caller, Side, Starter, TookTooLong
+from tests.bench.sampling import Series, Spread, Subject, spread
+from tests.bench.sides import SIDES, Answer, Caller, Order, Side, Starter, TookTooLong
 from tests.bench.work import Get, candidate_count
 
 T = TypeVar("T", Case, ClaimCase)
@@ -60,6 +61,28 @@ class ClaimRow:
     ours: ClaimSeries
 
 
+@dataclass(frozen=True, slots=True)
+class OrderRow:
+    """What was measured for one request, unordered and ordered."""
+
+    case: OrderCase
+    unordered: Series
+    ordered: Series
+
+    def per_tree_us(self) -> Spread:
+        """Return what order costs for each tree of the cloud, pair by pair."""
+        pairs = zip(self.ordered.samples, self.unordered.samples, strict=True)
+        return spread([(after.cpu_ms - before.cpu_ms) * 1000 / self.case.trees for after, before in pairs])
+
+
+@dataclass(frozen=True, slots=True)
+class StampedeRow:
+    """What was measured for clients that claim the first candidate, in each order."""
+
+    case: StampedeCase
+    series: dict[Order, ClaimSeries]
+
+
 class Run:
     """Measures cases with the same options."""
 
@@ -101,6 +124,36 @@ class Run:
                         sides, case.query, clients=case.clients, pairs=chosen.pairs, seconds=chosen.claim_seconds
                     )
                     yield ClaimRow(case, *found)
+
+    def compare_orders(self, cases: Iterable[OrderCase]) -> Iterator[OrderRow]:
+        """Measure our requests unordered and ordered."""
+        for case in cases:
+            self._say(f"{case.cloud}: {case.name}, unordered and ordered")
+            with self._orders(case.cloud, [Order.NONE, Order.BEST_FIRST]) as sides:
+                subjects = [Subject(side, case.work(), timeout_s=LONGEST_S) for side in sides]
+                sampling.measure(subjects, pairs=self._options.pairs)
+                yield OrderRow(case, *[subject.series for subject in subjects])
+
+    def compare_stampedes(self, cases: Iterable[StampedeCase]) -> Iterator[StampedeRow]:
+        """Let clients claim the first candidate, in each order."""
+        chosen = self._options
+        for case in cases:
+            self._say(f"{case.cloud}: {case.name}, {case.clients} clients")
+            with self._orders(case.cloud, list(Order)) as sides:
+                found = claims.measure_claims(
+                    sides,
+                    case.query,
+                    clients=case.clients,
+                    pairs=chosen.pairs,
+                    seconds=chosen.claim_seconds,
+                    choose=itemgetter(0),
+                )
+                yield StampedeRow(case, dict(zip(Order, found, strict=True)))
+
+    @contextlib.contextmanager
+    def _orders(self, cloud: str, orders: Sequence[Order]) -> Iterator[list[Side]]:
+        with contextlib.ExitStack() as stack:
+            yield [stack.enter_context(self._side("ours", Place(cloud, order=order))) for order in orders]
 
     def _row(self, case: Case, theirs: Side, ours: Side, floor: Side) -> Row:
         answer = self._first_answer(case, ours)
@@ -149,7 +202,7 @@ class Run:
             yield first, second
 
     def _side(self, name: str, place: Place) -> contextlib.AbstractContextManager[Side]:
-        return self._starter.side(name, place.cloud, fill=place.fill)
+        return self._starter.side(name, place.cloud, fill=place.fill, order=place.order)
 
 
 @dataclass(frozen=True, slots=True)

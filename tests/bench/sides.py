@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +31,14 @@ HEADERS = {
 
 SIDES = ("reference", "ours")
 CHECKOUT = Path(__file__).parents[2]
+
+
+class Order(Enum):
+    """In which order our server returns candidates."""
+
+    NONE = "unordered"
+    BEST_FIRST = "best first"
+    SPREAD = "best first, equals at random"
 
 
 class TookTooLong(Exception):
@@ -125,10 +134,10 @@ class Starter:
     cluster: Cluster
 
     @contextlib.contextmanager
-    def side(self, name: str, cloud: str, *, fill: float) -> Iterator[Side]:
+    def side(self, name: str, cloud: str, *, fill: float, order: Order = Order.NONE) -> Iterator[Side]:
         """Yield the reference or ours on a copy of a cloud."""
-        with self.cluster.copy(cloud, fill=fill, adopted=name == "ours") as database:
-            side = Side(name, lambda: self._server(name, database))
+        with self.cluster.copy(cloud, fill=fill, adopted=name == "ours", label=order.name.lower()) as database:
+            side = Side(name, lambda: self._server(name, database, order))
             try:
                 yield side
             finally:
@@ -144,9 +153,9 @@ class Starter:
             side.stop()
 
     @contextlib.contextmanager
-    def _server(self, name: str, database: str) -> Iterator[Running]:
+    def _server(self, name: str, database: str, order: Order) -> Iterator[Running]:
         url = self.cluster.url(database)
-        sections = reference.configuration(url) if name == "reference" else _our_configuration(url)
+        sections = reference.configuration(url) if name == "reference" else _our_configuration(url, order)
         installation = reference.installation() if name == "reference" else servers.this_project()
         with tempfile.TemporaryDirectory(prefix=f"bench-{name}-") as path:
             directory = Path(path)
@@ -156,9 +165,13 @@ class Starter:
                 yield Running(base_url, directory, _server_meter(directory), database_meter, url)
 
 
-def _our_configuration(url: str) -> servers.Sections:
-    """Return a configuration in which candidates come unordered, as the reference's do."""
-    return {**servers.default_sections(url), "ranking": {"enabled": "False"}}
+def _our_configuration(url: str, order: Order) -> servers.Sections:
+    """Return a configuration in which candidates come unordered, as the reference's do, or in an order of ours."""
+    return {
+        **servers.default_sections(url),
+        "ranking": {"enabled": str(order is not Order.NONE)},
+        "placement": {"randomize_allocation_candidates": str(order is Order.SPREAD)},
+    }
 
 
 @contextlib.contextmanager
