@@ -5,7 +5,6 @@ from collections import defaultdict
 from dataclasses import replace
 
 import pytest
-from placement.store.candidate_scores import ABSENT, tree_sums
 from sqlalchemy import insert, text
 
 from placement.domain.inventory import Inventory
