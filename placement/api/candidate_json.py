@@ -5,12 +5,12 @@ have the same. So what recurs is written once, instead of building a dictionary 
 test holds the result against plainly built dictionaries.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from placement.api.versions import Version
-from placement.services.allocation_candidates import Answer, Plan, Stock, Summaries
+from placement.services.allocation_candidates import Answer, Candidate, Plan, Stock, Summaries
 
 
 def candidates_json(answer: Answer, version: Version) -> bytes:
@@ -18,9 +18,17 @@ def candidates_json(answer: Answer, version: Version) -> bytes:
     # Uuids and names of classes and traits are hexadecimal digits, A-Z and the like: nothing to escape.
     uuids = {id_: f'"{member.uuid}"' for id_, member in answer.providers.members.items()}
     requests = _Requests(answer.plan, uuids, version)
-    texts = ",".join([requests.text(choice) for _root, choice in answer.candidates])
+    texts = ",".join(_texts(answer.candidates, requests))
     summaries = ",".join(_summaries(answer, uuids, version))
     return f'{{"allocation_requests":[{texts}],"provider_summaries":{{{summaries}}}}}'.encode()
+
+
+def _texts(candidates: Sequence[Candidate], requests: "_Requests") -> list[str]:
+    """Return the text of each candidate, written tree by tree: what is written again is still at hand then."""
+    texts = [""] * len(candidates)
+    for index in sorted(range(len(candidates)), key=lambda index: candidates[index][0]):
+        texts[index] = requests.text(candidates[index][1])
+    return texts
 
 
 class _Requests:

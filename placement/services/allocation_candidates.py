@@ -110,8 +110,8 @@ def _chosen(candidates: list[Candidate], limit: int | None, *, shuffled: bool) -
 
 def _answer(tx: Transaction, plan: Plan, candidates: list[Candidate], home: Mapping[int, int]) -> Answer:
     """Read the trees that the candidates take from; what shares with a tree comes from a tree of its own."""
-    placed = {(root, provider) for root, choice in candidates for provider in choice}
-    roots = {provider: home.get(provider, root) for root, provider in placed}
+    roots = {provider: root for root, choice in candidates for provider in choice}
+    roots |= {provider: root for provider, root in home.items() if provider in roots}
     consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
     if len(consuming) < len(plan.slots):
         taken_from = {roots[choice[index]] for _root, choice in candidates for index in consuming}
