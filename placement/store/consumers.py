@@ -1,5 +1,6 @@
 """Rows of consumers. A consumer exists as long as it holds allocations."""
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,7 @@ _LOCK = Kept(
 )
 _ADVANCE = Kept(
     update(consumers)
-    .where(consumers.c.id == bindparam("consumer"), consumers.c.generation == bindparam("seen"))
+    .where(consumers.c.id.in_(bindparam("ids", expanding=True)), consumers.c.generation == bindparam("seen"))
     .values(
         generation=consumers.c.generation + 1,
         project_id=bindparam("project"),
@@ -95,24 +96,22 @@ def _inserted(uuid: str, owner: Owner) -> dict[str, Any]:
 
 
 def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, Owner]]) -> None:
-    """Give consumers their owners and the next generation.
+    """Give consumers their owners and the next generation, those that are alike together.
 
     Raises:
         ConcurrentUpdate: one of them is not at the generation it was read with.
     """
+    alike: dict[tuple[int, Owner], list[int]] = defaultdict(list)
     for consumer, owner in changes:
-        if tx.change(_ADVANCE, _advanced(consumer, owner)) != 1:
-            raise ConcurrentUpdate
+        alike[consumer.generation, owner].append(consumer.id)
+    for (seen, owner), ids in alike.items():
+        for some in chunks(ids):
+            if tx.change(_ADVANCE, {"ids": some, **_advanced(seen, owner)}) != len(some):
+                raise ConcurrentUpdate
 
 
-def _advanced(consumer: Consumer, owner: Owner) -> dict[str, Any]:
-    return {
-        "consumer": consumer.id,
-        "seen": consumer.generation,
-        "project": owner.project_id,
-        "user": owner.user_id,
-        "type": owner.type_id,
-    }
+def _advanced(seen: int, owner: Owner) -> dict[str, Any]:
+    return {"seen": seen, "project": owner.project_id, "user": owner.user_id, "type": owner.type_id}
 
 
 def delete_consumers(tx: Transaction, ids: Collection[int]) -> None:
