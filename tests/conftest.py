@@ -25,7 +25,7 @@ KINDS = os.environ.get("PYTEST_DATABASES", "sqlite postgresql").split()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let whoever has the time run the long form of the tests that have one."""
     parser.addoption("--long", action="store_true", help="run the long form of the tests that have one")
-    parser.addoption("--seed", type=int, default=1, help="choose other random requests in tests/survival")
+    parser.addoption("--seed", type=int, default=1, help="the seed of random requests (default: 1)")
 
 
 @pytest.fixture

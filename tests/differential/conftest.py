@@ -10,7 +10,6 @@ from tests.differential.sides import DATABASES, Pair, compared_projects
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("differential")
     group.addoption("--rounds", type=int, default=300, help="how many rounds (default: 300)")
-    group.addoption("--seed", type=int, default=1, help="the seed of all rounds (default: 1)")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
