@@ -5,6 +5,7 @@ but that difference agrees.
 """
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -133,6 +134,20 @@ def _has_huge_integer(request: Request) -> bool:
     return any(abs(number) >= 2**63 for number in numbers)
 
 
+def malformed_class_in_reshape(case: Case) -> bool:
+    """A name that no class can have is malformed in a reshape, too; the reference may refuse the provider first."""
+    if case.request.path != "/reshaper" or not case.expected.status == case.given.status == 400:
+        return False
+    inventories = _inside(case.request.body, "inventories").values()
+    return any(not re.fullmatch("[A-Z0-9_]+", name) for one in inventories for name in _inside(one, "inventories"))
+
+
+def _inside(document: Any, key: str) -> dict[str, Any]:
+    """Return the mapping under a key, an empty one where there is none."""
+    inner = document.get(key) if isinstance(document, dict) else None
+    return inner if isinstance(inner, dict) else {}
+
+
 def nul_character(case: Case) -> bool:
     """A NUL is malformed, 400, and no path has one, 404: PostgreSQL cannot hold it, the reference's SQLite can."""
     if "\0" in unquote(case.request.path):
@@ -163,6 +178,7 @@ KNOWN: tuple[Callable[[Case], bool], ...] = (
     amounts_leak_and_one_anchor,
     error_page,
     huge_integer,
+    malformed_class_in_reshape,
     nul_character,
 )
 
