@@ -1,4 +1,4 @@
-"""How Alembic runs a migration here: on the connection, transaction and locks of placement/store/schema.py.
+"""How Alembic runs a migration here: on the connection, transaction and locks of placement/store/lifecycle/schema.py.
 
 The server and the reference share a database, so ours has a version table of its own.
 """

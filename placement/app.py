@@ -15,7 +15,7 @@ from placement.auth import Strategy, strategy_from
 from placement.auth.policy import Policy
 from placement.services.kept_usage import KeptUsage
 from placement.settings import Settings
-from placement.store.opening import open_database
+from placement.store.lifecycle.opening import open_database
 from placement.telemetry.watching import meters_for, watched
 
 LOG = logging.getLogger(__name__)

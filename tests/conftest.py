@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests import mariadb
 from tests.databases import MariaDBDatabases, PostgreSQLDatabases, SQLiteDatabases, open_database
 from tests.mariadb import MariaDB

@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from placement.store import schema
-from placement.store.database import Database, engine_for
-from placement.store.url import normalised
+from placement.store.connection.database import Database, engine_for
+from placement.store.connection.url import normalised
+from placement.store.lifecycle import schema
 from tests.empty_database import CUSTOM_NAMES, TABLES
 from tests.mariadb import MariaDB
 from tests.postgresql import PostgreSQL

@@ -13,7 +13,7 @@ from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import create_provider
 from placement.services.resource_classes import create_class
 from placement.services.traits import ensure_trait, replace_provider_traits
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from placement.store.tables import metadata, planner_claims
 
 

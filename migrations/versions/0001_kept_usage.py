@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from placement.store import usage_triggers
+from placement.store.kept_usage import usage_triggers
 from placement.store.tables import REFERENCE_TABLES, metadata
 
 revision = "0001"
@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables. The triggers follow in the same transaction (placement/store/schema.py)."""
+    """Make the tables. The triggers follow in the same transaction (placement/store/lifecycle/schema.py)."""
     # The reference's schema stands still at one revision, so that this history need not spell it out.
     metadata.create_all(op.get_bind(), tables=REFERENCE_TABLES)
     op.create_table(

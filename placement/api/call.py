@@ -16,7 +16,7 @@ from placement.domain.identity import Identity
 from placement.errors import Forbidden, Invalid
 from placement.services.kept_usage import KeptUsage
 from placement.settings import Settings
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from placement.telemetry.meters import Meters, NoMeters
 
 JSON = "application/json"

@@ -11,11 +11,11 @@ from placement.cli.output import table
 from placement.errors import NotFound
 from placement.services.allocations import delete_allocations
 from placement.settings import with_own_database
-from placement.store import audit as store
-from placement.store.audit import OverFull, Ownerless
-from placement.store.dangling import Hits
-from placement.store.database import Database
-from placement.store.maintenance import exclusively, looking
+from placement.store.checks import audit as store
+from placement.store.checks.audit import OverFull, Ownerless
+from placement.store.checks.dangling import Hits
+from placement.store.connection.database import Database
+from placement.store.lifecycle.maintenance import exclusively, looking
 
 
 @click.command()

@@ -9,9 +9,9 @@ import click
 
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import Settings, load, with_own_database
-from placement.store import schema
-from placement.store.database import Database, engine_for
-from placement.store.url import normalised
+from placement.store.connection.database import Database, engine_for
+from placement.store.connection.url import normalised
+from placement.store.lifecycle import schema
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -9,9 +9,10 @@ import click
 from placement.cli.configuration import PlainErrors, configured, connected, progress, settings_of
 from placement.cli.output import table
 from placement.settings import Settings, with_own_database
-from placement.store import copying, schema, schema_check
-from placement.store.database import Database
-from placement.store.schema_check import Finding, Owner
+from placement.store.checks import schema_check
+from placement.store.checks.schema_check import Finding, Owner
+from placement.store.connection.database import Database
+from placement.store.lifecycle import copying, schema
 
 
 @click.group(cls=PlainErrors)

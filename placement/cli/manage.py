@@ -9,10 +9,10 @@ from placement.cli.boxes import box
 from placement.cli.configuration import PlainErrors, configured, connected, progress, settings_of
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import Settings
-from placement.store import schema
-from placement.store.data_migrations import create_incomplete_consumers, set_root_provider_ids
-from placement.store.database import Database
-from placement.store.maintenance import exclusively
+from placement.store.connection.database import Database
+from placement.store.lifecycle import schema
+from placement.store.lifecycle.data_migrations import create_incomplete_consumers, set_root_provider_ids
+from placement.store.lifecycle.maintenance import exclusively
 
 BATCH = 50
 

@@ -17,7 +17,7 @@ from placement.errors import ConfigurationError
 from placement.logs import configure_logging
 from placement.services.health import connection_limit
 from placement.settings import DatabaseSettings, MetricsSettings, Settings, load, with_own_database
-from placement.store.database import Database
+from placement.store.connection.database import Database
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication

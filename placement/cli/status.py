@@ -14,9 +14,9 @@ from placement.cli.boxes import stack
 from placement.cli.configuration import configured, connected, settings_of
 from placement.errors import PlacementError
 from placement.settings import Settings
-from placement.store.data_migrations import incomplete_consumers, providers_without_root
-from placement.store.database import Database
-from placement.store.maintenance import looking
+from placement.store.connection.database import Database
+from placement.store.lifecycle.data_migrations import incomplete_consumers, providers_without_root
+from placement.store.lifecycle.maintenance import looking
 
 TITLE = "Upgrade Check Results"
 WIDTH = 60

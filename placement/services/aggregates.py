@@ -5,8 +5,8 @@ from collections.abc import Collection
 from placement.errors import ConcurrentUpdate, ProviderNotFound
 from placement.store import aggregates as store
 from placement.store.aggregates import Membership
+from placement.store.connection.unit_of_work import Transaction, looks_up, writes
 from placement.store.providers import bump_generation, locked_provider
-from placement.store.unit_of_work import Transaction, looks_up, writes
 
 __all__ = ["Membership", "membership", "replace_aggregates", "replace_aggregates_at"]
 

@@ -14,11 +14,11 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import Unavailable
 from placement.services.ranked_trees import best_trees
+from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import ids_for
 from placement.store.search.summaries import Stock, Summaries, tree_summaries
 from placement.store.search.trees import TreeSource
-from placement.store.unit_of_work import Transaction, reads
 
 MOST_PLACEMENTS = 500_000
 """Providers named in all candidates of one answer: some 60 megabytes of JSON."""

@@ -6,10 +6,10 @@ from placement.domain.allocation import Claim, ConsumerAllocations, ConsumerShar
 from placement.errors import NotFound, ProviderNotFound
 from placement.services import claims as claiming
 from placement.store import allocations as store
+from placement.store.connection.unit_of_work import Transaction, looks_up, writes
 from placement.store.consumers import delete_consumers, lock_consumers
+from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.providers import lock_providers
-from placement.store.unit_of_work import Transaction, looks_up, writes
-from placement.store.write_gate import pass_write_gate
 
 
 @looks_up

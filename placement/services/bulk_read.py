@@ -4,8 +4,8 @@ from placement.domain.provider import ProviderFilter
 from placement.services.providers import ids_in_filter
 from placement.store import bulk_read as store
 from placement.store.bulk_read import BulkRead
+from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.provider_list import conditions_of
-from placement.store.unit_of_work import Transaction, reads
 
 __all__ = ["BulkRead", "read_inventory"]
 

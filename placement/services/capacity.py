@@ -1,7 +1,7 @@
 """What the whole cloud has and what of it is used, for those who watch it."""
 
 from placement.store.capacity import CapacityRow, capacity_rows
-from placement.store.unit_of_work import Transaction, looks_up
+from placement.store.connection.unit_of_work import Transaction, looks_up
 
 __all__ = ["CapacityRow", "capacity"]
 

@@ -14,7 +14,8 @@ from placement.domain.capacity import Supply, check_fit
 from placement.errors import ConcurrentUpdate, Invalid
 from placement.store import allocations as store
 from placement.store.allocations import Held
-from placement.store.chunks import MOST_PARAMETERS
+from placement.store.connection.chunks import MOST_PARAMETERS
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.consumers import (
     Consumer,
     Owner,
@@ -23,10 +24,9 @@ from placement.store.consumers import (
     insert_consumers,
     lock_consumers,
 )
+from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.owners import owner_ids
 from placement.store.providers import LockedProvider, lock_providers, lock_providers_by_uuid, providers_by_uuid
-from placement.store.unit_of_work import Transaction
-from placement.store.write_gate import pass_write_gate
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Explanation
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
+from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.facts import Named, facts_for, named_providers
 from placement.store.search.names import ids_for
-from placement.store.unit_of_work import Transaction, reads
 
 __all__ = ["Explained", "Named", "explained", "explanation_of"]
 

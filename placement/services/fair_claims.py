@@ -16,8 +16,8 @@ from placement.services.fair_share import Where, Wish, counted
 from placement.services.kept_usage import UNKNOWN, KeptUsage
 from placement.services.planner.claims import ClaimMember
 from placement.settings.planner.fair_share import FairShareSettings
-from placement.store.database import Database
-from placement.store.unit_of_work import Transaction
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction
 
 
 class UnfairClaim(Conflict):

@@ -11,8 +11,8 @@ from placement.errors import InvalidAt
 from placement.services.kept_usage import UNKNOWN, KeptUsage, Reading, usage_now
 from placement.settings.planner.fair_share import FairShareSettings
 from placement.store import fair_share as store
-from placement.store.database import Database
-from placement.store.unit_of_work import Transaction, looks_up, reads
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, looks_up, reads
 
 Where = tuple[str | int, ...]
 

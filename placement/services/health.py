@@ -3,10 +3,10 @@
 import logging
 
 from placement.errors import Unavailable
-from placement.store import health as store
-from placement.store.database import Database
-from placement.store.health import Health, health
-from placement.store.unit_of_work import Transaction, looks_up, reads
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, looks_up, reads
+from placement.store.lifecycle import health as store
+from placement.store.lifecycle.health import Health, health
 
 LOG = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from placement.domain.inventory import Inventory
 from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse, NotFound, ProviderNotFound
 from placement.store import inventories as store
+from placement.store.connection.unit_of_work import Transaction, looks_up, writes
 from placement.store.inventories import Stock
 from placement.store.providers import LockedProvider, bump_generation, locked_provider
 from placement.store.resource_classes import claimed_class_ids
-from placement.store.unit_of_work import Transaction, looks_up, writes
 
 __all__ = [
     "NewInventories",

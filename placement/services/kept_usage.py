@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from placement.allocators.fair_share import Amounts, FairShares
 from placement.settings.planner.fair_share import FairShareSettings
 from placement.store import fair_share as store
-from placement.store.database import Database
-from placement.store.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads
 
 UNKNOWN = "unknown"
 """The name of consumers without a type, as in GET /usages; and of the project of consumers that have none."""

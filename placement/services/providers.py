@@ -7,9 +7,9 @@ from placement.errors import DuplicateName, Invalid, ProviderHasChildren, Provid
 from placement.store import provider_list
 from placement.store import provider_tree as trees
 from placement.store import providers as store
+from placement.store.connection.unit_of_work import Transaction, looks_up, reads, writes
 from placement.store.names import NameTable
 from placement.store.provider_list import ProviderList, ProviderRow
-from placement.store.unit_of_work import Transaction, looks_up, reads, writes
 
 __all__ = [
     "ProviderList",

@@ -8,10 +8,10 @@ from placement.candidates.ranking import Portion, Ranking, TreeScores, amounts_o
 from placement.candidates.reading import ByScore, by_root
 from placement.candidates.search import Budget, Choice
 from placement.domain.tree import Tree
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.scores import ABSENT, tree_sums
 from placement.store.search.trees import TreeSource
-from placement.store.unit_of_work import Transaction
 
 
 def best_trees(

@@ -11,9 +11,9 @@ from placement.services import claims as claiming
 from placement.services.claims import Situation
 from placement.store import inventories as store
 from placement.store.allocations import advance_providers
+from placement.store.connection.unit_of_work import Transaction, writes
 from placement.store.providers import LockedProvider
 from placement.store.resource_classes import claimed_class_ids
-from placement.store.unit_of_work import Transaction, writes
 
 
 @dataclass(frozen=True, slots=True)

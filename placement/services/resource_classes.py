@@ -3,8 +3,8 @@
 from placement.domain.names import is_custom
 from placement.errors import Conflict, Invalid, NotFound
 from placement.store import resource_classes as store
+from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.resource_classes import ResourceClass
-from placement.store.unit_of_work import Transaction, reads, writes
 
 __all__ = [
     "ResourceClass",

@@ -10,9 +10,9 @@ from placement.candidates.forest import Forest, Member
 from placement.candidates.scores import Score
 from placement.domain.inventory import Inventory
 from placement.errors import InvalidAt
+from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.providers import providers_by_uuid
 from placement.store.search.summaries import Stock, Summaries, tree_summaries
-from placement.store.unit_of_work import Transaction, reads
 
 __all__ = ["Score", "ScoredRequest", "scores"]
 

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from placement.domain.names import is_custom, is_valid_custom
 from placement.errors import ConcurrentUpdate, Conflict, Invalid, NotFound, ProviderNotFound
 from placement.store import traits as store
+from placement.store.connection.unit_of_work import Transaction, looks_up, reads, writes
 from placement.store.providers import bump_generation, locked_provider
 from placement.store.traits import ProviderTraits, Trait
-from placement.store.unit_of_work import Transaction, looks_up, reads, writes
 
 __all__ = [
     "ProviderTraits",

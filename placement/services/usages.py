@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from placement.domain.usage import Amounts, ProviderUsage, TypeUsage
 from placement.errors import ProviderNotFound
 from placement.store import usages as store
-from placement.store.unit_of_work import Transaction, looks_up, reads
+from placement.store.connection.unit_of_work import Transaction, looks_up, reads
 
 
 @looks_up

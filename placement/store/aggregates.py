@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, select
 
-from placement.store.chunks import chunks
-from placement.store.dialects import insert_unless_exists
-from placement.store.kept import Kept, KeptInsert
+from placement.store.connection.chunks import chunks
+from placement.store.connection.dialects import insert_unless_exists
+from placement.store.connection.kept import Kept, KeptInsert
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import placement_aggregates, resource_provider_aggregates, resource_providers
-from placement.store.unit_of_work import Transaction
 
 AGGREGATE = placement_aggregates.c
 MEMBER = resource_provider_aggregates.c

@@ -12,8 +12,10 @@ from sqlalchemy import FromClause, and_, bindparam, delete, func, select, update
 
 from placement.domain.capacity import Supply
 from placement.domain.inventory import Inventory
-from placement.store.chunks import chunks
-from placement.store.kept import Kept, KeptInsert
+from placement.store.connection.chunks import chunks
+from placement.store.connection.kept import Kept, KeptInsert
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_source
 from placement.store.tables import (
     allocations,
     consumer_types,
@@ -23,8 +25,6 @@ from placement.store.tables import (
     resource_providers,
     users,
 )
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_source import usage_source
 
 Spot = tuple[int, int]
 """The ids of a provider and of a resource class."""

@@ -7,6 +7,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, func, select
 
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_rows
 from placement.store.providers import RP
 from placement.store.tables import (
     inventories,
@@ -15,8 +17,6 @@ from placement.store.tables import (
     resource_provider_traits,
     resource_providers,
 )
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_source import usage_rows
 
 _INV = inventories.c
 _PARENT = resource_providers.alias("parent")

@@ -2,9 +2,9 @@
 
 from sqlalchemy import Select, and_, func, select
 
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_source
 from placement.store.tables import inventories, resource_classes, resource_providers
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_source import usage_source
 
 CapacityRow = tuple[str, str, int, float, int, int]
 """Name of the provider, of the resource class; total, allocation ratio, reserved, used."""

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import bindparam, delete, select, update
 
 from placement.errors import ConcurrentUpdate
-from placement.store.chunks import chunks
-from placement.store.kept import Kept, KeptInsert
+from placement.store.connection.chunks import chunks
+from placement.store.connection.kept import Kept, KeptInsert
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import consumers
-from placement.store.unit_of_work import Transaction
 
 _LOCK = Kept(
     select(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, cast, func, select
 
 from placement.domain.inventory import Inventory
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import (
     allocations,
     consumer_types,
@@ -17,7 +18,6 @@ from placement.store.tables import (
     projects,
     resource_provider_aggregates,
 )
-from placement.store.unit_of_work import Transaction
 
 _INV = inventories.c
 _CLASS = allocations.c.resource_class_id

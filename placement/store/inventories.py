@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import bindparam, delete, func, select, update
 
 from placement.domain.inventory import Inventory
-from placement.store.kept import Kept, KeptInsert
+from placement.store.connection.kept import Kept, KeptInsert
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import allocations, inventories, resource_classes, resource_providers
-from placement.store.unit_of_work import Transaction
 
 INV = inventories.c
 

@@ -10,8 +10,8 @@ import os_resource_classes
 import os_traits
 from sqlalchemy import Connection, Table, bindparam, select
 
-from placement.store.chunks import chunks
-from placement.store.kept import Kept
+from placement.store.connection.chunks import chunks
+from placement.store.connection.kept import Kept
 from placement.store.tables import resource_classes, traits
 
 

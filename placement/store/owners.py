@@ -6,11 +6,11 @@ from itertools import zip_longest
 
 from sqlalchemy import Column, Table, bindparam, literal_column, select, union_all
 
-from placement.store.chunks import chunks
-from placement.store.dialects import insert_unless_exists
-from placement.store.kept import Kept
+from placement.store.connection.chunks import chunks
+from placement.store.connection.dialects import insert_unless_exists
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import consumer_types, projects, users
-from placement.store.unit_of_work import Transaction
 
 _COLUMNS: tuple[Column[str], ...] = (projects.c.external_id, users.c.external_id, consumer_types.c.name)
 _BY_NAME = Kept(

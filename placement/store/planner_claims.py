@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, func, insert, select
 
-from placement.store.chunks import chunks
+from placement.store.connection.chunks import chunks
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import consumers, planner_claims
-from placement.store.unit_of_work import Transaction
 
 SWEPT_ROWS = 64
 """How many rows one sweep looks at."""

@@ -8,6 +8,8 @@ from sqlalchemy import BigInteger, ColumnElement, Select, and_, case, func, lite
 
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.provider import ProviderFilter
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_rows
 from placement.store.providers import RP
 from placement.store.tables import (
     inventories,
@@ -16,8 +18,6 @@ from placement.store.tables import (
     resource_provider_traits,
     resource_providers,
 )
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_source import usage_rows
 
 ProviderRow = tuple[str, str, int, str | None, str]
 """uuid, name, generation, uuid of the parent, uuid of the root."""

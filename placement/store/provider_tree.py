@@ -9,10 +9,10 @@ from collections.abc import Collection
 from sqlalchemy import bindparam, select, update
 
 from placement.domain.provider import Provider
-from placement.store.kept import Kept
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.providers import RP, lock_providers, providers_by_uuid
 from placement.store.tables import resource_providers
-from placement.store.unit_of_work import Transaction
 
 _PARENTS = Kept(select(RP.id, RP.parent_provider_id).where(RP.root_provider_id == bindparam("root_id")))
 _SET_ROOT = (

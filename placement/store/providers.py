@@ -11,8 +11,9 @@ from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_,
 
 from placement.domain.provider import Provider
 from placement.errors import ConcurrentUpdate, ProviderNotFound
-from placement.store.chunks import chunks
-from placement.store.kept import Kept
+from placement.store.connection.chunks import chunks
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import (
     allocations,
     inventories,
@@ -21,7 +22,6 @@ from placement.store.tables import (
     resource_provider_traits,
     resource_providers,
 )
-from placement.store.unit_of_work import Transaction
 
 RP = resource_providers.c
 

@@ -9,11 +9,11 @@ import os_resource_classes
 from sqlalchemy import Select, bindparam, case, delete, exists, func, select, update
 
 from placement.domain.names import is_custom
-from placement.store.chunks import chunks
-from placement.store.dialects import insert_unless_exists
-from placement.store.kept import Kept
+from placement.store.connection.chunks import chunks
+from placement.store.connection.dialects import insert_unless_exists
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import inventories, resource_classes
-from placement.store.unit_of_work import Transaction
 
 FIRST_CUSTOM_ID = 10000
 """Custom classes are numbered from here, as the reference does, so that later standard ones keep the low ids."""

@@ -191,7 +191,7 @@ provider_usages = Table(
     Column("resource_class_id", Integer, primary_key=True, nullable=False, autoincrement=False),
     Column("used", BigInteger, nullable=False),
 )
-"""Usage per provider and class, kept exact by triggers on ``allocations`` (store/usage_triggers.py)."""
+"""Usage per provider and class, kept exact by triggers on ``allocations`` (store/kept_usage/usage_triggers.py)."""
 
 planner_claims = Table(
     "planner_claims",

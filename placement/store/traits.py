@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import Select, bindparam, case, delete, exists, func, select
 
 from placement.domain.names import CUSTOM_PREFIX
-from placement.store.chunks import chunks
-from placement.store.dialects import insert_unless_exists
-from placement.store.kept import NO_VALUES, Kept, KeptInsert, Values
+from placement.store.connection.chunks import chunks
+from placement.store.connection.dialects import insert_unless_exists
+from placement.store.connection.kept import NO_VALUES, Kept, KeptInsert, Values
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import resource_provider_traits, resource_providers, traits
-from placement.store.unit_of_work import Transaction
 
 TRAIT = traits.c
 HAS = resource_provider_traits.c

@@ -4,7 +4,9 @@ from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, FromClause, and_, bindparam, cast, distinct, func, select
 
-from placement.store.kept import Kept
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_source
 from placement.store.tables import (
     allocations,
     consumer_types,
@@ -14,8 +16,6 @@ from placement.store.tables import (
     resource_providers,
     users,
 )
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_source import usage_source
 
 # MariaDB sums integers to decimals.
 _SUM = cast(func.sum(allocations.c.used), BigInteger)

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from placement.errors import PlacementError
 from placement.services.capacity import capacity
 from placement.settings import MetricsSettings
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from placement.telemetry.capacity_text import capacity_lines
 from placement.telemetry.meters import SearchSeen
 from placement.telemetry.record import RequestRecord

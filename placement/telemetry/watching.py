@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, cast
 
 from placement.errors import ConfigurationError
 from placement.settings import Settings
-from placement.store.database import Database
-from placement.store.statements import count_statements
+from placement.store.connection.database import Database
+from placement.store.connection.statements import count_statements
 from placement.telemetry.access_log import log_access
 from placement.telemetry.meters import Meters, NoMeters
 from placement.telemetry.own_listener import OwnListener

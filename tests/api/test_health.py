@@ -4,8 +4,8 @@ import pytest
 from flask import Flask
 from sqlalchemy import text
 
-from placement.store import usage_triggers
-from placement.store.database import Database
+from placement.store.connection.database import Database
+from placement.store.kept_usage import usage_triggers
 from placement.store.tables import VERSION_TABLE
 from tests.api.conftest import Api
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import psycopg
 
-from placement.store import schema
-from placement.store.database import engine_for
-from placement.store.url import normalised
+from placement.store.connection.database import engine_for
+from placement.store.connection.url import normalised
+from placement.store.lifecycle import schema
 from tests import reference, servers
 from tests.bench import clouds, rows
 from tests.bench.rows import write_cloud

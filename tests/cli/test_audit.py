@@ -8,8 +8,8 @@ from sqlalchemy import text
 
 from placement.cli.main import main
 from placement.services.allocations import consumer_allocations
-from placement.store import schema_check
-from placement.store.database import Database
+from placement.store.checks import schema_check
+from placement.store.connection.database import Database
 from tests import servers
 from tests.rows_of_a_cloud import fill, uuid_of
 

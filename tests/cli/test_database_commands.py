@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from placement.cli import manage, status
 from placement.cli.db import db
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests import servers
 from tests.rows_of_a_cloud import fill
 from tests.store.rows import MEMORY_MB, VCPU, add_providers, allocate, kept, run

@@ -3,7 +3,7 @@
 import pytest
 from flask import Flask
 
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests.api.conftest import api, app
 
 __all__ = ["api", "app", "served"]

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests.api.conftest import Api
 from tests.claims import (
     SERVICE,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests import reference, servers
 from tests.concurrency.together import together
 from tests.databases import open_database

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests.api.conftest import Api
 from tests.claims import ask, entry, held, new_uuid, used
 from tests.concurrency.together import check_books, together

@@ -15,7 +15,7 @@ from placement.services.aggregates import membership, replace_aggregates
 from placement.services.inventories import NewInventories, add_inventory, replace_inventories
 from placement.services.resource_classes import delete_class, ensure_class
 from placement.services.traits import delete_trait, ensure_trait, replace_provider_traits
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests.claims import new_uuid
 from tests.concurrency.together import together
 

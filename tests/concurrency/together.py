@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from sqlalchemy import func, select
 
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from placement.store.tables import allocations, consumers, inventories, provider_usages
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests.databases import open_database
 
 THREE_KINDS = ["sqlite", "postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)]

@@ -13,9 +13,10 @@ from sqlalchemy import text
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
-from placement.store import schema, schema_check
-from placement.store.database import Database
-from placement.store.reference_schema import SchemaRefused
+from placement.store.checks import schema_check
+from placement.store.connection.database import Database
+from placement.store.lifecycle import schema
+from placement.store.lifecycle.reference_schema import SchemaRefused
 from placement.store.tables import metadata
 from tests import reference, servers
 from tests.api.conftest import Api

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import insert, text
 
 from placement.domain.inventory import Inventory
-from placement.store.database import Database
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import reads
 from placement.store.search.scores import ABSENT, tree_sums
 from placement.store.tables import inventories
-from placement.store.unit_of_work import reads
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate
 
 CLASSES = (VCPU, MEMORY_MB, ABSENT)

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from placement.store import copying, schema_check
-from placement.store.copying import CopyRefused
-from placement.store.database import Database
+from placement.store.checks import schema_check
+from placement.store.connection.database import Database
+from placement.store.lifecycle import copying
+from placement.store.lifecycle.copying import CopyRefused
 from placement.store.tables import inventories
 from tests.databases import open_database
 from tests.postgresql import PROGRAMS

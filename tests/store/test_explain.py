@@ -13,10 +13,10 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.services.explain import explanation_of
-from placement.store.database import Database
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import reads
 from placement.store.search.names import ids_for
 from placement.store.search.trees import TreeSource
-from placement.store.unit_of_work import reads
 from tests.definition_of_candidates import without_part
 from tests.small_clouds import Cloud, facts_of, situations, write
 

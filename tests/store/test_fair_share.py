@@ -2,9 +2,9 @@
 
 from sqlalchemy import text
 
-from placement.store.database import Database
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.fair_share import Holding, holdings, totals, usage_by_project, usage_by_type
-from placement.store.unit_of_work import Transaction, reads
 from tests.store.rows import MEMORY_MB, VCPU, add_providers, allocate, run
 
 INVENTORY = (

@@ -3,7 +3,7 @@
 import os
 import traceback
 
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests.databases import open_database
 
 

@@ -4,10 +4,10 @@ import pytest
 from sqlalchemy import bindparam, select
 from sqlalchemy.exc import IntegrityError
 
-from placement.store.database import Database
-from placement.store.kept import Kept, KeptInsert
+from placement.store.connection.database import Database
+from placement.store.connection.kept import Kept, KeptInsert
+from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.tables import consumers, inventories, projects, resource_providers, traits
-from placement.store.unit_of_work import Transaction, reads, writes
 
 NAMES = ["plain", 'with "quotes"', "back\\slash", "a,b", "{curly}", "NULL", "'", "$1", "%s", "ünï", ""]
 

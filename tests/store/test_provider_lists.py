@@ -11,7 +11,7 @@ from placement.domain.provider import ProviderFilter
 from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import create_provider, providers
 from placement.services.traits import replace_provider_traits
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests.store.rows import allocate, run
 
 CLASSES = {"VCPU": 0, "MEMORY_MB": 1, "DISK_GB": 2}

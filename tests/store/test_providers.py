@@ -11,8 +11,8 @@ from placement.services.resource_classes import create_class, delete_class, ensu
 from placement.services.traits import ensure_trait, replace_provider_traits
 from placement.store import inventories, providers
 from placement.store.aggregates import replace_aggregates
-from placement.store.database import Database
-from placement.store.unit_of_work import writes
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import writes
 from tests.store.rows import VCPU, allocate, run
 
 FIRST, SECOND, THIRD = (f"{number * 8}-0000-4000-8000-000000000000" for number in "123")

@@ -6,7 +6,7 @@ import sys
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from placement.store.revisions import known_revisions, migrations
+from placement.store.lifecycle.revisions import known_revisions, migrations
 
 SERVED = """
 import sys

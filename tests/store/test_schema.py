@@ -11,13 +11,13 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 from placement.errors import Unavailable
-from placement.store import maintenance, reference_schema, schema
-from placement.store.database import Database
-from placement.store.maintenance import MaintenanceFailed, exclusively
-from placement.store.reference_schema import SchemaRefused
-from placement.store.standard_names import sync_standard_names
+from placement.store.connection.database import Database
+from placement.store.kept_usage.usage_triggers import remove, triggers_in_place
+from placement.store.lifecycle import maintenance, reference_schema, schema
+from placement.store.lifecycle.maintenance import MaintenanceFailed, exclusively
+from placement.store.lifecycle.reference_schema import SchemaRefused
+from placement.store.lifecycle.standard_names import sync_standard_names
 from placement.store.tables import REFERENCE_TABLES, metadata
-from placement.store.usage_triggers import remove, triggers_in_place
 from tests.databases import open_database
 from tests.mariadb import MariaDB
 from tests.store.rows import VCPU, add_providers, allocate, kept, run

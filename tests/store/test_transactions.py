@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import Connection, text
 
 from placement.errors import Invalid
-from placement.store.database import Database
-from placement.store.unit_of_work import Transaction, looks_up, reads, writes
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, looks_up, reads, writes
 
 SETTINGS = ("transaction_isolation", "transaction_read_only")
 OFTEN = 8

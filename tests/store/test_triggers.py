@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import text
 
-from placement.store.database import Database
-from placement.store.maintenance import exclusively
-from placement.store.usage_triggers import install, remove, triggers_in_place
+from placement.store.connection.database import Database
+from placement.store.kept_usage.usage_triggers import install, remove, triggers_in_place
+from placement.store.lifecycle.maintenance import exclusively
 from tests.databases import open_database
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, delete_provider, kept, run, summed
 

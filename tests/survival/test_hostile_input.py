@@ -15,7 +15,7 @@ from sqlalchemy import event
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
-from placement.store.database import Database
+from placement.store.connection.database import Database
 from tests.api.conftest import Api
 from tests.clouds import SHARES, build, provider
 from tests.concurrency.together import check_books

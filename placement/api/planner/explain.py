@@ -15,7 +15,7 @@ from placement.candidates.explain.conditions import Condition, Sort
 from placement.candidates.explain.explanation import Hint, Lesson
 from placement.domain.candidate_request import CandidateRequest
 from placement.services.explain import explanation_of
-from placement.store.database import Database
+from placement.store.connection.database import Database
 
 POLICY = "group_policy"
 POLICY_VERSION = Version(1, 25)

@@ -11,8 +11,8 @@ from placement.domain.planner_request import PlannerRequest
 from placement.errors import Unavailable
 from placement.services.explain import Explained, explained
 from placement.services.planner.planning import PlannerOptions, Planning
+from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.summaries import Summaries
-from placement.store.unit_of_work import Transaction, reads
 
 __all__ = [
     "Lock",

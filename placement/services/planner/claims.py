@@ -23,8 +23,10 @@ from placement.services.explain import Explained, explanation_of
 from placement.services.planner.candidates import why_not
 from placement.services.planner.planning import PlannerOptions, Planning
 from placement.services.planner.records import FIRST_GENERATION, Claimed, is_held, written
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.consumers import lock_consumers
-from placement.store.database import Database
+from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.planner_claims import (
     RememberedClaim,
     remember_claims,
@@ -32,8 +34,6 @@ from placement.store.planner_claims import (
     sweep_now_and_then,
 )
 from placement.store.providers import lock_if_free, lock_providers
-from placement.store.unit_of_work import Transaction, reads, writes
-from placement.store.write_gate import pass_write_gate
 
 __all__ = ["ClaimMember", "Gate", "NoCandidate", "Outcome", "claim"]
 

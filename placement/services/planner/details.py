@@ -7,9 +7,9 @@ from placement.candidates.device_parts import Levels
 from placement.domain.inventory import Inventory
 from placement.domain.planner_tree import PlannerTree, Position, Stock, positions_of
 from placement.domain.tree import Tree
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.planner_trees import parents_of, provider_names, providers_with
 from placement.store.search.summaries import Summaries, tree_summaries
-from placement.store.unit_of_work import Transaction
 
 
 class Details:

@@ -7,9 +7,9 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.scorer import Scorer, scorer_for
 from placement.candidates.planner.best_first import Expected
 from placement.domain.tree import Tree
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.planner_trees import Sums, tree_sums
-from placement.store.unit_of_work import Transaction
 
 
 class Forecast:

@@ -19,10 +19,10 @@ from placement.domain.tree import Tree
 from placement.errors import InvalidAt
 from placement.services.planner.details import Details
 from placement.services.planner.forecast import Forecast
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
 from placement.store.search.summaries import Summaries
 from placement.store.search.trees import TreeSource
-from placement.store.unit_of_work import Transaction
 
 
 @dataclass(frozen=True, slots=True)

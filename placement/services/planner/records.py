@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from placement.domain.allocation import Claim
 from placement.store.allocations import allocations_of_consumer
-from placement.store.unit_of_work import Transaction
+from placement.store.connection.unit_of_work import Transaction
 
 FIRST_GENERATION = 1
 """The generation of a consumer with its first allocations."""

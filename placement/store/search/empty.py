@@ -11,12 +11,12 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, case, func, literal_column, select, union_all
 
 from placement.domain.search_plan import Plan
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.any_of import NO_SETS, has_one_of_each, has_trait, is_in_one_of_each, is_member
 from placement.store.search.names import NamedIds
 from placement.store.search.query import KEPT_STATEMENTS, KindShape, kind_shape, parameters
 from placement.store.tables import inventories, resource_providers
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_source import usage_source
 
 STEPS = (
     "inventory",

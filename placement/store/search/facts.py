@@ -16,6 +16,8 @@ from sqlalchemy import Select, and_, bindparam, func, select
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.facts import Facts, Stocks
 from placement.domain.search_plan import Plan
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.names import NamedIds
 from placement.store.tables import (
     inventories,
@@ -23,8 +25,6 @@ from placement.store.tables import (
     resource_provider_traits,
     resource_providers,
 )
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_source import usage_source
 
 _RP = resource_providers.c
 _INV = inventories.c

@@ -9,10 +9,10 @@ from sqlalchemy import and_, bindparam, select
 
 from placement.domain.levels import places_of
 from placement.domain.tree import Tree
-from placement.store.kept import Kept
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import Scope, within
 from placement.store.tables import resource_provider_traits, resource_providers
-from placement.store.unit_of_work import Transaction
 
 Parents = dict[int, int | None]
 Marks = dict[int, int]

@@ -10,9 +10,9 @@ from sqlalchemy import bindparam, exists, func, select
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan
 from placement.errors import Invalid
-from placement.store.kept import Kept
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers, traits
-from placement.store.unit_of_work import Transaction
 
 _AGGREGATES = Kept(
     select(placement_aggregates.c.uuid, placement_aggregates.c.id).where(

@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Select, and_, bindparam, func, select
 
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.ranges import is_between
 from placement.store.search.summaries import LISTED
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_source import usage_source
 
 Sums = dict[int, tuple[int, int]]
 """By class id: capacity and use, summed over a tree."""

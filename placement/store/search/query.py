@@ -28,7 +28,8 @@ from sqlalchemy import (
 )
 
 from placement.domain.search_plan import Kind, Plan
-from placement.store.kept import Kept
+from placement.store.connection.kept import Kept
+from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.any_of import (
     NO_SETS,
     SetsShape,
@@ -44,7 +45,6 @@ from placement.store.search.names import NamedIds
 from placement.store.search.ranges import Scope
 from placement.store.search.roots import RootShape, root_conditions
 from placement.store.tables import inventories, resource_providers
-from placement.store.usage_source import usage_source
 
 Parameters = dict[str, Any]
 Condition = ColumnElement[bool]

@@ -9,10 +9,10 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 
-from placement.store.kept import Kept
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_source
 from placement.store.tables import inventories, resource_providers
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_source import usage_source
 
 Sums = tuple[int, ...]
 """The root of a tree, then its capacity of each class, then its use of each class."""

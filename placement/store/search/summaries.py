@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, and_, bindparam, func, select
 
-from placement.store.kept import Kept
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.ranges import is_between
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_source import usage_source
 
 LISTED = 500
 """Up to so many trees or providers are named one by one; more are read as one range of ids, with what lies between."""

@@ -10,8 +10,9 @@ from sqlalchemy import bindparam, select
 
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
-from placement.store.chunks import MOST_PARAMETERS
-from placement.store.kept import Kept
+from placement.store.connection.chunks import MOST_PARAMETERS
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.any_of import NO_SETS, sets_shape
 from placement.store.search.levels import Marks, Parents, add_places, provider_levels
 from placement.store.search.names import NamedIds
@@ -30,7 +31,6 @@ from placement.store.tables import (
     resource_provider_traits,
     resource_providers,
 )
-from placement.store.unit_of_work import Transaction
 
 IDS_PER_WANTED = 16
 """Ids in the first chunk for each candidate that is wanted: a tree of a nested cloud takes some ten ids."""

@@ -22,11 +22,11 @@ from sqlalchemy import (
 )
 
 from placement.domain.roots import true_roots
-from placement.store.dangling import DANGLING, EXAMPLES, Dangling, Hits
-from placement.store.data_migrations import create_incomplete_consumers, incomplete_consumers
-from placement.store.maintenance import Progress, exclusively, looking, silent
+from placement.store.checks.dangling import DANGLING, EXAMPLES, Dangling, Hits
+from placement.store.kept_usage.usage_triggers import TriggersRefused, install, triggers_in_place
+from placement.store.lifecycle.data_migrations import create_incomplete_consumers, incomplete_consumers
+from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.tables import allocations, consumers, provider_usages, resource_classes, resource_providers
-from placement.store.usage_triggers import TriggersRefused, install, triggers_in_place
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.errors import PlacementError, Unavailable
-from placement.store.database import READ, WRITE, transactions
-from placement.store.retry import transient_reason
+from placement.store.connection.database import READ, WRITE, transactions
+from placement.store.connection.retry import transient_reason
 
 MAINTENANCE_KEY = 0x706C_6163_656D_6462
 TURN_TIMEOUT_S = 600

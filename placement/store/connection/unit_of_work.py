@@ -14,10 +14,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection, CursorResult, Engine, Executable
 from sqlalchemy.exc import DBAPIError
 
-from placement.store.database import Database
-from placement.store.kept import NO_VALUES, Kept, KeptInsert, Values
+from placement.store.connection.database import Database
+from placement.store.connection.kept import NO_VALUES, Kept, KeptInsert, Values
+from placement.store.connection.retry import READ_ONLY, OutcomeUnknown, retried, transient_reason
 from placement.store.names import Names
-from placement.store.retry import READ_ONLY, OutcomeUnknown, retried, transient_reason
 
 P = ParamSpec("P")
 T = TypeVar("T")

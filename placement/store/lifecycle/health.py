@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from sqlalchemy import column, inspect, select, table, text
 
-from placement.store.revisions import known_revisions
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_triggers import triggers_in_place
+from placement.store.lifecycle.revisions import known_revisions
 from placement.store.tables import VERSION_TABLE, metadata, resource_classes
-from placement.store.unit_of_work import Transaction
-from placement.store.usage_triggers import triggers_in_place
 
 NEEDED = frozenset({VERSION_TABLE, *metadata.tables})
 NO_SCHEMA = "the database holds no tables of this server: run 'placement db upgrade'"

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from placement.errors import PlacementError
-from placement.store.retry import transient_reason
-from placement.store.trigger_text import MARIADB, POSTGRESQL, POSTGRESQL_FUNCTIONS, SQLITE, Trigger
+from placement.store.connection.retry import transient_reason
+from placement.store.kept_usage.trigger_text import MARIADB, POSTGRESQL, POSTGRESQL_FUNCTIONS, SQLITE, Trigger
 
 COUNT_TRIES = 5
 

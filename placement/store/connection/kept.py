@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg, PGDialect_psycopg
 
-from placement.store import direct
+from placement.store.connection import direct
 from placement.store.tables import utc_now
 
 if TYPE_CHECKING:

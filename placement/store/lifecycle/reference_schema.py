@@ -6,7 +6,7 @@ Facts about openstack-placement's migrations; they are few and old, the last one
 from sqlalchemy import Column, Connection, ForeignKey, Integer, MetaData, String, Table, insert, inspect, select
 
 from placement.errors import PlacementError
-from placement.store.data_migrations import incomplete_consumers, providers_without_root
+from placement.store.lifecycle.data_migrations import incomplete_consumers, providers_without_root
 from placement.store.tables import consumer_types, resource_providers
 
 REVISIONS = ("b4ed3a175331", "611cd6dffd7b", "b5c396305c25", "422ece571366", "a082b8bb98d0")

@@ -2,8 +2,8 @@
 
 from sqlalchemy import BigInteger, FromClause, cast, func, select
 
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import allocations, provider_usages
-from placement.store.unit_of_work import Transaction
 
 _SUMMED = (
     select(

@@ -7,7 +7,7 @@ Whoever writes ``allocations`` - this server, the reference, an operator with a 
 from dataclasses import dataclass
 
 WRITE_GATE_KEY = 0x706C_6163_656D_6E74
-"""The advisory lock of PostgreSQL that writers of allocations hold: see ``store/write_gate.py``."""
+"""The advisory lock of PostgreSQL that writers of allocations hold: see ``store/kept_usage/write_gate.py``."""
 
 GATE_SETTING = "placement.write_gate"
 """The transaction's setting that tells the trigger that this server has already passed the gate."""

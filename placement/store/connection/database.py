@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 
-from placement.store import direct
+from placement.store.connection import direct
 from placement.store.names import Names
 
 LOG = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def transactions(engine: Engine, kind: str) -> dict[str, Any]:
 
 
 def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_synchronous: bool = True) -> Engine:
-    """Make the engine for a normalised database URL (``store/url.py``). Connects on first use."""
+    """Make the engine for a normalised database URL (``store/connection/url.py``). Connects on first use."""
     backend = make_url(url).get_backend_name()
     if backend == "sqlite":
         return _sqlite_engine(url, synchronous=sqlite_synchronous)

@@ -8,11 +8,11 @@ from sqlalchemy import Engine, event
 
 from placement.errors import ConfigurationError, Unavailable
 from placement.settings import DatabaseSettings
-from placement.store import schema
-from placement.store.database import ATTEMPTS, Database, PoolOptions, engine_for
-from placement.store.maintenance import exclusively, looking
-from placement.store.standard_names import sync_standard_names
-from placement.store.url import normalised
+from placement.store.connection.database import ATTEMPTS, Database, PoolOptions, engine_for
+from placement.store.connection.url import normalised
+from placement.store.lifecycle import schema
+from placement.store.lifecycle.maintenance import exclusively, looking
+from placement.store.lifecycle.standard_names import sync_standard_names
 
 LOG = logging.getLogger(__name__)
 

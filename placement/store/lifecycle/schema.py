@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, Table, column, func, inspect, select, table, text
 
-from placement.store import reference_schema
-from placement.store.maintenance import Progress, exclusively, looking, silent
-from placement.store.reference_schema import SchemaRefused
-from placement.store.revisions import known_revisions, migrations
-from placement.store.standard_names import sync_standard_names
+from placement.store.kept_usage.usage_triggers import TriggersRefused, install, triggers_in_place
+from placement.store.lifecycle import reference_schema
+from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
+from placement.store.lifecycle.reference_schema import SchemaRefused
+from placement.store.lifecycle.revisions import known_revisions, migrations
+from placement.store.lifecycle.standard_names import sync_standard_names
 from placement.store.tables import VERSION_TABLE, allocations
-from placement.store.usage_triggers import TriggersRefused, install, triggers_in_place
 
 if TYPE_CHECKING:
     from alembic.config import Config

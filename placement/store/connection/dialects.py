@@ -7,7 +7,7 @@ from sqlalchemy.dialects.mysql import insert as mysql_insert
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from placement.store.unit_of_work import Transaction
+from placement.store.connection.unit_of_work import Transaction
 
 
 def insert_unless_exists(

@@ -7,7 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select
 
-from placement.store.dangling import ABANDONED_AFTER, EXAMPLES, Hits
+from placement.store.checks.dangling import ABANDONED_AFTER, EXAMPLES, Hits
+from placement.store.kept_usage.usage_source import usage_source
+from placement.store.kept_usage.usage_triggers import triggers_in_place
 from placement.store.tables import (
     allocations,
     consumer_types,
@@ -20,8 +22,6 @@ from placement.store.tables import (
     resource_providers,
     utc_now,
 )
-from placement.store.usage_source import usage_source
-from placement.store.usage_triggers import triggers_in_place
 
 
 @dataclass(frozen=True, slots=True)

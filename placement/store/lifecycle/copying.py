@@ -12,11 +12,11 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, delete, func, insert, inspect, select, text
 
 from placement.errors import PlacementError
-from placement.store import schema
-from placement.store.maintenance import Progress, exclusively, looking, silent
-from placement.store.standard_names import zero_is_an_id
+from placement.store.kept_usage.usage_triggers import TriggersRefused, install, remove, triggers_in_place
+from placement.store.lifecycle import schema
+from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
+from placement.store.lifecycle.standard_names import zero_is_an_id
 from placement.store.tables import metadata, provider_usages, resource_classes, resource_providers, traits
-from placement.store.usage_triggers import TriggersRefused, install, remove, triggers_in_place
 
 ROWS_AT_ONCE = 1000
 PRECISION = 1e-6

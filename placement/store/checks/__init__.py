@@ -1,0 +1,1 @@
+"""What may be wrong in a database, or no longer wanted."""

@@ -1,0 +1,1 @@
+"""Engines, transactions and statements: how this server speaks to a database."""

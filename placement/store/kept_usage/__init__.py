@@ -1,0 +1,1 @@
+"""Usage kept per provider and class by triggers, whoever writes allocations."""
