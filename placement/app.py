@@ -17,6 +17,8 @@ from placement.services.kept_usage import KeptUsage
 from placement.settings import Settings
 from placement.store.lifecycle.opening import open_database
 from placement.telemetry.watching import meters_for, watched
+from placement.ui.blueprint import install_console
+from placement.ui.security import Visitors
 
 LOG = logging.getLogger(__name__)
 
@@ -51,7 +53,9 @@ def create_app(settings: Settings) -> Flask:
     app = MountedFlask("placement", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_request_body_size
     app.extensions["placement"] = server
-    install(app, server, strategy)
+    install(app, server, Visitors(strategy, settings) if settings.ui.enabled else strategy)
+    if settings.ui.enabled:
+        install_console(app, server)
     wrapped = _wrapped(app, strategy, settings)
     app.wsgi_app = watched(wrapped, database, meters=meters, settings=settings)  # type: ignore[assignment, method-assign]
     _spare_the_collector()

@@ -21,6 +21,10 @@ from placement.telemetry.record import RequestRecord
 OPEN_PATHS = frozenset({"/", "", "/healthcheck", "/readycheck"})
 """Served to anybody."""
 
+CONSOLE = "/ui/"
+OPEN_DIRECTORY = "/ui/static/"
+"""The console's stylesheet and scripts are served to anybody, too."""
+
 
 class Identifier(Protocol):
     """Tells who is calling."""
@@ -52,15 +56,16 @@ def _begin(strategy: Identifier) -> None:
     g.version = g.identity = None
     sent_id = environ.get("HTTP_X_OPENSTACK_REQUEST_ID")
     log_for(request_id, sent_id)
-    if environ.get("PATH_INFO", "") not in OPEN_PATHS:
+    path = environ.get("PATH_INFO", "")
+    if path not in OPEN_PATHS and not path.startswith(OPEN_DIRECTORY):
         g.identity = identity = strategy.identify(environ)
         if identity is None:
             raise Unauthorized
         log_for(request_id, sent_id, identity)
-    path = request.path
-    # The planner has no microversions: whatever is asked for, it answers as at the newest.
-    asked = environ.get("HTTP_OPENSTACK_API_VERSION")
-    g.version = MAXIMUM if is_planner_path(path) else requested_version(asked)
+    if not path.startswith(CONSOLE):  # pages have no version at all
+        # The planner has no microversions: whatever is asked for, it answers as at the newest.
+        asked = environ.get("HTTP_OPENSTACK_API_VERSION")
+        g.version = MAXIMUM if is_planner_path(path) else requested_version(asked)
     _check_length(environ)
     if "\0" in path:
         raise NotFound(NO_SUCH_PATH)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from keystonemiddleware.auth_token import AuthProtocol
 from webob.exc import HTTPServiceUnavailable, WSGIHTTPException
 
-from placement.auth.headers import is_open, roles_in
+from placement.auth.headers import is_console, is_open, roles_in
 from placement.domain.identity import Identity
 from placement.errors import ConfigurationError, Unavailable
 from placement.settings import Settings
@@ -32,7 +32,11 @@ class Keystone:
         self._source = settings.source
 
     def wrap(self, wsgi_app: "WSGIApplication") -> "WSGIApplication":
-        """Return the application behind keystonemiddleware; open paths go past it."""
+        """Return the application behind keystonemiddleware; open paths go past it.
+
+        So do visitors of the console without a token: the middleware would let them in no more than ``identify``
+        does, and the console has a page for them.
+        """
         try:
             checked = _TokenCheck(wsgi_app, {"oslo_config_config": self._source} if self._source else {})
         except Exception as error:
@@ -40,7 +44,8 @@ class Keystone:
             raise ConfigurationError(f"[keystone_authtoken] cannot be used: {error}") from error
 
         def guarded(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
-            return (wsgi_app if is_open(environ) else checked)(environ, start_response)
+            passes = is_open(environ) or (is_console(environ) and "HTTP_X_AUTH_TOKEN" not in environ)
+            return (wsgi_app if passes else checked)(environ, start_response)
 
         return guarded
 

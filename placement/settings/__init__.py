@@ -14,6 +14,7 @@ from placement.settings.values import (
     PlannerApiSettings,
     RankingSettings,
     Settings,
+    UiSettings,
 )
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "PlannerSettings",
     "RankingSettings",
     "Settings",
+    "UiSettings",
     "load",
     "with_own_database",
 ]

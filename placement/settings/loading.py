@@ -22,6 +22,7 @@ from placement.settings.values import (
     PlannerApiSettings,
     RankingSettings,
     Settings,
+    UiSettings,
 )
 
 PROJECT = "placement"
@@ -128,6 +129,7 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
         ranking=_group(RankingSettings, source.ranking),
         planner_api=_group(PlannerApiSettings, source.planner),
         planner=load_planner(planner_file(source)),
+        ui=_group(UiSettings, source.ui),
         logging=_group(LoggingSettings, source),
         access_log=_group(AccessLogSettings, source.access_log),
         metrics=_group(MetricsSettings, source.metrics),

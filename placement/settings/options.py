@@ -1,8 +1,7 @@
 """The options an operator can set, declared for oslo.config: names, types, defaults and what they do.
 
-Names and defaults are those of openstack-placement; ``[http_basic]``, ``[ranking]`` and ``[planner]`` are this server's
-own. The sample configuration
-file is generated from ``list_opts``.
+Names and defaults are those of openstack-placement; ``[http_basic]``, ``[ranking]``, ``[planner]`` and ``[ui]`` are
+this server's own. The sample configuration file is generated from ``list_opts``.
 """
 
 from collections.abc import Sequence
@@ -117,6 +116,8 @@ PLANNER = (
     ),
 )
 
+UI = (cfg.BoolOpt("enabled", default=True, help="Whether the console below /ui is served; if not, it is 404."),)
+
 HTTP_BASIC = (
     cfg.StrOpt(
         "user_file",
@@ -214,6 +215,7 @@ OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
     "placement": PLACEMENT,
     "ranking": RANKING,
     "planner": PLANNER,
+    "ui": UI,
     "http_basic": HTTP_BASIC,
     "oslo_middleware": OSLO_MIDDLEWARE,
     "cors": CORS,

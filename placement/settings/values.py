@@ -71,6 +71,13 @@ class PlannerApiSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class UiSettings:
+    """``[ui]``."""
+
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class AccessLogSettings:
     """``[access_log]``."""
 
@@ -152,6 +159,7 @@ class Settings:
         ranking: ``[ranking]``.
         planner_api: ``[planner]``.
         planner: what the planner file says.
+        ui: ``[ui]``.
         logging: the logging options of ``[DEFAULT]``.
         access_log: ``[access_log]``.
         metrics: ``[metrics]``.
@@ -170,6 +178,7 @@ class Settings:
     ranking: RankingSettings = RankingSettings()
     planner_api: PlannerApiSettings = PlannerApiSettings()
     planner: PlannerSettings = field(default_factory=PlannerSettings)
+    ui: UiSettings = UiSettings()
     logging: LoggingSettings = LoggingSettings()
     access_log: AccessLogSettings = AccessLogSettings()
     metrics: MetricsSettings = MetricsSettings()

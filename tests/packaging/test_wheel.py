@@ -43,6 +43,14 @@ def test_the_wheel_carries_migrations_samples_and_licence_but_no_tests(wheel: Pa
         assert [name for name in names if name.endswith(ending)], f"no {ending} in {names}"
 
 
+def test_the_wheel_carries_the_pages_of_the_console_with_what_they_load(wheel: Path):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    directory = SOURCE / "placement" / "ui"
+    files = [path for part in ("static", "templates") for path in (directory / part).rglob("*") if path.is_file()]
+    assert files
+    assert [path for path in files if str(path.relative_to(SOURCE)) not in names] == []
+
+
 def test_the_environment_is_consistent(installation: Installation, tmp_path: Path):
     done = _run(installation, tmp_path, str(installation.python), "-m", "pip", "check")
     assert done.returncode == 0, done.stdout

@@ -1,0 +1,88 @@
+"""The console as a Flask blueprint: its pages by path, its headers, and its errors as pages."""
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from flask import Blueprint, Flask, Response, g, render_template, request
+from jinja2 import StrictUndefined
+from werkzeug.exceptions import HTTPException
+
+from placement.api.call import Server
+from placement.api.errors import SENTENCES, status_of
+from placement.errors import NotFound, PlacementError
+from placement.ui import overview
+from placement.ui.numbers import install_filters
+from placement.ui.page import HTML, Page, View, call_of, navigation
+from placement.ui.security import authorize, form_token, secure
+
+LOG = logging.getLogger(__name__)
+
+PAGES: tuple[Page, ...] = (*overview.PAGES,)
+"""All pages; those with a title stand in the navigation in this order."""
+
+
+def install_console(app: Flask, server: Server) -> None:
+    """Make an application serve the console below /ui."""
+    console = Blueprint("ui", __name__, url_prefix="/ui", template_folder="templates", static_folder="static")
+    for page in PAGES:
+        console.add_url_rule(page.path, page.endpoint, _endpoint(server, page), methods=page.methods)
+    console.add_url_rule("/<path:rest>", "elsewhere", _no_such_page)
+    console.after_request(lambda response: secure(response, request))
+    console.register_error_handler(PlacementError, lambda error: _placement_error(server, error))
+    console.register_error_handler(HTTPException, lambda error: _http_exception(server, error))
+    console.register_error_handler(Exception, lambda error: _unexpected(server, error))
+    console.context_processor(lambda: _frame(server))
+    app.jinja_env.undefined = StrictUndefined
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    install_filters(app)
+    app.register_blueprint(console)
+
+
+def _endpoint(server: Server, page: Page) -> View:
+    def serve(**parts: str) -> Response:
+        call = call_of(server)
+        g.page = page
+        authorize(call, page.rules)
+        return page.view(call, **parts)
+
+    return serve
+
+
+def _frame(server: Server) -> dict[str, Any]:
+    """Return what every template knows: ``form_token()`` goes into each form that is posted."""
+    page: Page | None = g.get("page")
+    return {
+        "navigation": [] if g.get("identity") is None else navigation(PAGES, call_of(server)),
+        "here": page and (page.below or page.endpoint),
+        "form_token": lambda: form_token(request),
+    }
+
+
+def _no_such_page(rest: str) -> Response:
+    raise NotFound(f"The console has no page {rest}.")
+
+
+def _placement_error(server: Server, error: PlacementError) -> Response:
+    return _error_page(server, status_of(error), error.message)
+
+
+def _http_exception(server: Server, error: HTTPException) -> Response:
+    return _error_page(server, HTTPStatus(error.code or 500), error.description or "")
+
+
+def _unexpected(server: Server, error: Exception) -> Response:
+    LOG.exception("Unexpected error while serving %s %s", request.method, request.path, exc_info=error)
+    return _error_page(server, HTTPStatus.INTERNAL_SERVER_ERROR, "")
+
+
+def _error_page(server: Server, status: HTTPStatus, message: str) -> Response:
+    values: dict[str, Any] = {
+        "status": int(status),
+        "title": status.phrase,
+        "sentence": SENTENCES.get(status, ""),
+        "message": message,
+        "strategy": server.settings.auth_strategy,
+        "request_id": g.get("request_id", ""),
+    }
+    return Response(render_template("ui/error.html", **values), status, content_type=HTML)

@@ -1,0 +1,53 @@
+"""What a page of the console is, and how it is answered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Response, g, render_template, request
+
+from placement.api.call import Call, Server
+from placement.api.versions import MAXIMUM
+from placement.ui.security import allows
+
+HTML = "text/html; charset=utf-8"
+
+View = Callable[..., Response]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page and what must hold before it is shown.
+
+    Args:
+        path: where it is found below /ui, in werkzeug's notation.
+        view: called with the Call and the parts of the path.
+        rules: the policy rules of the API requests that tell the same; the caller must pass them all.
+        endpoint: its name for ``url_for("ui.NAME")``.
+        title: its name in the navigation; None keeps it out.
+        below: the endpoint of the page it belongs to in the navigation, if it is not there itself.
+        methods: POST pages check the form token by themselves (security.check_form).
+    """
+
+    path: str
+    view: View
+    rules: tuple[str, ...]
+    endpoint: str
+    title: str | None = None
+    below: str | None = None
+    methods: tuple[str, ...] = ("GET",)
+
+
+def call_of(server: Server) -> Call:
+    """Return the request being served, as the views see it."""
+    return Call(server, request, MAXIMUM, g.identity)
+
+
+def show(template: str, **values: Any) -> Response:
+    """Answer with a page made from a template of ``ui/``."""
+    return Response(render_template(f"ui/{template}", **values), content_type=HTML)
+
+
+def navigation(pages: tuple[Page, ...], call: Call) -> list[Page]:
+    """Return the pages that the caller may open, for the links on top of each."""
+    return [page for page in pages if page.title is not None and allows(call, page.rules)]

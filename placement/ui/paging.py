@@ -1,0 +1,45 @@
+"""Long lists in parts: which part a visitor asks for, and the links to the others."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from flask import Request
+
+from placement.errors import Invalid
+
+SIZE = 50
+LAST = 100_000
+"""Nobody turns so many pages; a search narrows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """A part of a list: ``number`` counts from 1; ``path`` and ``query`` are those of the page."""
+
+    number: int
+    path: str
+    query: tuple[tuple[str, str], ...]
+    size: int = SIZE
+
+    @property
+    def first(self) -> int:
+        """How many rows come before this part."""
+        return (self.number - 1) * self.size
+
+    def url(self, number: int) -> str:
+        """Return the link to another part of the same list."""
+        others = [(name, value) for name, value in self.query if name != "page" and value]
+        return f"{self.path}?{urlencode([*others, ('page', number)])}"
+
+
+def paging_of(request: Request, *, size: int = SIZE) -> Paging:
+    """Return the part that a request asks for with ``page``.
+
+    Raises:
+        Invalid: that is no number from 1 on.
+    """
+    text = request.args.get("page", "1")
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= LAST):
+        raise Invalid(f"page has to be a number from 1 to {LAST}.")
+    query = tuple(request.args.items(multi=True))
+    return Paging(int(text), request.script_root + request.path, query, size)

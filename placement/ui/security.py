@@ -1,0 +1,131 @@
+"""Who visits the console, what the visitor may see, and that a form was sent from a page of the console."""
+
+import hmac
+import secrets
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from flask import Request, Response, g
+
+from placement.api.call import Call
+from placement.auth.headers import is_console
+from placement.domain.identity import Identity
+from placement.errors import Forbidden, Invalid
+from placement.settings import Settings
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+TOKEN_HEADER = "HTTP_X_AUTH_TOKEN"  # noqa: S105 - a name
+FORM_TOKEN = "form_token"  # noqa: S105 - a name
+COOKIE = "placement_form_token"
+
+
+class Identifier(Protocol):
+    """Tells who is calling."""
+
+    def identify(self, environ: dict[str, Any]) -> Identity | None:
+        """Return the caller, or None where the credentials are missing or wrong."""
+
+
+class Visitors:
+    """The configured strategy; under noauth2, where browsers have no token to send, a visitor is the admin.
+
+    noauth2 lets anybody be the admin who says so. Where nobody chose it and only this machine is served, a page from
+    elsewhere must not read the console through the browser by a host name that leads here (DNS rebinding): the
+    browser has to have been told this machine's own name.
+    """
+
+    def __init__(self, strategy: Identifier, settings: Settings) -> None:
+        self._strategy = strategy
+        self._admits_all = settings.auth_strategy == "noauth2"
+        self._local_only = settings.auth_is_implicit
+
+    def identify(self, environ: dict[str, Any]) -> Identity | None:
+        """Return the caller, or None where the credentials are missing or wrong."""
+        if self._admits_all and TOKEN_HEADER not in environ and is_console(environ):
+            if self._local_only and not _names_this_machine(environ.get("HTTP_HOST", "")):
+                raise Forbidden(
+                    "No authentication is configured, so the console is served at http://localhost and "
+                    "http://127.0.0.1 only. Set [api] auth_strategy to serve others."
+                )
+            environ = {**environ, TOKEN_HEADER: "admin"}
+        return self._strategy.identify(environ)
+
+
+def _names_this_machine(host: str) -> bool:
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def authorize(call: Call, rules: Iterable[str]) -> None:
+    """Raise Forbidden unless the caller passes every rule."""
+    for rule in rules:
+        call.authorize(rule)
+
+
+def allows(call: Call, rules: Iterable[str]) -> bool:
+    """Tell whether the caller passes every rule."""
+    return all(call.is_allowed(rule) for rule in rules)
+
+
+def form_token(request: Request) -> str:
+    """Return what the forms of a page carry, so that they can be told from those of other sites.
+
+    The same value is in a cookie that other sites can neither read nor set (double submit): it needs no session, and
+    every process of a server knows it.
+    """
+    token = g.get(FORM_TOKEN) or request.cookies.get(COOKIE)
+    if token is None or len(token) != 43:
+        token = secrets.token_urlsafe(32)
+    g.form_token = token
+    return str(token)
+
+
+def check_form(request: Request) -> None:
+    """Raise unless the form was sent from a page of this console.
+
+    Raises:
+        Forbidden: it comes from another site.
+        Invalid: it has no token, or not the visitor's.
+    """
+    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise Forbidden("The form was sent from another site.")
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.host:
+        raise Forbidden("The form was sent from another site.")
+    kept, sent = request.cookies.get(COOKIE, ""), request.form.get(FORM_TOKEN, "")
+    if not kept or not hmac.compare_digest(kept.encode(), sent.encode()):
+        raise Invalid("The form is too old, or cookies are blocked: reload the page and send it again.")
+
+
+def secure(response: Response, request: Request) -> Response:
+    """Add what every answer of the console carries."""
+    for name, value in HEADERS.items():
+        response.headers[name] = value
+    if response.mimetype == "text/html":
+        response.headers["cache-control"] = "no-store"
+    _keep_form_token(response, request, request.cookies)
+    return response
+
+
+def _keep_form_token(response: Response, request: Request, cookies: Mapping[str, str]) -> None:
+    token = g.get(FORM_TOKEN)
+    if token is not None and cookies.get(COOKIE) != token:
+        response.set_cookie(
+            COOKIE, token, path=f"{request.script_root}/ui", secure=request.is_secure, httponly=True, samesite="Strict"
+        )

@@ -1,0 +1,151 @@
+"""What holds for every page of the console: who gets in, what is sent along, and what an error looks like."""
+
+from dataclasses import replace
+
+import bcrypt
+import pytest
+from flask import Flask
+
+from placement.app import create_app
+from placement.settings import DatabaseSettings, Settings, UiSettings
+from placement.ui.blueprint import PAGES
+from tests.ui.visitor import Document, Visitor
+
+PLAIN_PATHS = [f"/ui{page.path}" for page in PAGES if "<" not in page.path and "GET" in page.methods]
+STATIC = ("console.css", "console.js", "icon.svg", "vendor/htmx/htmx.min.js")
+
+
+@pytest.fixture
+def settings(sqlite_url: str) -> Settings:
+    """None of this has to do with the kind of database."""
+    return Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2")
+
+
+@pytest.mark.parametrize("path", PLAIN_PATHS)
+def test_every_page_opens_on_an_empty_cloud_and_has_a_name(visitor: Visitor, path: str):
+    page = visitor.page(path)
+    names = [tag for tag, _ in page.tags]
+    assert (names.count("h1"), names.count("main"), names.count("title")) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("path", [*PLAIN_PATHS, "/ui/nowhere", "/ui/static/console.css"])
+def test_nothing_but_this_servers_own_files_may_run(visitor: Visitor, path: str):
+    policy = visitor.open(path).headers["content-security-policy"]
+    assert policy == (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    )
+
+
+@pytest.mark.parametrize("path", PLAIN_PATHS)
+def test_pages_carry_no_script_or_style_of_their_own(visitor: Visitor, path: str):
+    for tag, attributes in visitor.page(path).tags:
+        assert tag != "style"
+        assert tag != "script" or attributes.get("src")
+        assert not [name for name in attributes if name == "style" or name.startswith("on")]
+
+
+@pytest.mark.parametrize("prefix", ["", "/placement"])
+def test_every_link_of_a_page_leads_somewhere(app: Flask, prefix: str):
+    visitor = Visitor(app, prefix=prefix)
+    for path in PLAIN_PATHS:
+        for link in visitor.page(path).links():
+            assert link.startswith(("#", f"{prefix}/ui/"))
+            if not link.startswith("#"):
+                assert visitor.follow(link, seen_at=path).status_code == 200, link
+
+
+def test_the_short_address_leads_to_the_overview(app: Flask):
+    answer = Visitor(app, prefix="/placement").open("/ui")
+    assert (answer.status_code, answer.location) == (308, "http://localhost/placement/ui/")
+
+
+def test_a_page_that_is_not_there_is_told_in_a_page(visitor: Visitor):
+    answer = visitor.open("/ui/no<script>where")
+    assert answer.status_code == 404
+    assert "no<script>where" in Document(answer.text).text
+
+
+def test_pages_are_not_kept_by_browsers_and_have_no_microversion(visitor: Visitor):
+    headers = visitor.open("/ui/", headers={"openstack-api-version": "placement 9.99"}).headers
+    assert headers["cache-control"] == "no-store"
+    assert "openstack-api-version" not in headers
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_files_are_served_to_anybody(sqlite_url: str, tmp_path, name: str):
+    app = basic_app(sqlite_url, tmp_path)
+    assert Visitor(app).open(f"/ui/static/{name}").status_code == 200
+    app.extensions["placement"].database.dispose()
+
+
+@pytest.mark.parametrize("path", ["/ui/static/../page.py", "/ui/static/%2e%2e/page.py", "/ui/static/..%2fpage.py"])
+def test_only_files_below_static_are_served(visitor: Visitor, path: str):
+    assert visitor.open(path).status_code == 404
+
+
+def test_the_console_can_be_switched_off(settings: Settings):
+    app = create_app(replace(settings, ui=UiSettings(enabled=False)))
+    assert Visitor(app, headers={"x-auth-token": "admin"}).open("/ui/").status_code == 404
+    assert Visitor(app).open("/ui/").status_code == 401
+    app.extensions["placement"].database.dispose()
+
+
+@pytest.mark.parametrize("path", PLAIN_PATHS)
+def test_who_may_not_ask_the_api_may_not_look_either(app: Flask, path: str):
+    nobody = Visitor(app, headers={"x-auth-token": "somebody:somewhere"})
+    answer = nobody.open(path)
+    assert answer.status_code == 403
+    page = Document(answer.text)
+    assert "Policy does not allow placement:" in page.text
+    assert [link for link in page.links("href") if "static" not in link] == ["#main", "/ui/"]
+
+
+def test_under_noauth2_a_visitor_is_the_admin_for_the_console_alone(visitor: Visitor):
+    assert visitor.open("/ui/").status_code == 200
+    assert visitor.open("/resource_providers").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:8778", 200),
+        ("127.0.0.1:8778", 200),
+        ("[::1]:8778", 200),
+        ("evil.example:8778", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("10.0.0.7:8778", 403),
+        ("[", 403),
+    ],
+)
+def test_where_nothing_is_configured_the_console_answers_to_this_machines_names_only(
+    settings: Settings, host: str, status: int
+):
+    """Or a page from elsewhere could read it through the visitor's browser, by a name that leads here."""
+    app = create_app(replace(settings, auth_is_implicit=True))
+    assert Visitor(app, headers={"host": host}).open("/ui/").status_code == status
+    app.extensions["placement"].database.dispose()
+
+
+def test_with_http_basic_the_browser_asks_for_a_name_and_a_password(sqlite_url: str, tmp_path):
+    app = basic_app(sqlite_url, tmp_path)
+    answer = Visitor(app).open("/ui/")
+    assert (answer.status_code, answer.mimetype) == (401, "text/html")
+    assert answer.headers["www-authenticate"].startswith("Basic ")
+    assert Visitor(app).open("/ui/", auth=("alice", "secret")).status_code == 200
+    assert Visitor(app).open("/ui/", auth=("bob", "secret")).status_code == 403
+    assert Visitor(app).open("/ui/", auth=("alice", "wrong")).status_code == 401
+    app.extensions["placement"].database.dispose()
+
+
+def basic_app(url: str, tmp_path) -> Flask:
+    """An application that wants names and passwords: alice is an admin, bob is nothing."""
+    hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
+    (tmp_path / "htpasswd").write_text(f"alice:{hashed}\nbob:{hashed}\n")
+    basic = Settings(
+        database=DatabaseSettings(connection=url),
+        auth_strategy="http_basic",
+        http_basic_file=str(tmp_path / "htpasswd"),
+        http_basic_user_roles={"alice": ("admin",)},
+    )
+    return create_app(basic)

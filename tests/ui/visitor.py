@@ -1,0 +1,77 @@
+"""A visitor of the console without a browser: opens pages, and looks at their links and words."""
+
+from html.parser import HTMLParser
+from urllib.parse import urljoin
+
+from flask import Flask
+from werkzeug.test import TestResponse
+
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
+
+
+class Document(HTMLParser):
+    """A page taken apart: its tags with their attributes, its words, and whether every tag is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == [], f"not closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag, f"</{tag}> is out of place"
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.words.append(" ".join(data.split()))
+
+    @property
+    def text(self) -> str:
+        """All words of the page."""
+        return " ".join(self.words)
+
+    def links(self, *names: str) -> list[str]:
+        """Return the addresses in attributes of these names; by default, of links and forms."""
+        wanted = names or ("href", "src", "action")
+        return [value for _, attributes in self.tags for name in wanted if (value := attributes.get(name))]
+
+
+class Visitor:
+    """Opens pages of an application, mounted below a prefix or not."""
+
+    def __init__(self, app: Flask, *, prefix: str = "", headers: dict[str, str] | None = None) -> None:
+        self.app = app
+        self.prefix = prefix
+        self.headers = headers or {}
+        self._client = app.test_client()
+
+    def open(self, path: str, **options) -> TestResponse:
+        """Ask for a path below the prefix."""
+        options.setdefault("headers", self.headers)
+        # Buffered, because a file that is served stays open until the answer has been read.
+        return self._client.get(path, environ_overrides={"SCRIPT_NAME": self.prefix}, buffered=True, **options)
+
+    def page(self, path: str) -> Document:
+        """Return a page that has to be there."""
+        response = self.open(path)
+        assert response.status_code == 200, response.text
+        assert response.mimetype == "text/html"
+        return Document(response.text)
+
+    def follow(self, link: str, *, seen_at: str) -> TestResponse:
+        """Open what a link leads to, like a browser that sees it on the page at ``seen_at``."""
+        target = urljoin(f"{self.prefix}{seen_at}", link)
+        assert target.startswith(self.prefix), f"{link} leads away from {self.prefix}"
+        return self.open(target.removeprefix(self.prefix))
