@@ -14,7 +14,7 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import Unavailable
 from placement.services.ranked_trees import best_trees
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import ids_for
 from placement.store.search.summaries import Stock, Summaries, tree_summaries
@@ -56,7 +56,7 @@ class Answer:
     cause: Condition | None = None
 
 
-@reads
+@reads_anywhere
 def allocation_candidates(
     tx: Transaction, request: CandidateRequest, options: SearchOptions, ranking: Ranking | None = None
 ) -> Answer:

@@ -4,13 +4,13 @@ from placement.domain.provider import ProviderFilter
 from placement.services.providers import ids_in_filter
 from placement.store import bulk_read as store
 from placement.store.bulk_read import BulkRead
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.provider_list import conditions_of
 
 __all__ = ["BulkRead", "read_inventory"]
 
 
-@reads
+@reads_anywhere
 def read_inventory(tx: Transaction, wanted: ProviderFilter) -> BulkRead:
     """Return the providers that pass a filter with their inventory, usage, traits and aggregates, in one snapshot.
 

@@ -36,6 +36,14 @@ PLACEMENT_DATABASE = (
         "sqlite:////var/lib/placement/placement.sqlite. Required where anything is configured. "
         "A dollar sign is written twice.",
     ),
+    cfg.StrOpt(
+        "slave_connection",
+        default="",
+        secret=True,
+        help="URL of a standby of this database, PostgreSQL or MariaDB. Allocation candidates, explanations and bulk "
+        "reads are answered from it, so that they may be a moment old; the primary answers while it cannot be reached, "
+        "is more than 5 seconds behind, or has an older schema.",
+    ),
     cfg.StrOpt("connection_parameters", default="", help="Text appended to the URL as its query: name=value&..."),
     cfg.BoolOpt("sqlite_synchronous", default=True, help="Whether SQLite waits until data is on the disk."),
     cfg.StrOpt("mysql_sql_mode", default="TRADITIONAL", help="sql_mode of MySQL and MariaDB sessions; empty: theirs."),
@@ -224,7 +232,7 @@ OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
 
 NO_EFFECT: dict[str, tuple[str, ...]] = {
     "DEFAULT": ("tempdir", "pybasedir", "state_path", *LOGGING_NO_EFFECT),
-    "placement_database": ("slave_connection", "connection_trace"),
+    "placement_database": ("connection_trace",),
     "workarounds": ("optimize_for_wide_provider_trees",),
     "profiler": ("enabled", "connection_string", "hmac_keys", "trace_sqlalchemy"),
 }

@@ -26,6 +26,7 @@ class DatabaseSettings:
 
     connection: str = field(repr=False)  # it may hold a password
     connection_parameters: str = ""
+    slave_connection: str = field(default="", repr=False)
     sqlite_synchronous: bool = True
     mysql_sql_mode: str = "TRADITIONAL"
     connection_recycle_time: int = 3600

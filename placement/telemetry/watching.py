@@ -41,7 +41,8 @@ def watched(
     if settings.metrics.enabled:
         observers.append(cast("Observer", meters))
     if observers:
-        count_statements(database.engine)
+        for engine in database.engines:
+            count_statements(engine)
         application = Observed(application, observers)
     if settings.metrics.enabled and settings.metrics.address is not None:
         application = OwnListener(application, meters, settings.metrics.address[1])

@@ -151,7 +151,7 @@ def test_options_without_effect_are_named_only_where_they_are_set(tmp_path: Path
         """
 [placement_database]
 connection = a
-slave_connection = mysql://replica
+connection_trace = True
 [workarounds]
 optimize_for_wide_provider_trees = not even a boolean
 """,
@@ -159,7 +159,7 @@ optimize_for_wide_provider_trees = not even a boolean
     settings = load([path], {"OS_DEFAULT__USE_JOURNAL": "1"}, search=False)
     assert settings.ignored_options == (
         "[DEFAULT] use_journal",
-        "[placement_database] slave_connection",
+        "[placement_database] connection_trace",
         "[workarounds] optimize_for_wide_provider_trees",
     )
 

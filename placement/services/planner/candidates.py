@@ -11,7 +11,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.errors import Unavailable
 from placement.services.explain import Explained, explained
 from placement.services.planner.planning import PlannerOptions, Planning
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries
 
 __all__ = [
@@ -57,7 +57,7 @@ class PlannerAnswer:
     explained: Explained | None = None
 
 
-@reads
+@reads_anywhere
 def planned_candidates(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> PlannerAnswer:
     """Find the best candidates of a planner request, in one snapshot.
 

@@ -19,7 +19,7 @@ from placement.domain.capacity import DoesNotFit, check_fit
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import ConcurrentUpdate, Conflict
 from placement.services import claims as claiming
-from placement.services.explain import Explained, explanation_of
+from placement.services.explain import Explained, explanation_now
 from placement.services.planner.candidates import why_not
 from placement.services.planner.planning import PlannerOptions, Planning
 from placement.services.planner.records import FIRST_GENERATION, Claimed, is_held, written
@@ -141,7 +141,7 @@ def _refusal(database: Database, members: Sequence[ClaimMember]) -> NoCandidate:
         return NoCandidate(
             "In no provider tree is there room for the groups as they are nested; nothing was allocated."
         )
-    explained = explanation_of(database, request.plain)
+    explained = explanation_now(database, request.plain)
     return NoCandidate(f"Nothing was allocated: {why_not(explained)}", explained)
 
 

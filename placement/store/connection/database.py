@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 
 from placement.store.connection import direct
 from placement.store.names import Names
+
+if TYPE_CHECKING:
+    from placement.store.connection.standby import Standby
 
 LOG = logging.getLogger(__name__)
 
@@ -55,7 +58,8 @@ class Database:
 
     ``attempts`` is how often one unit of work is tried at most. ``keeps_usage`` says whether the triggers that keep
     ``provider_usages`` exact are in place; where they are not, usage is summed from the allocations. ``turn`` is held
-    by the one writing thread of this process on SQLite.
+    by the one writing thread of this process on SQLite. ``standby``, if there is one, serves reads that may be a moment
+    old.
     """
 
     def __init__(self, engine: Engine, *, keeps_usage: bool = True, attempts: int = ATTEMPTS) -> None:
@@ -64,6 +68,7 @@ class Database:
         self.turn = _turn(engine.dialect.name)
         _leave_to_the_parent(self)
         self.keeps_usage = keeps_usage
+        self.standby: Standby | None = None
         self.names = Names()
         self.retries: Counter[str] = Counter()
         self.on_retry: Callable[[str], object] | None = None
@@ -76,6 +81,11 @@ class Database:
         """The kind of database: ``sqlite``, ``postgresql``, ``mysql`` or ``mariadb``."""
         return self.engine.dialect.name
 
+    @property
+    def engines(self) -> list[Engine]:
+        """The engine, and that of the standby."""
+        return [self.engine] if self.standby is None else [self.engine, self.standby.database.engine]
+
     def note_retry(self, reason: str) -> None:
         """Take note that a unit of work is tried again, and tell whoever wants to know."""
         self.retries[reason] += 1
@@ -84,12 +94,14 @@ class Database:
 
     def watch_pool(self, *, taken: Callable[[], object], given_back: Callable[[], object]) -> None:
         """Call these whenever a connection is taken from the pool and given back."""
-        event.listen(self.engine, "checkout", lambda *_connection: taken() and None)
-        event.listen(self.engine, "checkin", lambda *_connection: given_back() and None)
+        for engine in self.engines:
+            event.listen(engine, "checkout", lambda *_connection: taken() and None)
+            event.listen(engine, "checkin", lambda *_connection: given_back() and None)
 
     def dispose(self) -> None:
         """Close all connections."""
-        self.engine.dispose()
+        for engine in self.engines:
+            engine.dispose()
 
 
 def _turn(dialect: str) -> AbstractContextManager[object]:

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.store.connection.database import Database
 from placement.store.connection.kept import NO_VALUES, Kept, KeptInsert, Values
@@ -74,11 +75,30 @@ def reads(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenat
 
     @functools.wraps(work)
     def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        def attempt() -> T:
-            with database.reader.connect() as connection, connection.begin():
-                return work(Transaction(connection, database), *args, **kwargs)
+        return _retried(database, lambda: _in_snapshot(database, lambda tx: work(tx, *args, **kwargs)))
 
-        return _retried(database, attempt)
+    return run
+
+
+def reads_anywhere(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
+    """Make ``work`` run in one read-only snapshot, of the standby where there is one that can be read from.
+
+    For what may be a moment old, and costs much: a client that has just written may not see it there yet.
+    """
+
+    @functools.wraps(work)
+    def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def read(tx: Transaction) -> T:
+            return work(tx, *args, **kwargs)
+
+        standby = database.standby
+        if standby is not None and standby.may_serve():
+            try:
+                return _in_snapshot(standby.database, read)
+            except (DBAPIError, PoolTimeout) as error:
+                standby.failed(error)
+                database.note_retry("standby")
+        return _retried(database, lambda: _in_snapshot(database, read))
 
     return run
 
@@ -115,6 +135,11 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
         return _retried(database, attempt)
 
     return run
+
+
+def _in_snapshot(database: Database, work: Callable[[Transaction], T]) -> T:
+    with database.reader.connect() as connection, connection.begin():
+        return work(Transaction(connection, database))
 
 
 def _retried(database: Database, attempt: Callable[[], T]) -> T:

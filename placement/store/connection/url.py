@@ -49,17 +49,18 @@ _SEVERAL_HOSTS = re.compile(
 )
 
 
-def normalised(connection: str, parameters: str = "") -> URL:
+def normalised(connection: str, parameters: str = "", *, option: str = "connection") -> URL:
     """Return the URL to connect with; its text form hides the password.
 
     Args:
         connection: ``[placement_database] connection``.
         parameters: ``connection_parameters``: ``name=value&...``, appended to the query.
+        option: where the URL stands, if not there.
 
     Raises:
         ConfigurationError: the URL cannot be used; the message does not repeat it.
     """
-    url = _parsed(connection.strip(), parameters.strip().lstrip("?&"))
+    url = _parsed(connection.strip(), parameters.strip().lstrip("?&"), option)
     dialect = url.drivername.partition("+")[0]
     if dialect not in _DIALECTS:
         raise ConfigurationError(
@@ -69,7 +70,7 @@ def normalised(connection: str, parameters: str = "") -> URL:
     return _DIALECTS[dialect](url)
 
 
-def _parsed(connection: str, parameters: str) -> URL:
+def _parsed(connection: str, parameters: str, option: str) -> URL:
     connection, hosts = _without_several_hosts(connection)
     if parameters:
         connection += ("&" if "?" in connection else "?") + parameters
@@ -77,7 +78,7 @@ def _parsed(connection: str, parameters: str) -> URL:
         url = make_url(connection)
     except (ArgumentError, ValueError):
         # Without the cause: its message may repeat parts of the URL.
-        raise ConfigurationError("The database URL cannot be read; see [placement_database] connection.") from None
+        raise ConfigurationError(f"The database URL cannot be read; see [placement_database] {option}.") from None
     return url.update_query_pairs([("host", host) for host in hosts], append=True) if hosts else url
 
 

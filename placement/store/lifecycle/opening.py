@@ -4,13 +4,14 @@ import logging
 import time
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import URL, Engine, event
 
 from placement.errors import ConfigurationError, Unavailable
 from placement.settings import DatabaseSettings
 from placement.store.connection.database import ATTEMPTS, Database, PoolOptions, engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
+from placement.store.lifecycle.following import standby_of
 from placement.store.lifecycle.maintenance import exclusively, looking
 from placement.store.lifecycle.standard_names import sync_standard_names
 
@@ -29,10 +30,11 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) ->
         retries: how often a unit of work is tried again when the database asks for it.
 
     Raises:
-        ConfigurationError: the URL cannot be used, or there are no tables.
+        ConfigurationError: a URL cannot be used, or there are no tables.
         Unavailable: the database cannot be reached.
     """
-    engine = _engine(settings)
+    url, standby_url = _urls(settings)
+    engine = _engine(settings, url)
     _await(engine, settings)
     if settings.sync_on_startup:
         schema.upgrade(engine)
@@ -50,15 +52,36 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) ->
             "(on MariaDB the user needs the TRIGGER privilege)."
         )
     # One try to begin with, and one more for a race between two requests that make the same thing.
-    return Database(engine, keeps_usage=state.keeps_usage, attempts=retries + 2)
+    database = Database(engine, keeps_usage=state.keeps_usage, attempts=retries + 2)
+    if standby_url is not None:
+        database.standby = standby_of(database, _engine(settings, _impatient(standby_url)))
+    return database
 
 
-def _engine(settings: DatabaseSettings) -> Engine:
-    engine = engine_for(
-        normalised(settings.connection, settings.connection_parameters),
-        _pool(settings),
-        sqlite_synchronous=settings.sqlite_synchronous,
-    )
+def _urls(settings: DatabaseSettings) -> tuple[URL, URL | None]:
+    """Return the URLs of the database and of its standby, if there is one."""
+    url = normalised(settings.connection, settings.connection_parameters)
+    if not settings.slave_connection:
+        return url, None
+    standby = normalised(settings.slave_connection, settings.connection_parameters, option="slave_connection")
+    if url.get_backend_name() == "sqlite" or standby.drivername != url.drivername:
+        raise ConfigurationError(
+            "[placement_database] slave_connection has to name a standby of the database in connection, "
+            "PostgreSQL or MariaDB."
+        )
+    return url, standby
+
+
+def _impatient(url: URL) -> URL:
+    """Return a standby's URL so that a request does not wait long for a machine that has vanished."""
+    timeouts = {"connect_timeout": "5"}
+    if url.get_backend_name() == "postgresql":
+        timeouts["tcp_user_timeout"] = "5000"
+    return url.update_query_dict({name: value for name, value in timeouts.items() if name not in url.query})
+
+
+def _engine(settings: DatabaseSettings, url: URL) -> Engine:
+    engine = engine_for(url, _pool(settings), sqlite_synchronous=settings.sqlite_synchronous)
     if settings.connection_debug >= STATEMENTS_ARE_LOGGED:
         rows_too = settings.connection_debug >= ROWS_ARE_LOGGED
         logging.getLogger("sqlalchemy.engine").setLevel(logging.DEBUG if rows_too else logging.INFO)

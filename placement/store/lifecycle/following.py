@@ -1,0 +1,80 @@
+"""Whether a standby can be read from: it can be reached, has the schema that is served, and is not far behind.
+
+How far it is behind is told by its own log position, not by a clock: a primary that rests leaves old time stamps, and
+clocks differ.
+"""
+
+import time
+from typing import Any
+
+from sqlalchemy import Engine, text
+
+from placement.errors import PlacementError
+from placement.store.connection.database import Database
+from placement.store.connection.standby import Standby
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.lifecycle.health import Health, health
+from placement.store.lifecycle.maintenance import looking
+
+MOST_BEHIND_S = 5.0
+BEHIND = f"it is more than {MOST_BEHIND_S:.0f} seconds behind"
+PAUSE_S = 0.1
+
+_WAL = (
+    "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END"  # it was promoted
+)
+_POSITION = {"postgresql": f"SELECT CAST({_WAL} AS text)", "mysql": "SELECT @@GLOBAL.gtid_binlog_pos"}
+_HAS_REACHED = {
+    "postgresql": f"SELECT {_WAL} >= CAST(:position AS pg_lsn)",
+    "mysql": "SELECT MASTER_GTID_WAIT(:position, 0) = 0",
+}
+
+
+def standby_of(primary: Database, engine: Engine) -> Standby:
+    """Return the standby of a database. Nothing is connected yet: a server starts without its standby, too."""
+    standby = Database(engine, attempts=1)
+    return Standby(standby, lambda: what_is_wrong(primary.engine, standby))
+
+
+def what_is_wrong(primary: Engine, standby: Database) -> str | None:
+    """Tell why a standby must not be read from, or None; see to it that it uses the kept usage if it has that."""
+    position = _position(primary)
+    try:
+        found = _health(standby)
+        if found.problem is None:
+            standby.keeps_usage = found.keeps_usage
+            return None if position is None or _follows(standby.engine, position) else BEHIND
+    except PlacementError as error:
+        return str(error)
+    return found.problem
+
+
+def _health(standby: Database) -> Health:
+    with looking(standby.engine) as connection:
+        return health(Transaction(connection, standby))
+
+
+def _position(primary: Engine) -> Any:
+    """Return how far the primary has written, or None where it does not say, perhaps because it is away."""
+    try:
+        with looking(primary) as connection:
+            return connection.execute(text(_POSITION[_kind(primary)])).scalar_one()
+    except PlacementError:
+        return None
+
+
+def _follows(standby: Engine, position: Any) -> bool:
+    """Tell whether a standby gets to a position in time."""
+    deadline = time.monotonic() + MOST_BEHIND_S
+    while True:
+        # Each time in a new transaction: an open one keeps the standby from going on.
+        with looking(standby) as connection:
+            if connection.execute(text(_HAS_REACHED[_kind(standby)]), {"position": position}).scalar_one():
+                return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(PAUSE_S)
+
+
+def _kind(engine: Engine) -> str:
+    return "mysql" if engine.dialect.name == "mariadb" else engine.dialect.name

@@ -1,0 +1,129 @@
+"""Candidates, explanations and bulk reads from a real streaming standby, while it follows, lags, and goes away."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from placement.app import create_app
+from placement.settings import DatabaseSettings, Settings
+from placement.store.connection.database import Database
+from placement.store.connection.standby import Standby
+from placement.store.lifecycle import following
+from tests.api.conftest import Api
+from tests.failover.replicas import Pair, running_pair, wait_until
+
+QUERIES = (
+    "/allocation_candidates?resources=VCPU:1",
+    "/planner/v1/explain?resources=VCPU:1",
+    "/planner/v1/inventory",
+)
+HOSTS = 200
+REQUESTS = 100
+A_LIMITED_LIST = "/allocation_candidates?resources=VCPU:1&limit=50"
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    with running_pair() as running:
+        yield running
+
+
+@pytest.fixture
+def api(pair: Pair) -> Iterator[Api]:
+    """A server on the primary that may read from the standby."""
+    settings = DatabaseSettings(
+        connection=pair.url(pair.primary), slave_connection=pair.url(pair.standby), sync_on_startup=True
+    )
+    application = create_app(Settings(database=settings, auth_strategy="noauth2"))
+    yield Api(application)
+    application.extensions["placement"].database.dispose()
+
+
+def database_of(api: Api) -> Database:
+    found: Database = api.app.extensions["placement"].database
+    return found
+
+
+def standby_of(api: Api) -> Standby:
+    standby = database_of(api).standby
+    assert standby is not None
+    return standby
+
+
+def add_host(api: Api, number: int) -> None:
+    uuid = f"00000000-0000-4000-8000-{number:012}"
+    assert api.post("/resource_providers", {"name": f"host{number}", "uuid": uuid}).status_code == 200
+    inventories = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}
+    assert api.put(f"/resource_providers/{uuid}/inventories", inventories).status_code == 200
+
+
+def hosts_found(api: Api) -> int:
+    answer = api.get(QUERIES[0])
+    assert answer.status_code == 200, answer.text
+    return len(answer.get_json()["allocation_requests"])
+
+
+def test_the_standby_is_read_from_while_it_follows(api: Api, pair: Pair) -> None:
+    standby = standby_of(api)
+    add_host(api, 1)
+    standby.examine()
+    assert standby.may_serve()
+    assert hosts_found(api) == 1
+    assert all(api.get(query).status_code == 200 for query in QUERIES)
+
+    pair.standby.execute("SELECT pg_wal_replay_pause()")
+    wait_until(lambda: pair.standby.execute("SELECT pg_get_wal_replay_pause_state()") == [("paused",)])
+    add_host(api, 2)
+    assert hosts_found(api) == 1, "the standby has not heard of it yet"
+    standby.examine()
+    assert not standby.may_serve()
+    assert hosts_found(api) == 2, "the standby is too far behind, so the primary answers"
+
+    pair.standby.execute("SELECT pg_wal_replay_resume()")
+    standby.examine()
+    assert standby.may_serve()
+    assert hosts_found(api) == 2
+
+    # Its processes are gone in the middle of everything: no request hears of it.
+    pair.standby.kill()
+    assert [api.get(query).status_code for query in QUERIES] == [200, 200, 200]
+    assert not standby.may_serve()
+    standby.examine()
+    assert hosts_found(api) == 2
+
+    pair.standby.start()
+    standby.examine()
+    assert standby.may_serve()
+    assert hosts_found(api) == 2
+
+
+def test_without_a_primary_the_standby_goes_on_answering(api: Api, pair: Pair, monkeypatch) -> None:
+    monkeypatch.setattr(following, "MOST_BEHIND_S", 0.5)
+    standby = standby_of(api)
+    add_host(api, 1)
+    standby.examine()
+    pair.primary.kill()
+    assert hosts_found(api) == 1
+    standby.examine()
+    assert hosts_found(api) == 1
+    assert api.get("/resource_providers").status_code == 503
+
+
+def test_candidates_cost_the_primary_nothing(api: Api, pair: Pair) -> None:
+    for number in range(HOSTS):
+        add_host(api, number)
+    standby, database_of(api).standby = standby_of(api), None
+    before = cpu_per_request(api, pair)
+    database_of(api).standby = standby
+    standby.examine()
+    after = cpu_per_request(api, pair)
+    print(f"\nCPU of the primary for a request: {before:.2f} ms, with the standby {after:.2f} ms")
+    assert after < before / 5
+
+
+def cpu_per_request(api: Api, pair: Pair) -> float:
+    """Return how many milliseconds of CPU a request costs the primary, without the server's own work."""
+    start = pair.primary.cpu_s()
+    for _ in range(REQUESTS):
+        assert api.get(A_LIMITED_LIST).status_code == 200
+    return 1000 * (pair.primary.cpu_s() - start) / REQUESTS

@@ -1,0 +1,209 @@
+"""What is read from a standby, and what happens when it cannot be. A database stands in as its own standby here.
+
+``tests/failover/test_read_scaling.py`` has a real one.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+from sqlalchemy import event, text
+
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.provider import ProviderFilter
+from placement.errors import ConfigurationError
+from placement.services.allocation_candidates import SearchOptions, allocation_candidates
+from placement.services.bulk_read import read_inventory
+from placement.services.explain import explanation_now, explanation_of
+from placement.services.providers import create_provider, provider, providers
+from placement.settings import DatabaseSettings
+from placement.store.connection import standby as connection_to_standby
+from placement.store.connection.database import Database
+from placement.store.connection.standby import Standby
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.lifecycle.following import what_is_wrong
+from placement.store.lifecycle.health import OLD_SCHEMA
+from placement.store.lifecycle.opening import open_database
+from placement.store.tables import VERSION_TABLE
+from tests.claims import new_uuid
+from tests.servers import free_port
+
+REQUEST = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1}),))
+EVERYBODY = ProviderFilter()
+
+
+@pytest.fixture(params=["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)])
+def url(request: pytest.FixtureRequest) -> str:
+    found: str = request.getfixturevalue(f"{request.param}_url")
+    return found
+
+
+@pytest.fixture
+def database(url: str) -> Iterator[Database]:
+    opened = open_database(DatabaseSettings(connection=url, slave_connection=url))
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def sent(database: Database) -> Counter[str]:
+    """Statements by the server they were sent to."""
+    counted: Counter[str] = Counter()
+    for name, engine in zip(("primary", "standby"), database.engines, strict=True):
+        event.listen(engine, "before_cursor_execute", lambda *_statement, name=name: counted.update([name]))
+    return counted
+
+
+def standby_of(database: Database) -> Standby:
+    assert database.standby is not None
+    return database.standby
+
+
+@reads_anywhere
+def read(tx: Transaction, statement: str = "SELECT 1") -> object:
+    return tx.execute(text(statement)).scalar_one()
+
+
+def expensive_reads(database: Database) -> None:
+    allocation_candidates(database, REQUEST, SearchOptions())
+    explanation_of(database, REQUEST)
+    read_inventory(database, EVERYBODY)
+
+
+def test_candidates_explanations_and_bulk_reads_go_to_the_standby(database: Database, sent: Counter[str]) -> None:
+    standby_of(database).examine()
+    sent.clear()
+    expensive_reads(database)
+    assert sent["primary"] == 0
+    assert sent["standby"] > 0
+
+
+def test_everything_else_goes_to_the_primary(database: Database, sent: Counter[str]) -> None:
+    standby_of(database).examine()
+    sent.clear()
+    uuid = new_uuid()
+    create_provider(database, uuid=uuid, name="compute1")
+    assert provider(database, uuid).name == "compute1"
+    assert len(providers(database, EVERYBODY).rows) == 1
+    explanation_now(database, REQUEST)  # of a claim that was refused a moment ago
+    assert sent["primary"] > 0
+    assert sent["standby"] == 0
+
+
+def test_the_first_look_is_made_beside_the_first_request(database: Database, sent: Counter[str]) -> None:
+    looked, standby = Event(), standby_of(database)
+    examine = standby.examine
+    standby.examine = lambda: (examine(), looked.set())  # type: ignore[method-assign, func-returns-value, assignment]
+    assert read(database) == 1
+    assert sent["standby"] == 0 or looked.is_set()
+    assert looked.wait(30)
+    sent.clear()
+    assert read(database) == 1
+    assert (sent["primary"], sent["standby"]) == (0, 1)
+
+
+def test_without_its_standby_a_server_starts_and_says_once_that_it_is_missing(
+    postgresql_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = f"postgresql://postgres@127.0.0.1:{free_port()}/placement"
+    database = open_database(DatabaseSettings(connection=postgresql_url, slave_connection=missing))
+    try:
+        for _ in range(3):
+            standby_of(database).examine()
+            expensive_reads(database)
+        assert [record.levelno for record in caplog.records] == [logging.WARNING]
+        assert "cannot be reached" in caplog.text
+    finally:
+        database.dispose()
+
+
+def test_a_standby_that_fails_is_given_up_until_the_next_look(
+    database: Database, sent: Counter[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its connections break: the request is answered all the same, and no other one tries meanwhile."""
+    caplog.set_level(logging.INFO)
+    standby = standby_of(database)
+    standby.examine()
+    read(database)
+    sent.clear()
+
+    def fail(connection, cursor, *_statement):
+        connection.connection.dbapi_connection.close()
+
+    event.listen(standby.database.engine, "before_cursor_execute", fail)
+    assert [read(database) for _ in range(3)] == [1, 1, 1]
+    assert (sent["primary"], sent["standby"]) == (3, 1)
+    assert database.retries["standby"] == 1
+    event.remove(standby.database.engine, "before_cursor_execute", fail)
+    standby.examine()
+    sent.clear()
+    assert read(database) == 1
+    assert (sent["primary"], sent["standby"]) == (0, 1)
+    said = [record.levelno for record in caplog.records if record.name == connection_to_standby.__name__]
+    assert said == [logging.INFO, logging.WARNING, logging.INFO]
+
+
+def test_a_read_that_the_standby_cancels_is_made_by_the_primary_and_the_standby_stays(
+    postgresql_url: str, sent: Counter[str], database: Database
+) -> None:
+    """PostgreSQL ends readers of a standby that are in the way of what the primary changed; it says 40001."""
+    if database.dialect != "postgresql":
+        pytest.skip("MariaDB has no such errors")
+    standby = standby_of(database)
+    standby.examine()
+    sent.clear()
+    conflict = "DO $$ BEGIN RAISE EXCEPTION 'conflict with recovery' USING ERRCODE = '40001'; END $$"
+
+    @event.listens_for(standby.database.engine, "before_cursor_execute", retval=True)
+    def cancel(_connection, _cursor, _statement, parameters, *_rest):
+        return conflict, parameters
+
+    assert read(database) == 1
+    assert sent["primary"] == 1
+    assert standby.may_serve()
+
+
+def test_usage_is_summed_where_the_standby_has_no_triggers_yet(database: Database) -> None:
+    standby = standby_of(database)
+    standby.examine()
+    assert standby.database.keeps_usage
+    with database.engine.begin() as connection:
+        if database.dialect == "postgresql":
+            connection.execute(text("ALTER TABLE allocations DISABLE TRIGGER USER"))
+        else:
+            names = connection.execute(text("SHOW TRIGGERS WHERE `Table` = 'allocations'")).scalars().all()
+            for name in names:
+                connection.execute(text(f"DROP TRIGGER {name}"))
+    standby.examine()
+    assert not standby.database.keeps_usage
+    assert database.keeps_usage, "that is the primary's own matter"
+
+
+def test_a_standby_with_an_older_schema_is_not_in_use(database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(text(f"DELETE FROM {VERSION_TABLE}"))
+    assert what_is_wrong(database.engine, standby_of(database).database) == OLD_SCHEMA
+
+
+def test_a_verdict_does_not_last(database: Database) -> None:
+    now = [0.0]
+    standby = Standby(database, lambda: None, clock=lambda: now[0])
+    standby.examine()
+    now[0] = connection_to_standby.VALID_S - 0.1
+    assert standby.may_serve()
+    now[0] += 100 * connection_to_standby.VALID_S
+    standby.examine = lambda: None  # type: ignore[method-assign]
+    assert not standby.may_serve()
+
+
+@pytest.mark.parametrize("other", ["sqlite:////tmp/nowhere.sqlite", "mysql+pymysql://nobody@127.0.0.1/placement"])
+def test_a_database_of_another_kind_is_no_standby(postgresql_url: str, other: str) -> None:
+    with pytest.raises(ConfigurationError, match="slave_connection"):
+        open_database(DatabaseSettings(connection=postgresql_url, slave_connection=other))
+
+
+def test_sqlite_has_no_standby(sqlite_url: str) -> None:
+    with pytest.raises(ConfigurationError, match="slave_connection"):
+        open_database(DatabaseSettings(connection=sqlite_url, slave_connection=sqlite_url))
