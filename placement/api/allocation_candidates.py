@@ -24,7 +24,7 @@ def list_candidates(call: Call) -> Response:
     """Answer with candidates and a summary of the providers they touch."""
     request = candidate_request(call.query, call.version)
     began = perf_counter()
-    answer = allocation_candidates(call.database, request, _options(call), _ranking(call))
+    answer = allocation_candidates(call.database, request, search_options(call), ranking_of(call))
     call.server.meters.searched(_seen(answer, perf_counter() - began))
     if answer.cause is not None:
         call.server.meters.found_nothing(answer.cause.sort.value)
@@ -41,7 +41,8 @@ def _seen(answer: Answer, duration_s: float) -> SearchSeen:
     return SearchSeen(duration_s, trees, len(answer.candidates), answer.complete)
 
 
-def _options(call: Call) -> SearchOptions:
+def search_options(call: Call) -> SearchOptions:
+    """Return how the operator wants candidates generated."""
     chosen, ranks = call.server.settings.placement, call.server.settings.ranking.enabled
     default = "breadth-first" if ranks else "depth-first"
     return SearchOptions(
@@ -52,7 +53,8 @@ def _options(call: Call) -> SearchOptions:
     )
 
 
-def _ranking(call: Call) -> Ranking | None:
+def ranking_of(call: Call) -> Ranking | None:
+    """Return how the operator wants candidates ordered, if at all."""
     settings = call.server.settings
     if not settings.ranking.enabled:
         return None

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from placement.api.planner.explain_json import telling_steps
 from placement.cli.output import printable, table
 
 BAR = 24
 NAMES = ("uuid", "name", "root_provider_uuid")
 """What a provider is called; everything else told of it shows how it fails."""
-
-UNITS = ("min_unit", "max_unit", "step_size")
 
 Document = Mapping[str, Any]
 
@@ -54,12 +53,7 @@ def _headline(demand: Document) -> str:
 
 def _steps(steps: Sequence[Document]) -> Iterator[Sequence[str]]:
     most = max(step["trees"] for step in steps)
-    before: Document = {}
-    for step in steps:
-        idle = all(step.get(count) == before.get(count) for count in ("providers", "trees"))
-        before = step
-        if step["condition"] in UNITS and idle:
-            continue  # Hardly ever is anybody refused by these.
+    for step in telling_steps(steps):
         # Whatever is left shows, be it ever so little.
         filled = -(-BAR * step["trees"] // most) if most else 0
         yield f"  {step['text']}", f"{step.get('providers', ''):>9}", f"{step['trees']:>5}", "#" * filled

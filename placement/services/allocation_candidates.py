@@ -23,7 +23,17 @@ from placement.store.search.trees import TreeSource
 MOST_PLACEMENTS = 500_000
 """Providers named in all candidates of one answer: some 60 megabytes of JSON."""
 
-__all__ = ["Answer", "Candidate", "Plan", "Ranking", "SearchOptions", "Stock", "Summaries", "allocation_candidates"]
+__all__ = [
+    "Answer",
+    "Candidate",
+    "Plan",
+    "Ranking",
+    "SearchOptions",
+    "Stock",
+    "Summaries",
+    "allocation_candidates",
+    "answer_to",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,13 @@ def allocation_candidates(
         Invalid: a resource class or trait does not exist.
         Unavailable: the search ran out of steps before it found anything.
     """
+    return answer_to(tx, request, options, ranking)
+
+
+def answer_to(
+    tx: Transaction, request: CandidateRequest, options: SearchOptions, ranking: Ranking | None = None
+) -> Answer:
+    """Find the candidates inside a transaction, for use cases that have one; as ``allocation_candidates``."""
     plan = plan_for(request)
     budget = Budget()
     wanted = _wanted(request.limit, options)

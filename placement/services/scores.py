@@ -14,7 +14,7 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.providers import providers_by_uuid
 from placement.store.search.summaries import Stock, Summaries, tree_summaries
 
-__all__ = ["Score", "ScoredRequest", "scores"]
+__all__ = ["Score", "ScoredRequest", "forest_of", "scores"]
 
 SHARING: str = os_traits.MISC_SHARES_VIA_AGGREGATE
 
@@ -47,7 +47,7 @@ def scores(
     providers = providers_by_uuid(tx, {uuid for request in requests for uuid in request})
     _check_names(tx, requests, providers)
     trees = tree_summaries(tx, {provider.root_id for provider in providers.values()})
-    forest = Forest(dict(_members(trees)), profile, list(levels.values()))
+    forest = forest_of(trees, profile, levels)
     found = []
     for position, request in enumerate(requests):
         taken = {providers[uuid].id: amounts for uuid, amounts in request.items()}
@@ -55,6 +55,11 @@ def scores(
             raise InvalidAt(_path(position), "The providers are of several trees; a request is scored in one.")
         found.append(ScoredRequest(forest.score(taken), forest.has_room(taken)))
     return found
+
+
+def forest_of(trees: Summaries, profile: RankingProfile, levels: Mapping[str, str]) -> Forest:
+    """Return whole provider trees that were read, to be scored by a profile; ``levels`` as for ``scores``."""
+    return Forest(dict(_members(trees)), profile, list(levels.values()))
 
 
 def _path(position: int) -> tuple[str | int, ...]:

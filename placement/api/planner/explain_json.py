@@ -1,14 +1,17 @@
 """The JSON of an explanation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from placement.candidates.explain.conditions import Condition
+from placement.candidates.explain.conditions import Condition, Sort
 from placement.candidates.explain.explanation import Demand, Hint, NearMiss, Step
 from placement.candidates.explain.wording import cause_in_words, hint_in_words, in_words, near_miss_in_words
 from placement.services.explain import Explained
 
 Document = dict[str, Any]
+
+UNITS = frozenset({Sort.MIN_UNIT, Sort.MAX_UNIT, Sort.STEP_SIZE})
+COUNTS = ("providers", "trees")
 
 
 def explanation_json(explained: Explained, more_hints: Iterable[Hint] = ()) -> Document:
@@ -23,6 +26,16 @@ def explanation_json(explained: Explained, more_hints: Iterable[Hint] = ()) -> D
         "near_misses": [_near_miss(near_miss, explained) for near_miss in explanation.near_misses],
         "hints": [_hint(hint, explained) for hint in (*explanation.hints, *more_hints)],
     }
+
+
+def telling_steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the steps of a document that are worth showing: hardly ever do rules about units refuse anybody."""
+    before: Mapping[str, Any] = {}
+    for step in steps:
+        idle = all(step.get(count) == before.get(count) for count in COUNTS)
+        before = step
+        if step["condition"] not in UNITS or not idle:
+            yield step
 
 
 def _cause(condition: Condition | None) -> Document | None:

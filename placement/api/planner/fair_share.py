@@ -15,13 +15,13 @@ RULE = "placement:planner:fair_share"
 
 def show_tree(call: Call) -> Response:
     """Answer with the shares of all nodes; a reader sees those on the way to its own project."""
-    own = _only_visible(call)
+    own = visible_path(call)
     settings = _settings(call)
     shares = service.all_shares(call.database, call.server.kept_usage)
     return call.json(tree_json(shares, settings, own))
 
 
-def _only_visible(call: Call) -> str | None:
+def visible_path(call: Call) -> str | None:
     """Return the path of the leaf that the caller may see the way to; None if it may see everything.
 
     Raises:

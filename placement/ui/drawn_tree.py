@@ -1,0 +1,102 @@
+"""A candidate drawn on the provider trees it takes from: which nodes are shown, and what each of them gives."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from placement.services.allocation_candidates import Stock, Summaries
+from placement.services.trial import Served, Trial
+
+MOST_NODES = 40
+"""Nodes of a tree that are drawn though they give nothing; those that give, and all above them, always are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gift:
+    """What a node gives of one class, beside what it has and what of it is used already."""
+
+    name: str
+    amount: int
+    used: int
+    capacity: int
+
+    @property
+    def free(self) -> int:
+        """What is free before the request is served."""
+        return max(0, self.capacity - self.used)
+
+
+@dataclass(slots=True)
+class DrawnNode:
+    """A provider in a drawing.
+
+    Args:
+        uuid, name: how it is called.
+        gifts: what it gives, by class.
+        groups: the suffixes of the groups it serves, ``""`` for the unsuffixed one; none if it is not taken.
+        below: the nodes below it that are drawn.
+        left_out: how many nodes right below it are not.
+    """
+
+    uuid: str
+    name: str
+    gifts: Sequence[Gift] = ()
+    groups: Sequence[str] = ()
+    below: "list[DrawnNode]" = field(default_factory=list)
+    left_out: int = 0
+
+
+class Drawings:
+    """Draws the candidates of a trial."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._names = trial.names
+        self._providers = trial.answer.providers
+        self._below: dict[int, list[int]] = defaultdict(list)
+        for id_ in sorted(trial.names, key=lambda id_: (trial.names[id_].name, id_)):
+            parent = self._providers.members[id_].parent_id
+            if parent is not None:
+                self._below[parent].append(id_)
+
+    def trees(self, served: Served) -> list[DrawnNode]:
+        """Return the trees that a candidate takes from: its own whole, if it is small; of others what gives."""
+        on_the_way = set(self._upwards(served.taken))
+        roots = dict.fromkeys(self._providers.members[provider].root_id for provider in served.taken)
+        drawn = []
+        for root in sorted(roots, key=lambda root: (root != served.root, self._names[root].name)):
+            others = self._others(root, on_the_way) if root == served.root else set()
+            drawn.append(self._node(root, served, on_the_way | others))
+        return drawn
+
+    def _upwards(self, providers: Iterable[int]) -> Iterator[int]:
+        for provider in providers:
+            here: int | None = provider
+            while here is not None:
+                yield here
+                here = self._providers.members[here].parent_id
+
+    def _others(self, root: int, shown: set[int]) -> set[int]:
+        """Return nodes to draw beside those that have to be, level by level."""
+        others: set[int] = set()
+        level = [root]
+        while level:
+            level = [child for id_ in level for child in self._below[id_]]
+            others |= set([id_ for id_ in level if id_ not in shown][: MOST_NODES - len(others)])
+        return others
+
+    def _node(self, id_: int, served: Served, shown: set[int]) -> DrawnNode:
+        below = [child for child in self._below[id_] if child in shown]
+        return DrawnNode(
+            self._names[id_].uuid,
+            self._names[id_].name,
+            gifts=[_gift(self._providers, id_, *taken) for taken in sorted(served.taken.get(id_, {}).items())],
+            groups=served.groups.get(id_, ()),
+            below=[self._node(child, served, shown) for child in below],
+            left_out=len(self._below[id_]) - len(below),
+        )
+
+
+def _gift(providers: Summaries, id_: int, name: str, amount: int) -> Gift:
+    stocks: Mapping[str, Stock] = {providers.class_names[row[0]]: Stock._make(row) for row in providers.stocks[id_]}
+    stock = stocks[name]
+    return Gift(name, amount, int(stock.used), int((stock.total - stock.reserved) * stock.allocation_ratio))

@@ -1,0 +1,99 @@
+"""The form for a request: from its fields to a query string of GET /allocation_candidates, and back."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode, urlsplit
+
+from placement.api.query import Query
+
+OF_GROUPS = ("resources", "required", "member_of", "in_tree")
+"""What is asked of each group, as the fields are called and as the keys of a query string begin."""
+
+OF_REQUESTS = ("root_required", "same_subtree", "group_policy", "limit")
+REPEATED = frozenset({"required", "member_of", "same_subtree"})
+"""Fields that hold several values, with blanks between them; each becomes a parameter of its own."""
+
+EMPTY_GROUPS = 2
+"""So many empty groups with a suffix wait to be filled in; each answer brings new ones."""
+
+_OF_GROUP = re.compile(f"({'|'.join(OF_GROUPS)})(.*)", re.DOTALL)
+_AROUND_SEPARATORS = re.compile(r"\s*([,:=])\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFields:
+    """The fields of one group, as they are shown. The unsuffixed group has no suffix."""
+
+    suffix: str = ""
+    resources: str = ""
+    required: str = ""
+    member_of: str = ""
+    in_tree: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FormFields:
+    """The whole form: the unsuffixed group, the others, and what is asked of the request as a whole."""
+
+    unsuffixed: GroupFields
+    groups: Sequence[GroupFields]
+    root_required: str = ""
+    same_subtree: str = ""
+    group_policy: str = ""
+    limit: str = ""
+
+
+def pasted(text: str) -> str:
+    """Return the query string in what somebody pasted: that, a path with it, or a whole URL."""
+    text = text.strip()
+    return urlsplit(text).query if "?" in text else text
+
+
+def query_string(fields: Mapping[str, Sequence[str]]) -> str:
+    """Return the query string that a filled-in form stands for.
+
+    Args:
+        fields: the values of each field in the order of the form. ``suffix`` and those of OF_GROUPS have one value for
+            each group; the first group is the unsuffixed one.
+    """
+    pairs: list[tuple[str, str]] = []
+    for position, suffix in enumerate(fields.get("suffix", ())):
+        # Who leaves out the suffix of a further group wants one all the same.
+        own = (suffix.strip() or f"_{position}") if position else ""
+        for name in OF_GROUPS:
+            pairs += _pairs(name, _at(fields.get(name, ()), position), own)
+    for name in OF_REQUESTS:
+        pairs += _pairs(name, _at(fields.get(name, ()), 0))
+    return urlencode(pairs, safe=":,!")
+
+
+def form_fields(query: Query) -> FormFields:
+    """Return the fields that a query string fills in; what is no field's is left out."""
+    suffixes = dict.fromkeys(match[2] for key in query if (match := _of_group(key)))
+    groups = [_group(query, suffix) for suffix in suffixes if suffix]
+    empty = [GroupFields()] * EMPTY_GROUPS
+    others = {name: " ".join(query.every(name)) for name in OF_REQUESTS}
+    return FormFields(_group(query, ""), [*groups, *empty], **others)
+
+
+def _of_group(key: str) -> "re.Match[str] | None":
+    return None if key in OF_REQUESTS else _OF_GROUP.fullmatch(key)
+
+
+def _group(query: Query, suffix: str) -> GroupFields:
+    values: Iterable[tuple[str, str]] = ((name, " ".join(query.every(f"{name}{suffix}"))) for name in OF_GROUPS)
+    return GroupFields(suffix, **dict(values))
+
+
+def _pairs(name: str, value: str, suffix: str = "") -> Iterator[tuple[str, str]]:
+    tight = _AROUND_SEPARATORS.sub(r"\1", value).strip()
+    if name == "resources":
+        # VCPU=2 MEMORY_MB=512 is how other tools write it.
+        tight = ",".join(tight.replace("=", ":").split())
+    for one in tight.split() if name in REPEATED else [tight] if tight else []:
+        yield f"{name}{suffix}", one
+
+
+def _at(values: Sequence[str], position: int) -> str:
+    return values[position] if position < len(values) else ""

@@ -1,0 +1,227 @@
+"""Try a request: what GET /allocation_candidates finds for it, drawn on provider trees, or why it finds nothing."""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Response, url_for
+
+from placement.allocators.entries import Number
+from placement.allocators.ranking_profile import RankingProfile
+from placement.api.allocation_candidates import ranking_of, search_options
+from placement.api.call import Call
+from placement.api.candidate_query import candidate_request
+from placement.api.errors import status_of
+from placement.api.planner.explain import FIRST_VERSION
+from placement.api.planner.explain_json import Document, explanation_json, telling_steps
+from placement.api.query import Query
+from placement.api.versions import MAXIMUM, Version, requested_version
+from placement.candidates.scores import Score
+from placement.errors import Forbidden, Invalid, PlacementError
+from placement.services.trial import Served, Showing, Trial, trial
+from placement.ui.drawn_tree import Drawings, DrawnNode
+from placement.ui.page import Page, show
+from placement.ui.paging import Paging, paging_of
+from placement.ui.request_form import form_fields, pasted, query_string
+
+NEWEST = str(MAXIMUM)
+WRITTEN_VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}|latest")
+MOST_CANDIDATES = 1000
+"""So many are looked for at most, as nova does."""
+
+DRAWN = 10
+"""So many are drawn on one page."""
+
+SCORES = "placement:planner:scores"
+EXPLAIN = "placement:planner:explain"
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePart:
+    """A part of a score: from 0 to 100, with its weight."""
+
+    name: str
+    meaning: str
+    value: float
+    weight: Number
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnCandidate:
+    """A candidate as it is shown; ``touched`` are the places it touches, by level."""
+
+    number: int
+    trees: Sequence[DrawnNode]
+    score: Score | None
+    parts: Sequence[ScorePart]
+    touched: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidatePart:
+    """Some of the candidates.
+
+    Args:
+        rows: those that are shown.
+        found: how many there are to turn pages through.
+        goes_on: whether there are more than that.
+        complete: whether the search did not run out of steps.
+        has_more: whether another page follows.
+        profile: the name of the profile that ranked them, if one did.
+    """
+
+    rows: Sequence[DrawnCandidate]
+    found: int
+    goes_on: bool
+    complete: bool
+    has_more: bool
+    profile: str | None
+
+
+def try_request(call: Call) -> Response:
+    """Show the form; with a request, also its candidates or the reason why there are none."""
+    arguments = call.request.args
+    text = pasted(arguments.get("query", ""))
+    version = arguments.get("microversion", "").strip() or NEWEST
+    if not text and "suffix" in arguments:
+        text = query_string(arguments.to_dict(flat=False))
+        return Response(status=303, headers={"location": url_for("ui.request", query=text, microversion=version)})
+    if not text:
+        return _page(text, version)
+    try:
+        return _page(text, version, **_outcome(call, text, version))
+    except Forbidden:
+        raise
+    except PlacementError as error:
+        response = _page(text, version, fault=error.message)
+        response.status_code = int(status_of(error))
+        return response
+
+
+def _page(text: str, version: str, **outcome: Any) -> Response:
+    values = {"fault": None, "found": None, "explanation": None, "paging": None, "curl": None, **outcome}
+    return show("request.html", text=text, microversion=version, form=form_fields(_readable(text)), **values)
+
+
+def _readable(text: str) -> Query:
+    """Return what can be read of a query string, for the form; nothing of what is no query string at all."""
+    try:
+        return Query.parse(text.encode())
+    except PlacementError:
+        return Query([])
+
+
+def _outcome(call: Call, text: str, written: str) -> dict[str, Any]:
+    """Return what a request finds.
+
+    Raises:
+        PlacementError: the query string is refused, with the message that the API has for it.
+    """
+    version = _version(written)
+    query = Query.parse(text.encode())
+    paging = paging_of(call.request, size=DRAWN)
+    showing = Showing(
+        first=paging.first,
+        count=DRAWN,
+        profile=call.server.settings.planner.profile_in_force if call.is_allowed(SCORES) else None,
+        levels=call.server.settings.planner.levels,
+        explains=call.is_allowed(EXPLAIN),
+    )
+    tried, limit = _tried(call, query, version, showing)
+    outcome: dict[str, Any] = {"paging": paging, "curl": _curl(call, query, version)}
+    if tried.answer.candidates or paging.number > 1:
+        return {**outcome, "found": _part(call, tried, paging, limit)}
+    return {**outcome, "explanation": _explanation(tried)}
+
+
+def _version(written: str) -> Version:
+    if not WRITTEN_VERSION.fullmatch(written):
+        raise Invalid(f"A microversion looks like {NEWEST}.")
+    version = requested_version(f"placement {written}")
+    if version < FIRST_VERSION:
+        raise Invalid(f"GET /allocation_candidates begins with microversion {FIRST_VERSION}.")
+    return version
+
+
+def _tried(call: Call, query: Query, version: Version, showing: Showing) -> tuple[Trial, int]:
+    request = candidate_request(query, version)
+    limit = min(request.limit or MOST_CANDIDATES, MOST_CANDIDATES)
+    # One more tells whether there are more. Chance is left out: pages that are turned have to fit together.
+    one_more = replace(request, limit=limit + 1 if limit == MOST_CANDIDATES else limit)
+    options, ranking = replace(search_options(call), shuffled=False), ranking_of(call)
+    ranking = ranking and replace(ranking, seed=None)
+    return trial(call.database, one_more, options=options, ranking=ranking, showing=showing), limit
+
+
+def _part(call: Call, tried: Trial, paging: Paging, limit: int) -> CandidatePart:
+    settings = call.server.settings
+    drawings = Drawings(tried)
+    rows = [
+        DrawnCandidate(
+            number,
+            drawings.trees(served),
+            served.score,
+            _parts(served, settings.planner.profile_in_force),
+            _touched(served, tuple(settings.planner.levels)),
+        )
+        for number, served in enumerate(tried.shown[: max(0, limit - paging.first)], start=paging.first + 1)
+    ]
+    found = len(tried.answer.candidates)
+    return CandidatePart(
+        rows,
+        found=min(found, limit),
+        goes_on=found > limit,
+        complete=tried.answer.complete,
+        has_more=paging.first + DRAWN < min(found, limit),
+        profile=settings.planner.profile_in_force.name if settings.ranking.enabled else None,
+    )
+
+
+def _touched(served: Served, levels: Sequence[str]) -> dict[str, int]:
+    return dict(zip(levels, served.score.counts, strict=True)) if served.score else {}
+
+
+def _parts(served: Served, profile: RankingProfile) -> list[ScorePart]:
+    """Return the parts of a score that the profile counts."""
+    if served.score is None:
+        return []
+    score, fit, sra = served.score, profile.strategy.fit, profile.strategy.sra
+    known = (
+        ("fit", "how full the host is", score.fit, fit.weight if fit else 0),
+        ("sra", "scarce resources that are not asked for stay free", score.sra, sra.weight if sra else 0),
+        ("compactness", "few NUMA nodes and switches", score.compactness, profile.compactness),
+    )
+    return [ScorePart(name, meaning, value, weight) for name, meaning, value, weight in known if value is not None]
+
+
+def _explanation(tried: Trial) -> Document | None:
+    """Return the explanation as the API shows it, of each waterfall what is worth showing."""
+    if tried.explained is None:
+        return None
+    document = explanation_json(tried.explained)
+    demands = [{**demand, "steps": list(telling_steps(demand["steps"]))} for demand in document["demands"]]
+    return {**document, "demands": demands, "trees": list(telling_steps(document["trees"]))}
+
+
+CREDENTIALS = {"http_basic": '-u "$OS_USERNAME:$OS_PASSWORD"', "noauth2": "-H 'X-Auth-Token: admin'"}
+
+
+def _curl(call: Call, query: Query, version: Version) -> str:
+    """Return the line that asks the API the same in a shell."""
+    url = f"{call.request.root_url}allocation_candidates?{urlencode(query.pairs, safe=':,!')}"
+    credentials = CREDENTIALS.get(call.server.settings.auth_strategy or "", '-H "X-Auth-Token: $OS_TOKEN"')
+    return f"curl -s {credentials} -H 'OpenStack-API-Version: placement {version}' {shlex.quote(url)}"
+
+
+PAGES = (
+    Page(
+        path="/request",
+        view=try_request,
+        endpoint="request",
+        title="Try a request",
+        rules=("placement:allocation_candidates:list", "placement:resource_providers:list"),
+    ),
+)

@@ -1,0 +1,52 @@
+"""The cloud that the browser sees: that of ``placement demo``, with some more claims, and queues for fair shares."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from placement.cli.demo_cloud import uuid_of
+from placement.cli.demo_story import tell
+from tests import servers
+from tests.clouds import allocate
+from tests.http_calls import HttpCalls
+
+PLANNER = """\
+fair_share:
+  classes: [VCPU, MEMORY_MB, PGPU]
+  tree:
+    cloud/research: {weight: 3}
+    cloud/research/vision: {weight: 2, projects: [vision]}
+    cloud/research/speech: {projects: [speech]}
+    cloud/products: {weight: 2, projects: [web, shop]}
+  default: cloud/others
+"""
+
+CLAIMS = (
+    ("vision", "compute1-numa1", {"VCPU": 10, "MEMORY_MB": 40960}),
+    ("vision", "compute2-gpu0", {"PGPU": 1}),
+    ("speech", "compute2-numa0", {"VCPU": 12, "MEMORY_MB": 32768}),
+    ("web", "compute3", {"VCPU": 6, "MEMORY_MB": 8192}),
+    ("web", "storage1", {"DISK_GB": 4200}),
+)
+"""Project, provider, and what the one takes from the other, after the walk of the demo."""
+
+
+@contextlib.contextmanager
+def served_cloud(directory: Path) -> Iterator[str]:
+    """Serve the cloud from a directory and yield the URL of the server."""
+    database = directory / "placement.sqlite"
+    (directory / "planner.yaml").write_text(PLANNER, encoding="utf-8")
+    servers.write_configuration(directory, servers.default_sections(f"sqlite:///{database}"))
+    servers.placement_manage(servers.this_project(), directory, "db", "sync")
+    with servers.running_server(servers.this_project(), directory) as url:
+        tell(url, lambda _line: None)
+        call = HttpCalls(url)
+        for project, provider, resources in CLAIMS:
+            allocate(call, uuid_of(provider), resources, project_id=project, user_id=project)
+        yield url
+
+
+def is_required() -> bool:
+    """Tell whether a browser has to be there: where these tests were asked for by name."""
+    return os.environ.get("PLACEMENT_BROWSER") == "required"

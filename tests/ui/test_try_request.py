@@ -1,0 +1,175 @@
+"""The page for trying requests: candidates on their trees, explanations, and refusals beside the form."""
+
+import re
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+import pytest
+from flask import Flask
+
+from tests import clouds
+from tests.clouds import provider
+from tests.ui.visitor import Document, Visitor
+
+PATH = "/ui/request"
+GPU = "resources_NUMA=VCPU:4&resources_GPU=PGPU:1&group_policy=none&same_subtree=_NUMA,_GPU"
+
+
+def calls_of(app: Flask) -> clouds.Call:
+    """Return the API of an application as the makers of clouds call it."""
+    client = app.test_client()
+
+    def call(method: str, path: str, version: str, body: object = None) -> tuple[int, object]:
+        headers = {"x-auth-token": "admin", "openstack-api-version": f"placement {version}"}
+        response = client.open(path, method=method, headers=headers, json=body)
+        return response.status_code, response.get_json(silent=True)
+
+    return call
+
+
+def _numa_nodes(host: str) -> list[clouds.Provider]:
+    return [provider(f"{host}-numa{numa}", provider(f"{host}-gpu{numa}", PGPU=1), VCPU=16) for numa in (0, 1)]
+
+
+@pytest.fixture
+def cloud(app: Flask) -> clouds.Cloud:
+    """Two hosts with NUMA nodes and GPUs; most of the first is used."""
+    hosts = [provider(f"host{number}", *_numa_nodes(f"host{number}"), DISK_GB=500) for number in (1, 2)]
+    call = calls_of(app)
+    made = clouds.build(call, *hosts)
+    clouds.allocate(call, made.providers["host1-numa0"], {"VCPU": 10})
+    return made
+
+
+def asked(visitor: Visitor, query: str, status: int = 200, **more: object) -> Document:
+    response = visitor.open(f"{PATH}?{urlencode({'query': query, **more})}")
+    assert response.status_code == status, response.text
+    return Document(response.text)
+
+
+def test_candidates_are_drawn_on_their_trees_with_amounts_and_scores(visitor: Visitor, cloud: clouds.Cloud):
+    page = asked(visitor, GPU)
+    assert "4 candidates" in page.text
+    assert "1. host2 score" in page.text
+    assert "host2-numa0 serves _NUMA 4 VCPU of 16 free" in page.text
+    assert "host2-gpu0 serves _GPU 1 PGPU of 1 free" in page.text
+    assert "10 100.0" in page.text
+    assert "4 VCPU of 6 free" in page.text
+
+
+def test_an_empty_answer_is_explained_with_near_misses(visitor: Visitor, app: Flask):
+    call = calls_of(app)
+    made = clouds.build(call, provider("full", VCPU=8), provider("small", VCPU=2))
+    clouds.allocate(call, made.providers["full"], {"VCPU": 7})
+    page = asked(visitor, "resources=VCPU:4")
+    assert "No candidates Cause: No provider is left after this condition: 4 VCPU free" in page.text
+    assert "inventory of VCPU 2 2 4 VCPU free 0 0" in page.text
+    assert "What would help 1 tree fails only this condition: 4 VCPU free" in page.text
+    assert re.search("full [a-z0-9 ,]*free 1", page.text)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("resources=VCPU", "Badly formed resources parameter"),
+        ("resources=NO_SUCH_CLASS:1", "Invalid resource class in resources parameter"),
+        ("resources=VCPU:1&limit=none", "'none' does not match"),
+        ("limit=3", "resources"),
+        ("%00=1", "NUL characters are not allowed"),
+    ],
+)
+def test_what_the_api_refuses_is_refused_with_its_message_beside_the_form(visitor: Visitor, query: str, message: str):
+    page = asked(visitor, query, status=400)
+    assert message in page.text
+    fields = {attributes.get("id"): attributes for _, attributes in page.tags}
+    assert fields["query"]["aria-invalid"] == "true"
+    assert "fault" in (fields["query"]["aria-describedby"] or "").split()
+    assert fields["fault"]["role"] == "alert"
+
+
+@pytest.mark.parametrize(("version", "status"), [("1.9", 400), ("1.40", 406), ("one", 400), ("1." + "9" * 5000, 400)])
+def test_a_microversion_without_candidates_is_refused(visitor: Visitor, version: str, status: int):
+    asked(visitor, "resources=VCPU:1", status, microversion=version)
+
+
+@pytest.mark.parametrize("page", ["0", "-1", "x", "9" * 5000])
+def test_pages_that_cannot_be_are_refused(visitor: Visitor, page: str):
+    asked(visitor, "resources=VCPU:1", 400, page=page)
+
+
+def test_ten_candidates_are_drawn_at_a_time_and_all_can_be_reached(visitor: Visitor, app: Flask):
+    clouds.build(calls_of(app), *[provider(f"host{number:02}", VCPU=8) for number in range(23)])
+    seen, link = set(), f"{PATH}?query=resources=VCPU:1"
+    while link:
+        page = visitor.page(link)
+        assert "23 candidates" in page.text
+        names = [word for word in page.words if word.startswith("host")]
+        assert len(set(names)) <= 10
+        seen |= set(names)
+        link = next((str(tag["href"]) for _, tag in page.tags if tag.get("rel") == "next"), "")
+    assert len(seen) == 23
+
+
+def test_a_limit_of_the_request_holds(visitor: Visitor, cloud: clouds.Cloud):
+    assert "1 candidate Best" in asked(visitor, f"{GPU}&limit=1").text
+
+
+def test_a_filled_in_form_leads_to_the_address_of_its_query_string(visitor: Visitor):
+    fields = [("suffix", ""), ("resources", "VCPU=1"), ("suffix", "_GPU"), ("resources", "PGPU:1"), ("limit", "5")]
+    response = visitor.open(f"{PATH}?{urlencode(fields)}")
+    assert response.status_code == 303
+    sent = parse_qs(urlsplit(response.headers["location"]).query)
+    assert sent == {"query": ["resources=VCPU:1&resources_GPU=PGPU:1&limit=5"], "microversion": ["1.39"]}
+
+
+def test_the_form_is_filled_in_with_the_query(visitor: Visitor, cloud: clouds.Cloud):
+    values = {attributes.get("id"): attributes.get("value") for _, attributes in asked(visitor, GPU).tags}
+    assert (values["suffix-1"], values["resources-1"], values["same_subtree"]) == ("_NUMA", "VCPU:4", "_NUMA,_GPU")
+
+
+def test_the_curl_line_repeats_the_request_below_the_prefix(app: Flask, cloud: clouds.Cloud):
+    page = asked(Visitor(app, prefix="/placement"), GPU)
+    line = next(word for word in page.words if word.startswith("curl"))
+    assert "'http://localhost/placement/allocation_candidates?resources_NUMA=VCPU:4&" in line
+    assert "placement 1.39" in line
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "{{ 7 * 7 }}"])
+def test_hostile_names_are_shown_as_they_are(visitor: Visitor, app: Flask, name: str):
+    call = calls_of(app)
+    made = clouds.build(call, provider(name, VCPU=8))
+    clouds.allocate(call, made.providers[name], {"VCPU": 6})
+    for query, status in (("resources=VCPU:1", 200), ("resources=VCPU:4", 200), (f"resources={quote(name)}:1", 400)):
+        page = asked(visitor, query, status)
+        assert name in page.text
+        for tag, attributes in page.tags:
+            assert (tag == "img", "onerror" in attributes, tag == "script" and "src" not in attributes) == (False,) * 3
+
+
+def test_hostile_text_stays_text_in_the_form_and_in_the_shell(visitor: Visitor, cloud: clouds.Cloud):
+    query = "resources=VCPU:1&limit=1&required=!CUSTOM_X';rm -rf /;'"
+    page = asked(visitor, query, status=400)
+    assert query in page.text
+
+
+def test_a_big_tree_is_drawn_in_part(visitor: Visitor, app: Flask):
+    parts = [provider(f"part{number:03}", SRIOV_NET_VF=1) for number in range(300)]
+    clouds.build(calls_of(app), provider("big", *parts, VCPU=8))
+    page = asked(visitor, "resources=VCPU:1")
+    assert "260 more" in page.text
+    last = asked(visitor, "resources=VCPU:1&resources_A=SRIOV_NET_VF:1&limit=1")
+    assert "serves _A 1 SRIOV_NET_VF" in last.text
+
+
+def test_a_group_without_resources_is_drawn_too(visitor: Visitor, app: Flask):
+    call = calls_of(app)
+    clouds.build(call, provider("host", provider("numa", VCPU=4), traits=("CUSTOM_RACK",)))
+    page = asked(visitor, "resources_C=VCPU:1&required_R=CUSTOM_RACK&same_subtree=_C,_R&group_policy=none")
+    assert "host serves _R" in page.text
+
+
+def test_nothing_on_this_page_writes(visitor: Visitor, app: Flask, cloud: clouds.Cloud):
+    database = app.extensions["placement"].database
+    database.writer.dispose()
+    before = calls_of(app)("GET", "/resource_providers", "1.39")
+    asked(visitor, GPU)
+    assert calls_of(app)("GET", "/resource_providers", "1.39") == before
