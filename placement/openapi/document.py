@@ -13,33 +13,13 @@ from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.api.versions import MAXIMUM, Version, Versioned
 from placement.auth.headers import OPEN_PATHS
+from placement.openapi.answers import COMPONENTS, ERRORS, answers_to
 from placement.openapi.body_schemas import schema_json
 from placement.openapi.notes import DESCRIPTION, STATUSES, SUCCESS, USUAL_SUCCESS
 from placement.openapi.parameters import MICROVERSION, parameters_of, path_of
 from placement.openapi.replay import Example, examples, is_example_of
 
 Json = dict[str, Any]
-
-ERRORS: Json = {
-    "type": "object",
-    "required": ["errors"],
-    "properties": {
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["status", "title", "detail"],
-                "properties": {
-                    "status": {"type": "integer"},
-                    "title": {"type": "string"},
-                    "detail": {"type": "string"},
-                    "code": {"type": "string"},
-                    "request_id": {"type": "string"},
-                },
-            },
-        }
-    },
-}
 
 
 def document() -> Json:
@@ -56,7 +36,8 @@ def document() -> Json:
         "security": [{"token": []}, {"basic": []}],
         "paths": dict(paths),
         "components": {
-            "schemas": {"Errors": ERRORS},
+            "schemas": COMPONENTS,
+            "responses": _refusals(),
             "parameters": {"Microversion": MICROVERSION},
             "securitySchemes": {
                 "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"},
@@ -84,7 +65,7 @@ def _operation(routes: Sequence[Route], shown: Sequence[Example]) -> Json:
         "tags": [newest.path.split("/")[1] or "discovery"],
         **versions,
         "parameters": [*header, *parameters_of(routes)],
-        "responses": {str(status): _answer(status, shown) for status in _statuses(routes)},
+        "responses": {str(status): _answer(newest, status, shown) for status in _statuses(routes)},
     }
     if newest.path in OPEN_PATHS:
         operation["security"] = []
@@ -98,10 +79,8 @@ def _range(routes: Sequence[Route]) -> Json:
 
 
 def _body(routes: Sequence[Route], shown: Sequence[Example]) -> Json:
-    schemas = [
-        {"title": f"from {since} on", **schema_json(schema)} for route in routes for since, schema in _bodies(route)
-    ]
-    content: Json = {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}
+    schemas = [(since, schema_json(schema)) for route in routes for since, schema in _bodies(route)]
+    content: Json = {"schema": _one_or_any(schemas)}
     sent = {example.step.title: example for example in shown if example.step.body is not None}
     if sent:
         content["examples"] = {
@@ -133,12 +112,14 @@ def _statuses(routes: Sequence[Route]) -> list[int]:
     if route.method != "GET":
         statuses |= {404, 409}
     if any(each.takes_json for each in routes):
-        statuses.add(415)
+        statuses |= {413, 415}
     return sorted(statuses)
 
 
-def _answer(status: int, shown: Sequence[Example]) -> Json:
-    answer: Json = {"description": f"{HTTPStatus(status).phrase}. {STATUSES[status]}"}
+def _answer(route: Route, status: int, shown: Sequence[Example]) -> Json:
+    schemas = answers_to(route.method, route.path, status)
+    if not schemas:
+        return {"description": _in_words(status)}
     found = {
         example.step.title: {
             "summary": f"{example.step.method} {example.step.path} at {example.step.version}",
@@ -147,10 +128,26 @@ def _answer(status: int, shown: Sequence[Example]) -> Json:
         for example in shown
         if example.status == status and example.body is not None
     }
-    if status >= 400:
-        answer["content"] = {"application/json": {"schema": {"$ref": "#/components/schemas/Errors"}}}
-    elif found:
-        answer["content"] = {"application/json": {"schema": {}}}
-    if found:
-        answer["content"]["application/json"]["examples"] = found
-    return answer
+    schema = _one_or_any(schemas)
+    if schema == ERRORS and not found:
+        return {"$ref": f"#/components/responses/{status}"}
+    content = {"schema": schema, "examples": found} if found else {"schema": schema}
+    is_text = route.path == "/metrics" and status == 200
+    return {"description": _in_words(status), "content": {"text/plain" if is_text else "application/json": content}}
+
+
+def _refusals() -> dict[str, Json]:
+    """Return the answers that tell of an error, by status."""
+    content = {"application/json": {"schema": ERRORS}}
+    return {str(status): {"description": _in_words(status), "content": content} for status in STATUSES if status >= 400}
+
+
+def _in_words(status: int) -> str:
+    return f"{HTTPStatus(status).phrase}. {STATUSES[status]}"
+
+
+def _one_or_any(schemas: Sequence[tuple[Version, Json]]) -> Json:
+    """Return the only schema, or all with the microversion from which each holds."""
+    if len(schemas) == 1:
+        return schemas[0][1]
+    return {"anyOf": [{"title": f"from {since} on", **schema} for since, schema in schemas]}

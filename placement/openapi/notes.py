@@ -4,7 +4,8 @@ DESCRIPTION = """\
 The OpenStack Placement API, microversions 1.0 to 1.39, and the planner of this server below /planner/v1.
 
 A request names its microversion in the header `OpenStack-API-Version: placement 1.39`; without it, it is served at 1.0.
-`x-openstack-microversions` tells from which to which an operation is served. The planner has no microversions.
+`x-openstack-microversions` tells from which to which an operation is served. Where bodies or answers differ, `anyOf`
+lists what holds from which microversion on. The planner has no microversions.
 
 Every error is `{"errors": [{"status", "title", "detail", "request_id", "code"}]}`; the last line of `detail` is the
 useful one, `code` is there from 1.23 on.
@@ -20,10 +21,11 @@ SUCCESS: dict[tuple[str, str], tuple[int, ...]] = {
     ("POST", "/allocations"): (204,),
     ("PUT", "/allocations/<consumer_uuid>"): (204,),
     ("POST", "/reshaper"): (204,),
+    ("POST", "/planner/v1/claims"): (200, 201),
 }
 """Where it is not the usual one of the method."""
 
-USUAL_SUCCESS = {"GET": (200,), "PUT": (200,), "POST": (200, 201), "DELETE": (204,)}
+USUAL_SUCCESS = {"GET": (200,), "PUT": (200,), "POST": (200,), "DELETE": (204,)}
 
 STATUSES = {
     200: "Done; the answer is in the body.",
@@ -36,6 +38,7 @@ STATUSES = {
     405: "The method is not served here at this microversion.",
     406: "The microversion is not served, or the client does not accept JSON.",
     409: "It conflicts with what is there, or somebody else was faster.",
+    413: "The body is larger than the server reads.",
     415: "The body is not of type application/json.",
     503: "The database is away or too busy, or a search ran out of steps; try again.",
 }

@@ -1,11 +1,14 @@
 """The API reference as one page of HTML that needs no network and no script."""
 
 import json
+import re
 from collections.abc import Iterator
 from html import escape
 from typing import Any
 
 Json = dict[str, Any]
+
+REFERENCE = re.compile("#/components/schemas/([A-Za-z0-9.]+-?[0-9.]*)")
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 62rem; padding: 1rem; color: #1c2330; }
@@ -43,13 +46,23 @@ def _lines(document: Json) -> Iterator[str]:
             tag = operation["tags"][0]
             yield f"<h2>{escape(tag)}</h2>"
         yield from _operation(path, method, operation)
+    yield "<h2>Shapes</h2><p>What several answers have in common.</p>"
+    for name, schema in document["components"]["schemas"].items():
+        yield f'<section id="{name}"><h3><code>{name}</code></h3>{_schema(schema)}</section>'
     yield "</body></html>"
 
 
 def _operations(document: Json) -> Iterator[tuple[str, str, Json]]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            yield escape(path), method.upper(), operation
+            answers = {status: _resolved(answer, document) for status, answer in operation["responses"].items()}
+            yield escape(path), method.upper(), {**operation, "responses": answers}
+
+
+def _resolved(answer: Json, document: Json) -> Json:
+    """Return an answer, or the shared one that it refers to."""
+    shared: Json = document["components"]["responses"]
+    return shared[answer["$ref"].rpartition("/")[2]] if "$ref" in answer else answer
 
 
 def _operation(path: str, method: str, operation: Json) -> Iterator[str]:
@@ -64,12 +77,18 @@ def _operation(path: str, method: str, operation: Json) -> Iterator[str]:
         yield "</table>"
     if body := operation.get("requestBody"):
         content = body["content"]["application/json"]
-        yield f"<details><summary>Body</summary>{_code(content['schema'])}</details>"
+        yield f"<details><summary>Body</summary>{_schema(content['schema'])}</details>"
         yield from _examples("sent", content)
     for status, answer in operation["responses"].items():
         yield f"<p><b>{status}</b> {_text(answer['description'])}</p>"
-        yield from _examples("answer", answer.get("content", {}).get("application/json", {}))
+        yield from _content(int(status), answer.get("content", {}).get("application/json", {}))
     yield "</section>"
+
+
+def _content(status: int, content: Json) -> Iterator[str]:
+    if content and status < 400:  # the form of errors is always the same
+        yield f"<details><summary>Schema</summary>{_schema(content['schema'])}</details>"
+    yield from _examples("answer", content)
 
 
 def _parameter(parameter: Json) -> str:
@@ -87,6 +106,11 @@ def _examples(kind: str, content: Json) -> Iterator[str]:
 
 def _code(value: Any) -> str:
     return f"<pre>{escape(json.dumps(value, indent=2))}</pre>"
+
+
+def _schema(schema: Json) -> str:
+    """Show a JSON Schema, with links to those it refers to."""
+    return REFERENCE.sub(r'<a href="#\1">\1</a>', _code(schema))
 
 
 def _text(text: str) -> str:

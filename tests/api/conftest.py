@@ -8,6 +8,7 @@ from werkzeug.test import TestResponse
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
+from tests.api.documented import check
 
 
 class Api:
@@ -18,9 +19,11 @@ class Api:
         self._client = app.test_client()
 
     def request(self, method: str, path: str, *, version: str = "1.39", headers=None, **options) -> TestResponse:
-        """Send one request as the admin at a microversion."""
+        """Send one request as the admin at a microversion; the answer has to be as the API reference says."""
         sent = {"x-auth-token": "admin", "openstack-api-version": f"placement {version}", **(headers or {})}
-        return self._client.open(path, method=method, headers=sent, **options)
+        answer = self._client.open(path, method=method, headers=sent, **options)
+        check(self.app, answer)
+        return answer
 
     def get(self, path: str, **options) -> TestResponse:
         return self.request("GET", path, **options)

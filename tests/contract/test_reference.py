@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from placement.api.routes import PLAIN_ROUTES, ROUTES
+from placement.openapi.answers import answer_at
 from placement.openapi.document import document
 from placement.openapi.page import page
 from placement.openapi.parameters import path_of
 from placement.openapi.replay import examples, is_example_of
+from tests.api.documented import parsed, validator
 
 DIRECTORY = Path(__file__).parents[2] / "api-ref"
 WITHOUT_EXAMPLE = {("GET", "/metrics"), ("GET", "/resource_classes")}
@@ -54,6 +56,23 @@ def test_every_example_is_answered_as_the_reference_says(made: dict):
         path = re.sub("<([a-z_]+)>", r"{\1}", example.route)
         operation = made["paths"][path][example.step.method.lower()]
         assert str(example.status) in operation["responses"], example
+
+
+def test_every_answer_with_a_body_has_a_schema(made: dict):
+    for path, methods in made["paths"].items():
+        for method, operation in methods.items():
+            contents = [answer["content"] for answer in operation["responses"].values() if "content" in answer]
+            assert all([each["schema"] for content in contents for each in content.values()]), (method, path)
+
+
+def test_every_example_has_the_form_that_its_schema_tells():
+    """An example without a schema has no body; so has every answer that a test of the API gets, but for streams."""
+    for example in examples():
+        schema = answer_at(parsed(example.step.version), example.step.method, example.route, example.status)
+        if schema is None:
+            assert example.body is None, example.step.title
+        else:
+            validator(schema).validate(example.body)
 
 
 class _Loaded(HTMLParser):

@@ -1,5 +1,6 @@
 """Requests that schemathesis makes of the API reference, good ones and bad ones: every answer is documented.
 
+That is its status, and the form of its body at the microversion that was asked for.
 ``PLACEMENT_CONTRACT_EXAMPLES`` is how many are made for each operation and kind of database.
 """
 
@@ -12,10 +13,12 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
+from werkzeug.test import TestResponse
 
 from placement.openapi.document import document
 from placement.openapi.story import HOST, NUMA, SERVER, STORY
 from tests.api.conftest import Api
+from tests.api.documented import check
 
 EXAMPLES = int(os.environ.get("PLACEMENT_CONTRACT_EXAMPLES", "5"))
 BUILT = [step.title for step in STORY].index("What a consumer holds")
@@ -50,14 +53,16 @@ def test_every_answer_is_documented(built: Api, path: str, method: str, mode: Ge
         max_examples=EXAMPLES, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
     )
     def ask(case: Case, data: st.DataObject) -> None:
-        status, text = _answer(built, case, data)
-        assert status < 500, text
-        assert str(status) in documented, text
+        answer = _answer(built, case, data)
+        assert answer.status_code < 500, answer.text
+        assert str(answer.status_code) in documented, answer.text
+        check(built.app, answer)
+        answer.close()
 
     ask()
 
 
-def _answer(api: Api, case: Case, data: st.DataObject) -> tuple[int, str]:
+def _answer(api: Api, case: Case, data: st.DataObject) -> TestResponse:
     """Send a case, often to something that exists."""
     for name in case.path_parameters or {}:
         if name in KNOWN and data.draw(st.booleans()):
@@ -70,7 +75,7 @@ def _answer(api: Api, case: Case, data: st.DataObject) -> tuple[int, str]:
         options = {"json": case.body} if not isinstance(case.body, bytes) else {"data": case.body}
     try:
         path = case.formatted_path
-        answer = api.app.test_client().open(
+        return api.app.test_client().open(
             path,
             method=case.method,
             query_string=dict(case.query or {}),
@@ -79,6 +84,3 @@ def _answer(api: Api, case: Case, data: st.DataObject) -> tuple[int, str]:
         )
     except UnicodeEncodeError:  # a surrogate, or a header that no client can send
         hypothesis.reject()
-    status, text = answer.status_code, answer.text
-    answer.close()
-    return status, text

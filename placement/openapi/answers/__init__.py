@@ -1,0 +1,48 @@
+"""The bodies of all answers as JSON Schema. Written by hand, because answers are written by plain functions.
+
+The tests of the API hold every answer that they get against it, at the microversion that was asked for.
+"""
+
+from placement.api.versions import MINIMUM, Version, Versioned
+from placement.openapi.answers import plain, planner
+from placement.openapi.json_shapes import TEXT, Json, array, record, shared
+
+_ERROR = record(
+    {"status": {"type": "integer"}, "title": TEXT, "detail": TEXT},
+    {
+        "code": TEXT,
+        "request_id": TEXT,
+        "min_version": TEXT,
+        "max_version": TEXT,
+        "explanation": shared("Explanation"),
+    },
+)
+ERRORS = shared("Errors")
+
+COMPONENTS: dict[str, Json] = {
+    "Errors": record({"errors": array(_ERROR)}),
+    **plain.COMPONENTS,
+    **planner.COMPONENTS,
+}
+"""The schemas that are shared, by name."""
+
+_ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {**plain.ANSWERS, **planner.ANSWERS}
+
+
+def answers_to(method: str, path: str, status: int) -> list[tuple[Version, Json]]:
+    """Return the schemas of an answer's body with the microversion that each is from, oldest first.
+
+    Args:
+        method: the route's.
+        path: likewise, as the route has it.
+        status: the answer's. Empty is what is returned where it has no body.
+    """
+    if (found := _ANSWERS.get((method, path, status))) is not None:
+        return found.items()
+    return [(MINIMUM, ERRORS)] if status >= 400 else []
+
+
+def answer_at(version: Version, method: str, path: str, status: int) -> Json | None:
+    """Return the schema of an answer's body at a microversion; None where it has no body."""
+    fitting = [schema for since, schema in answers_to(method, path, status) if since <= version]
+    return fitting[-1] if fitting else None

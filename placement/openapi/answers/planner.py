@@ -1,0 +1,168 @@
+"""What the planner answers with."""
+
+from typing import get_args
+
+from placement.allocators.fair_share.order import Reason
+from placement.api.planner.index import PATH
+from placement.api.versions import Versioned
+from placement.candidates.explain.conditions import UNITS, Sort
+from placement.candidates.explain.examples import WORDS
+from placement.candidates.explain.explanation import Lesson
+from placement.openapi.answers.plain import AMOUNTS, always
+from placement.openapi.json_shapes import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    TEXT,
+    UUID,
+    Json,
+    array,
+    by_class,
+    by_name,
+    by_uuid,
+    one_of,
+    or_null,
+    record,
+    shared,
+)
+
+_SHARES = by_class(NUMBER)
+
+# Explanations
+_CONDITION = {"condition": one_of(Sort), "groups": array(TEXT), "value": TEXT}
+_PROVIDER = {"uuid": UUID, "name": TEXT, "root_provider_uuid": UUID}
+_FACTS = dict.fromkeys(WORDS.values(), TEXT) | dict.fromkeys(("asked", "free", *map(str, UNITS)), NUMBER)
+_STEP = record(_CONDITION | {"text": TEXT, "trees": COUNT}, {"providers": COUNT})
+_DEMAND = record({"groups": array(TEXT), "resources": AMOUNTS, "steps": array(shared("ExplainedStep"))})
+_NEAR_MISS = record(
+    _CONDITION | {"message": TEXT, "trees": COUNT, "complete": FLAG, "providers": array(record(_PROVIDER, _FACTS))}
+)
+_HINT = record(
+    {"hint": one_of(Lesson)} | _CONDITION | {"message": TEXT},
+    {"trees": COUNT, "provider": record(_PROVIDER), "found_on": record(_PROVIDER)},
+)
+_EXPLANATION = record(
+    {
+        "trees_with_candidates": COUNT,
+        "complete": FLAG,
+        "cause": or_null(record(_CONDITION | {"message": TEXT})),
+        "demands": array(_DEMAND),
+        "trees": array(shared("ExplainedStep")),
+        "near_misses": array(_NEAR_MISS),
+        "hints": array(_HINT),
+    }
+)
+
+# Plans and claims
+_REQUEST = {"allocations": shared("Taken"), "mappings": shared("Mappings")}
+_PARTS = {
+    "total": NUMBER,
+    "fit": or_null(NUMBER),
+    "sra": or_null(NUMBER),
+    "compactness": or_null(NUMBER),
+    "touched": by_name(COUNT),
+}
+_PLAN = record(
+    {
+        "allocation_requests": array(record(_REQUEST)),
+        "provider_summaries": by_uuid(shared("ProviderSummary")),
+        "scores": array(record(_PARTS, {"keeps_proportion": FLAG, "exclusive": by_uuid(or_null(TEXT))})),
+        "complete": FLAG,
+        "searched": COUNT,
+    },
+    {"explanation": shared("Explanation")},
+)
+_SCORES = record(
+    {
+        "profile": TEXT,
+        "scores": array(record(_PARTS | {"keeps_proportion": or_null(FLAG), "has_room": FLAG})),
+    }
+)
+_CONSUMER = record(
+    {"uuid": UUID, "project_id": TEXT, "user_id": TEXT, "consumer_type": TEXT, "consumer_generation": COUNT}
+)
+_CLAIM = {"anyOf": [shared("Claimed"), record({"members": array(shared("Claimed"))})]}
+
+# Reading
+_INVENTORY = record(
+    {
+        "providers": array(
+            record(
+                {
+                    "uuid": UUID,
+                    "name": TEXT,
+                    "generation": COUNT,
+                    "parent_provider_uuid": or_null(UUID),
+                    "root_provider_uuid": UUID,
+                    "inventories": by_class(shared("Inventory")),
+                    "usages": AMOUNTS,
+                    "traits": array(TEXT),
+                    "aggregates": array(TEXT),
+                }
+            )
+        )
+    }
+)
+_PROFILE = record(
+    {},
+    {
+        "fit": record({"weight": NUMBER, "resources": by_name(record({"type": TEXT, "weight": NUMBER}))}),
+        "sra": record({"weight": NUMBER, "mode": TEXT, "resources": by_name(NUMBER)}),
+        "proportional": record({"mode": TEXT, "exempt": TEXT, "reserve": by_name(by_name(NUMBER))}),
+        "compactness": record({"weight": NUMBER}),
+    },
+)
+_PROFILES = record({"default_profile": TEXT, "profiles": by_name(_PROFILE), "levels": by_name(TEXT)})
+_INDEX = record(
+    {
+        "version": TEXT,
+        "ranking": record({"enabled": FLAG, "near_equal": NUMBER, "default_profile": TEXT}),
+        "resources": by_name(array(TEXT)),
+    }
+)
+
+# Fair shares. Leaves are projects or consumer types, as the operator says.
+_LEAF = {"project_id": TEXT, "consumer_type": TEXT}
+_STANDING = {"share": NUMBER, "weighted_share": NUMBER, "dominant": or_null(TEXT), "blocked": FLAG}
+_NODE = record({"path": TEXT, "weight": NUMBER, "usage": _SHARES, "held": NUMBER, "vector": _SHARES} | _STANDING, _LEAF)
+_TREE = record(
+    {
+        "age_s": NUMBER,
+        "classes": array(TEXT),
+        "partition": or_null(UUID),
+        "totals": _SHARES,
+        "free": _SHARES,
+        "nodes": array(_NODE),
+    }
+)
+_COMPARED = record({"path": TEXT, "weighted_share": NUMBER, "blocked": FLAG})
+_BEHIND = record({"reason": one_of(get_args(Reason)), "node": _COMPARED, "other": _COMPARED})
+_TURN = record({"path": TEXT} | _STANDING | {"lacking": array(TEXT), "behind": or_null(_BEHIND)}, _LEAF)
+_ORDER = record({"age_s": NUMBER, "order": array(_TURN)})
+_PORTION = record({"served": array(COUNT), "given": _SHARES, "share": NUMBER, "blocked": FLAG}, _LEAF)
+_FILLED = record({"age_s": NUMBER, "complete": FLAG, "portions": array(_PORTION), "order": array(TEXT)})
+_GIVEN_BACK = record({"consumer_uuid": TEXT, "resources": _SHARES, "value": NUMBER}, _LEAF)
+_RECLAIMED = record({"feasible": FLAG, "complete": FLAG, "lacking": _SHARES, "give_back": array(_GIVEN_BACK)})
+
+COMPONENTS: dict[str, Json] = {
+    "ExplainedStep": _STEP,
+    "Explanation": _EXPLANATION,
+    "Claimed": record({"consumer": _CONSUMER} | _REQUEST),
+}
+"""Schemas that several answers share."""
+
+ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
+    ("GET", PATH, 200): always(_INDEX),
+    ("POST", f"{PATH}/candidates", 200): always(_PLAN),
+    ("POST", f"{PATH}/claims", 200): always(_CLAIM),
+    ("POST", f"{PATH}/claims", 201): always(_CLAIM),
+    ("GET", f"{PATH}/explain", 200): always(shared("Explanation")),
+    ("GET", f"{PATH}/fair-share", 200): always(_TREE),
+    ("POST", f"{PATH}/fair-share/order", 200): always(_ORDER),
+    ("POST", f"{PATH}/fair-share/fill", 200): always(_FILLED),
+    ("POST", f"{PATH}/fair-share/reclaim", 200): always(_RECLAIMED),
+    ("GET", f"{PATH}/inventory", 200): always(_INVENTORY),
+    ("GET", f"{PATH}/profiles", 200): always(_PROFILES),
+    ("POST", f"{PATH}/scores", 200): always(_SCORES),
+}
+"""As ``plain.ANSWERS``."""
