@@ -8,17 +8,21 @@ Where there are few candidates, or all are wanted, they are composed and sorted.
 each way to count places, the smallest first, and finds only candidates that touch exactly as many.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import chain, product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress, product, repeat
 from math import inf, prod
+from operator import itemgetter, or_
 from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
 from placement.candidates.regions import Regions, Touches
 from placement.candidates.search import Budget, Choice, Composer, Steps
+from placement.domain.levels import Places
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
+
+_Arrangement = tuple[Counts, Callable[[Sequence[Choice]], tuple[Choice, ...]] | None]
+"""The counts of what comes first, and what brings choices into order; None where they are."""
 
 
 class Composed(NamedTuple):
@@ -49,8 +53,9 @@ class CompactFirst:
         self._budget = budget
         self._composer = Composer(plan, budget)
         self._few = inf if all_wanted else FEW
-        consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
-        self._consuming = partial(_at, consuming) if len(consuming) < len(plan.slots) else None
+        consuming = [bool(slot.resources) for slot in plan.slots]
+        self._consuming = None if all(consuming) else consuming
+        self._arrangements: dict[tuple[tuple[int, ...], tuple[int, ...]], _Arrangement] = {}
 
     def composed(self, tree: Tree) -> Composed | None:
         """Return the choices of providers that serve the plan in a tree, in order; None if there is none.
@@ -67,21 +72,30 @@ class CompactFirst:
 
     def _sorted(self, tree: Tree) -> Composed | None:
         """Compose everything; what touches as many places stays in the order of the search."""
-        place = tree.places.of.get
-        by_counts: dict[Counts, list[Choice]] = {}
-        by_touched: dict[int, list[Choice]] = {}
-        for choice in self._composer.choices(tree):
-            touched = 0
-            for provider in choice if self._consuming is None else self._consuming(choice):
-                touched |= place(provider, 0)
-            found = by_touched.get(touched)
-            if found is None:
-                found = by_touched[touched] = by_counts.setdefault(tree.places.counts(touched), [])
-            found.append(choice)
-        if not by_counts:
+        choices: Sequence[Choice] = list(self._composer.choices(tree))
+        if not choices:
             return None
-        ascending = sorted(by_counts)
-        return Composed(ascending[0], chain.from_iterable([by_counts[counts] for counts in ascending]))
+        counts, in_order = self._arranged(tree.places, self._touched(tree.places, choices))
+        return Composed(counts, iter(in_order(choices) if in_order else choices))
+
+    def _touched(self, places: Places, choices: Sequence[Choice]) -> tuple[int, ...]:
+        """Return for each choice the places that it takes resources from."""
+        place = places.of.get
+        touched: Iterable[int] = repeat(0, len(choices))
+        # Slot by slot for all choices: no loop over each choice.
+        columns: Iterable[Choice] = zip(*choices, strict=True)
+        for column in columns if self._consuming is None else compress(columns, self._consuming):
+            touched = map(or_, touched, map(place, column, repeat(0)))
+        return tuple(touched)
+
+    def _arranged(self, places: Places, touched: tuple[int, ...]) -> _Arrangement:
+        """Return what brings choices that touch these places into order; trees of a cloud are much alike."""
+        found = self._arrangements.get((places.levels, touched))
+        if found is None:
+            found = _arrangement(places, touched)
+            if len(touched) <= FEW:
+                self._arrangements[places.levels, touched] = found
+        return found
 
     def _searched(self, tree: Tree) -> Composed | None:
         """Search for candidates of each count in turn, the smallest first; all searches share the steps of the tree."""
@@ -104,8 +118,13 @@ def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:
     return None if first is None else Composed(counts, chain((first,), choices))
 
 
-def _at(indexes: Sequence[int], choice: Choice) -> Iterable[int]:
-    return [choice[index] for index in indexes]
+def _arrangement(places: Places, touched: Sequence[int]) -> _Arrangement:
+    """Return the least counts of places, and what brings choices into the order of their counts, if they are not."""
+    counts_of = {places_touched: places.counts(places_touched) for places_touched in set(touched)}
+    counts = [counts_of[places_touched] for places_touched in touched]
+    order = sorted(range(len(counts)), key=counts.__getitem__)
+    is_in_order = order == list(range(len(counts)))
+    return counts[order[0]], None if is_in_order else itemgetter(*order)
 
 
 def preferred(tree: Tree) -> list[list[int]]:
@@ -118,22 +137,20 @@ def preferred(tree: Tree) -> list[list[int]]:
     if all([len(options) == 1 for options in tree.options]):
         return tree.options
     place, room_for = tree.places.of.get, tree.room_for
-    # Sets of places are positive; the ids of options that lie in none are made negative.
-    cells = [[place(provider) or -provider for provider in options] for options in tree.options]
+    cells: dict[int, int] = {}
     left: dict[int, float] = {}
-    for kind, row in enumerate(cells):
-        for cell, provider in zip(row, tree.options[kind], strict=True):
+    for kind, options in enumerate(tree.options):
+        for provider in options:
+            # Sets of places are positive; the ids of options that lie in none are made negative.
+            cell = cells[provider] = place(provider) or -provider
             left[cell] = left.get(cell, 0.0) + room_for[kind, provider]
     if len(left) == 1:
         return tree.options
-    are_nested = sum(map(bool, tree.places.levels)) > 1
-    inside = {cell: _inside(cell, left) if are_nested and cell > 0 else left[cell] for cell in left}
-    return [
-        [provider for _left, provider in sorted(zip([inside[cell] for cell in row], options, strict=True))]
-        if len(options) > 1
-        else options
-        for row, options in zip(cells, tree.options, strict=True)
-    ]
+    if sum(map(bool, tree.places.levels)) > 1:
+        left = {cell: _inside(cell, left) if cell > 0 else more for cell, more in left.items()}
+    around = {provider: left[cell] for provider, cell in cells.items()}.__getitem__
+    # Options come by id, and equals stay as they are.
+    return [sorted(options, key=around) if len(options) > 1 else options for options in tree.options]
 
 
 def _inside(place: int, left: Mapping[int, float]) -> float:

@@ -7,7 +7,8 @@ can still have, and one comes out as soon as no other can have more (a threshold
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heapreplace
+from functools import cache
+from heapq import heappop, heappush
 from itertools import chain
 from math import inf
 from typing import NamedTuple
@@ -61,6 +62,7 @@ class TreeScores:
         self._most_compact = self._per_compactness * MAX_COMPACTNESS
         self._seed = ranking.seed
         self._near_equal = 0.0 if ranking.seed is None else ranking.near_equal
+        self._lost: dict[Counts, float] = {(): 0.0}
         self.filters = proportional is not None and proportional.mode == "filter"
         self.classes = self._scorer.classes
         """What has to be known of a tree: its capacity and use of these classes, in this order."""
@@ -76,15 +78,8 @@ class TreeScores:
         Args:
             sums: for each tree its root, then its capacity, then its use of each of the classes.
         """
-        # Hosts of a cloud are much alike.
-        known: dict[Sequence[int], tuple[bool, float]] = {}
-        keys = []
-        for row in sums:
-            amounts = row[1:]
-            found = known.get(amounts)
-            if found is None:
-                found = known[amounts] = self._judged(amounts)
-            keys.append((*found, row[0]))
+        judged = cache(self._judged)  # Hosts of a cloud are much alike.
+        keys = [(*judged(row[1:]), row[0]) for row in sums]
         if self._near_equal:
             return [(fails, below - self._jitter(root), root) for fails, below, root in keys]
         return keys
@@ -110,7 +105,10 @@ class TreeScores:
 
     def lost(self, counts: Counts) -> float:
         """Return by how much a tree falls short of its highest score if its best candidate touches so many places."""
-        return self._per_compactness * (MAX_COMPACTNESS - compactness(counts)) if counts else 0.0
+        lost = self._lost.get(counts)
+        if lost is None:
+            lost = self._lost[counts] = self._per_compactness * (MAX_COMPACTNESS - compactness(counts))
+        return lost
 
 
 def amounts_of(plan: Plan) -> Mapping[str, int]:
@@ -143,17 +141,19 @@ def best_first(
         composed: returns the candidates of a tree.
         lost: how much is taken off a tree's score for the counts of its best candidate.
     """
-    waiting: list[tuple[Key, Tree, Iterator[Choice] | None]] = []
+    waiting: list[tuple[Key, Tree]] = []
+    ready: list[tuple[Key, Tree, Iterator[Choice]]] = []
     for trees, rest in chain(portions, (Portion([], LAST),)):
-        waiting += [(key, tree, None) for key, tree in trees]
-        heapify(waiting)  # Roots are all different, so keys alone are compared.
-        while waiting and waiting[0][0] < rest:
-            key, tree, choices = waiting[0]
-            if choices is not None:
-                heappop(waiting)
+        # Roots are all different, so keys alone are compared.
+        waiting = sorted(waiting + trees, reverse=True)
+        while True:
+            expected = waiting[-1][0] if waiting else LAST
+            if ready and ready[0][0] < min(expected, rest):
+                _key, tree, choices = heappop(ready)
                 yield tree, choices
-            elif (found := composed(tree)) is not None:
-                fails, below, root = key
-                heapreplace(waiting, ((fails, below + lost(found.counts), root), tree, found.choices))
+            elif expected < rest:
+                (fails, below, root), tree = waiting.pop()
+                if (found := composed(tree)) is not None:
+                    heappush(ready, ((fails, below + lost(found.counts), root), tree, found.choices))
             else:
-                heappop(waiting)
+                break

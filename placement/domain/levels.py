@@ -48,23 +48,33 @@ def places_of(
     >>> found.of, found.levels
     ({3: 1}, (1,))
     """
-    every = sum([1 << level for level, in_use in enumerate(levels) if in_use])
-    bits: dict[tuple[int, int], int] = {}
-    of = {}
     masks = [0] * len(levels)
+    # The places of everybody from those who are asked about up to the root.
+    known: dict[int | None, int] = {None: 0}
+    of = {}
     for provider in providers:
-        own, missing = 0, every
+        path = []
         above: int | None = provider
-        while missing and above is not None:
-            here = marks.get(above, 0) & missing
-            if here:
-                missing &= ~here
-                for level in range(len(levels)):
-                    if here >> level & 1:
-                        bit = bits.setdefault((level, above), 1 << len(bits))
-                        masks[level] |= bit
-                        own |= bit
+        while above is not None and above not in known:
+            path.append(above)
             above = parents.get(above)
+        own = known[above]
+        for inner in reversed(path):
+            if here := marks.get(inner):
+                own = _entered(
+                    own, [level for level, in_use in enumerate(levels) if in_use and here >> level & 1], masks
+                )
+            known[inner] = own
         if own:
             of[provider] = own
     return Places(of, tuple(masks))
+
+
+def _entered(outside: int, levels: Iterable[int], masks: list[int]) -> int:
+    """Return the places of a provider that is a new place of some levels; ``masks`` takes up its bits."""
+    inside = outside
+    for level in levels:
+        bit = 1 << sum([mask.bit_count() for mask in masks])
+        inside = inside & ~masks[level] | bit
+        masks[level] |= bit
+    return inside

@@ -23,34 +23,39 @@ _HAS = resource_provider_traits.c
 
 
 def provider_levels(
-    tx: Transaction, levels: Sequence[int | None], scope: Scope, values: Mapping[str, Any]
+    tx: Transaction, levels: Sequence[int | None], scope: Scope, values: Mapping[str, Any], *, with_others: bool
 ) -> tuple[Parents, Marks]:
-    """Return the parents of all providers of some trees, and which levels they stand for.
+    """Return which levels the providers of some trees stand for, and the parents of those that stand for any.
 
     Args:
         tx: where to read.
         levels: the traits of the levels, outermost first, None for those that no provider has.
         scope: which trees.
         values: what the scope binds.
+        with_others: whether the parents of all other providers of the trees are wanted, too.
     """
     bits = {trait: 1 << level for level, trait in enumerate(levels) if trait is not None}
     parents: Parents = {}
     marks: Marks = defaultdict(int)
-    for provider, parent, trait in tx.tuples(_levels(scope), {**values, "level_traits": sorted(bits)}):
+    for provider, parent, trait in tx.tuples(
+        _levels(scope, with_others=with_others), {**values, "level_traits": sorted(bits)}
+    ):
         parents[provider] = parent
         if trait is not None:
             marks[provider] |= bits[trait]
     return parents, marks
 
 
-@lru_cache(maxsize=len(Scope))
-def _levels(scope: Scope) -> Kept:
+@lru_cache(maxsize=2 * len(Scope))
+def _levels(scope: Scope, *, with_others: bool) -> Kept:
     is_level = _HAS.trait_id.in_(bindparam("level_traits", expanding=True))
     return Kept(
         select(_PROVIDER.id, _PROVIDER.parent_provider_id, _HAS.trait_id)
         .select_from(
-            resource_providers.outerjoin(
-                resource_provider_traits, and_(_HAS.resource_provider_id == _PROVIDER.id, is_level)
+            resource_providers.join(
+                resource_provider_traits,
+                and_(_HAS.resource_provider_id == _PROVIDER.id, is_level),
+                isouter=with_others,
             )
         )
         .where(*within(_PROVIDER.root_provider_id, scope))

@@ -13,11 +13,13 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Double,
     Integer,
     Select,
     and_,
     bindparam,
     case,
+    cast,
     false,
     func,
     literal_column,
@@ -136,9 +138,10 @@ def _kind_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
 
 @lru_cache(maxsize=KEPT_STATEMENTS)
 def narrowing(shape: Shape) -> Kept:
-    """Return the statement: rows of (kind, root id, provider id, room of each contended class, times it fits).
+    """Return the statement: rows of (kind, root id, provider id, room of each contended class, parent, times it fits).
 
-    How many times what is asked fits is summed over the classes, and left out where providers are not ``weighed``.
+    How many times what is asked fits is summed over the classes. It is left out, and the parent with it, where
+    providers are not ``weighed``.
     """
     selects = [_kind_select(shape, index) for index in range(len(shape.kinds))]
     return Kept(selects[0] if len(selects) == 1 else union_all(*selects))
@@ -167,11 +170,13 @@ def _kind_select(shape: Shape, index: int) -> Select[Any]:
         left = _capacity(inventory) - func.coalesce(used_rows.c.used, NOTHING)
         fits = _capacity(inventory) > NOTHING if kind.regardless else _fits(inventory, left, amount)
         conditions.append(_guessed_as_half(fits) if shape.scope is Scope.ALL else fits)
-        times.append(left / amount)
+        times.append(cast(left, Double) / cast(amount, Double))
         if place is not None:
             rooms[place] = case((left < inventory.c.max_unit, left), else_=inventory.c.max_unit)
     conditions += _provider_conditions(shape, index, provider)
-    weights: list[Any] = [sum(times, start=literal_column("0.0"))] if shape.weighed else []
+    weights: list[Any] = []
+    if shape.weighed:
+        weights = [provider.c.parent_provider_id, sum(times[1:], start=times[0]) if times else literal_column("0.0")]
     return (
         select(literal_column(str(index)), provider.c.root_provider_id, provider.c.id, *rooms, *weights)
         .select_from(source)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from sqlalchemy import bindparam, select
@@ -165,7 +165,7 @@ class TreeSource:
         home, sharing = self._sharing.home, self._sharing.home.keys()
         room = dict(self._sharing.room)
         self._note_room(room, rows)
-        met, parents, marks = self._details(shape, values)
+        met, parents, marks = self._details(shape, values, rows)
         trees = [Tree(root, found, room, met, parents, home, sharing) for root, found in options.items()]
         if marks:
             add_places(trees, marks, self._ids.levels)
@@ -213,7 +213,9 @@ class TreeSource:
                 if provider in servants and provider not in providers:
                     providers.append(provider)
 
-    def _details(self, shape: Shape, values: Parameters) -> tuple[dict[int, int], Parents, Marks]:
+    def _details(
+        self, shape: Shape, values: Parameters, rows: list[tuple[Any, ...]]
+    ) -> tuple[dict[int, int], Parents, Marks]:
         """Return what only some requests need: who meets which traits, who is whose parent, who stands for a place."""
         sharing = self._sharing
         met = dict(sharing.met)
@@ -223,13 +225,26 @@ class TreeSource:
             pairs = self._tx.tuples(_tree_traits(scope=shape.scope), {**values, "traits": self._trait_ids()})
             met |= self._masks(pairs)
         if shape.weighed:
-            parents, marks = provider_levels(self._tx, self._ids.levels, shape.scope, values)
+            parents, marks = self._levels(shape, values, rows)
         elif self.plan.request.same_subtree:
             parents = dict(self._tx.tuples(_parents(scope=shape.scope), values))
         if self.plan.request.same_subtree and sharing.home:
             homes = {"roots": sorted(set(sharing.home.values()))}
             parents |= dict(self._tx.tuples(_parents(scope=Scope.LISTED), homes))
         return met, parents, marks
+
+    def _levels(self, shape: Shape, values: Parameters, rows: list[tuple[Any, ...]]) -> tuple[Parents, Marks]:
+        """Return who stands for a place, and the parents of all whom the way up from somebody in these rows meets."""
+        read = partial(provider_levels, self._tx, self._ids.levels, shape.scope, values)
+        if self.plan.request.same_subtree:
+            return read(with_others=True)
+        parents, marks = read(with_others=False)
+        parents |= {row[2]: row[-2] for row in rows}
+        roots = {row[1] for row in rows}
+        if parents.keys() >= {*parents.values()} - roots - {None}:
+            return parents, marks
+        # Somebody in between is no place, and can serve nothing.
+        return read(with_others=True)
 
     def _trait_ids(self) -> list[int]:
         return sorted({self._ids.traits[name] for any_of in self.plan.trait_sets for name in any_of})
