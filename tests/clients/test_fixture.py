@@ -48,6 +48,13 @@ def test_every_test_has_a_database_of_its_own():
             service.request("POST", "/resource_providers", "1.20", json={"name": "host"})
 
 
+def test_tests_may_have_directories_of_their_own_for_temporary_files():
+    """As nova's do; nothing of one test is there for the next."""
+    for _ in range(2):
+        with fixtures.NestedTempfile(), Service() as service:
+            assert service.request("GET", "/resource_providers", "1.0").status_code == 200
+
+
 def test_two_services_run_side_by_side():
     with Service() as one, Service() as other:
         one.request("POST", "/resource_providers", "1.20", json={"name": "host"})
