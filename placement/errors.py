@@ -68,6 +68,10 @@ class Unavailable(PlacementError):
     """The database cannot be reached or is too busy; try again."""
 
 
+class OutOfSteps(Unavailable):
+    """The search for candidates ran out of steps before it found any; make the request narrower."""
+
+
 class ProviderNotFound(NotFound):
     """No resource provider has this uuid."""
 

@@ -11,6 +11,7 @@ from placement.api.candidate_json import candidates_json
 from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.routing import Route
 from placement.candidates.explain.wording import cause_in_words
+from placement.errors import OutOfSteps
 from placement.services.allocation_candidates import Answer, Ranking, SearchOptions, allocation_candidates
 from placement.telemetry.meters import SearchSeen
 
@@ -24,7 +25,11 @@ def list_candidates(call: Call) -> Response:
     """Answer with candidates and a summary of the providers they touch."""
     request = candidate_request(call.query, call.version)
     began = perf_counter()
-    answer = allocation_candidates(call.database, request, search_options(call), ranking_of(call))
+    try:
+        answer = allocation_candidates(call.database, request, search_options(call), ranking_of(call))
+    except OutOfSteps:
+        call.server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))
+        raise
     call.server.meters.searched(_seen(answer, perf_counter() - began))
     if answer.cause is not None:
         call.server.meters.found_nothing(answer.cause.sort.value)

@@ -12,7 +12,7 @@ from placement.candidates.search import Budget
 from placement.candidates.walk import Candidate, candidates_in, walked
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan, plan_for
-from placement.errors import Unavailable
+from placement.errors import OutOfSteps
 from placement.services.ranked_trees import best_trees
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.empty import conditions_that_left_nobody
@@ -74,7 +74,7 @@ def allocation_candidates(
 
     Raises:
         Invalid: a resource class or trait does not exist.
-        Unavailable: the search ran out of steps before it found anything.
+        OutOfSteps: the search ran out of steps before it found anything.
     """
     return answer_to(tx, request, options, ranking)
 
@@ -95,7 +95,7 @@ def answer_to(
         found = walked(best, breadth_first=options.breadth_first)
     candidates = _chosen(_generated(found, wanted, plan, budget), request.limit, shuffled=options.shuffled)
     if budget.was_hit and not candidates:
-        raise Unavailable("The search for candidates ran out of steps before it found any; make the request narrower.")
+        raise OutOfSteps
     if not candidates and wanted != 0:
         # Where there was a tree at all, every demand has somebody.
         nobody = {} if source.found_any else conditions_that_left_nobody(tx, plan, ids)

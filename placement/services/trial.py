@@ -68,7 +68,7 @@ def trial(
 
     Raises:
         Invalid: a resource class or trait does not exist.
-        Unavailable: the search ran out of steps before it found anything.
+        OutOfSteps: the search ran out of steps before it found anything.
     """
     answer = answer_to(tx, request, options, ranking)
     if not answer.candidates:
