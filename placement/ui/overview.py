@@ -3,12 +3,14 @@
 from flask import Response
 
 from placement.api.call import Call
+from placement.services.console import overview as service
 from placement.ui.page import Page, show
 
 
-def overview(_call: Call) -> Response:
+def overview(call: Call) -> Response:
     """Show the whole cloud on a page."""
-    return show("overview.html")
+    locks = call.server.settings.planner.exclusive.values()
+    return show("overview.html", cloud=service.overview(call.database, locks=tuple(locks)), at_least=service.AT_LEAST)
 
 
 PAGES = (

@@ -43,9 +43,9 @@ def call_of(server: Server) -> Call:
     return Call(server, request, MAXIMUM, g.identity)
 
 
-def show(template: str, **values: Any) -> Response:
+def show(template: str, *, status: int = 200, **values: Any) -> Response:
     """Answer with a page made from a template of ``ui/``."""
-    return Response(render_template(f"ui/{template}", **values), content_type=HTML)
+    return Response(render_template(f"ui/{template}", **values), status, content_type=HTML)
 
 
 def navigation(pages: tuple[Page, ...], call: Call) -> list[Page]:

@@ -83,6 +83,12 @@ def allows(call: Call, rules: Iterable[str]) -> bool:
     return all(call.is_allowed(rule) for rule in rules)
 
 
+def refuse_nul(request: Request) -> None:
+    """Raise Invalid where a value of the query string has a NUL, which no text of a database may have."""
+    if any("\0" in value for value in request.args.values()):
+        raise Invalid("The address has a character in it that no name has.")
+
+
 def form_token(request: Request) -> str:
     """Return what the forms of a page carry, so that they can be told from those of other sites.
 

@@ -7,6 +7,7 @@ from flask import Flask
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
+from tests.ui.clouds import load_demo
 from tests.ui.visitor import Visitor
 
 
@@ -28,3 +29,9 @@ def app(settings: Settings) -> Iterator[Flask]:
 def visitor(app: Flask) -> Visitor:
     """A visitor of its console, who is the admin."""
     return Visitor(app)
+
+
+@pytest.fixture
+def demo(app: Flask) -> None:
+    """Put the cloud of ``placement demo`` into the application, with three consumers (tests.ui.clouds)."""
+    load_demo(app.extensions["placement"].database)

@@ -1,21 +1,26 @@
 """A visitor of the console without a browser: opens pages, and looks at their links and words."""
 
+from collections import defaultdict
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
 from flask import Flask
 from werkzeug.test import TestResponse
 
+HEADINGS = ("h1", "h2", "h3")
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
 
 
 class Document(HTMLParser):
-    """A page taken apart: its tags with their attributes, its words, and whether every tag is closed."""
+    """A page taken apart: its tags with their attributes, its words by heading, and whether every tag is closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.words: list[str] = []
+        self._heading = ""
+        self._cells: dict[str, list[list[str]]] = defaultdict(list)
+        self._links: dict[str, list[str]] = defaultdict(list)
         self.open: list[str] = []
         self.feed(text)
         self.close()
@@ -25,6 +30,12 @@ class Document(HTMLParser):
         self.tags.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
+        if tag in HEADINGS:
+            self._heading = ""
+        elif tag == "tr":
+            self._cells[self._heading].append([])
+        elif tag in ("td", "th"):
+            self._cells[self._heading][-1].append("")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
@@ -35,12 +46,34 @@ class Document(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if data.strip():
-            self.words.append(" ".join(data.split()))
+            self._note(" ".join(data.split()))
+
+    def _note(self, words: str) -> None:
+        self.words.append(words)
+        if self.open[-1] in HEADINGS:
+            self._heading += words
+        elif "td" in self.open or "th" in self.open:
+            cells = self._cells[self._heading][-1]
+            cells[-1] = f"{cells[-1]} {words}".strip()
+        elif self.open[-1] == "a" and "li" in self.open:
+            self._links[self._heading].append(words)
 
     @property
     def text(self) -> str:
         """All words of the page."""
         return " ".join(self.words)
+
+    def table(self, heading: str) -> dict[str, list[str]]:
+        """Return the cells of the rows below a heading, by the first one of each; without the table's own heading."""
+        return {row[0]: row[1:] for row in self.cells(heading)}
+
+    def cells(self, heading: str) -> list[list[str]]:
+        """Return the same as a list of rows."""
+        return self._cells[heading][1:]
+
+    def items(self, heading: str) -> list[str]:
+        """Return the links in the lists below a heading."""
+        return self._links[heading]
 
     def links(self, *names: str) -> list[str]:
         """Return the addresses in attributes of these names; by default, of links and forms."""

@@ -1,0 +1,77 @@
+"""Search for consumers, and one consumer with what it holds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from placement.errors import NotFound
+from placement.services.console.lists import Part, part_of
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.console import consumers as store
+from placement.store.console.consumers import Held, ListedConsumer
+
+NO_TYPE = "unknown"
+"""How the API calls the type of consumers that have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSearch:
+    """What is looked for; each is empty for any.
+
+    Args:
+        uuid: the beginning of the uuid.
+        project: the beginning of the project's id.
+        type: the type, or NO_TYPE.
+    """
+
+    uuid: str = ""
+    project: str = ""
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundConsumers:
+    """A part of the consumers found, what they hold by uuid and class, and the types there are."""
+
+    part: Part[ListedConsumer]
+    held: Mapping[str, Mapping[str, int]]
+    types: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerWithHoldings:
+    """A consumer, the sum of what it holds of each class, and a part of what it holds where."""
+
+    consumer: ListedConsumer
+    sums: Mapping[str, int]
+    held: Part[Held]
+
+
+@reads
+def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most: int) -> FoundConsumers:
+    """Return a part of the consumers that a search finds, the newest first."""
+    conditions = []
+    if search.uuid:
+        conditions.append(store.begins_with(search.uuid))
+    if search.project:
+        conditions.append(store.of_project(search.project))
+    if search.type:
+        conditions.append(store.of_type(None if search.type == NO_TYPE else search.type))
+    rows = store.listed_consumers(tx, conditions, first=first, most=most + 1)
+    total = store.consumer_count(tx, conditions)
+    part = part_of(rows, most=most, total=total, counted_most=store.COUNTED_MOST)
+    return FoundConsumers(part, store.sums_of(tx, {row.uuid for row in part.rows}), store.type_names(tx))
+
+
+@reads
+def consumer_with_holdings(tx: Transaction, uuid: str, *, first: int, most: int) -> ConsumerWithHoldings:
+    """Return a consumer with a part of what it holds.
+
+    Raises:
+        NotFound: there is no such consumer.
+    """
+    found = store.consumer(tx, uuid)
+    if found is None:
+        raise NotFound(f"No consumer with uuid {uuid} holds anything.")
+    rows = store.held_by(tx, uuid, first=first, most=most + 1)
+    sums = store.sums_of(tx, {uuid}).get(uuid, {})
+    return ConsumerWithHoldings(found, sums, Part(rows[:most], len(rows) > most, None))

@@ -1,0 +1,20 @@
+"""A part of a long list."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[Row]):
+    """Some rows of a list; ``total`` is None where there are too many to count."""
+
+    rows: list[Row]
+    has_more: bool
+    total: int | None
+
+
+def part_of(rows: list[Row], *, most: int, total: int, counted_most: int) -> Part[Row]:
+    """Return a part from rows of which one more was read than are shown."""
+    return Part(rows[:most], len(rows) > most, total if total < counted_most else None)

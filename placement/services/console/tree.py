@@ -1,0 +1,121 @@
+"""One provider in its tree: what each provider has, who shares, who consumes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from placement.domain.drawn_tree import Drawing, ancestors, drawing
+from placement.domain.inventory import Inventory
+from placement.services.console.lists import Part
+from placement.store.bulk_read import BulkRead
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.console import tree as store
+from placement.store.console.stocks import Stock
+from placement.store.console.tree import SHARES, Holding, Served, Sharer
+from placement.store.providers import required_provider
+
+DRAWN, DEEPEST, RELATED = 100, 10, 50
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A provider of the drawing; ``level`` is the name of the level it stands for, empty for none."""
+
+    id: int
+    uuid: str
+    name: str
+    generation: int
+    level: str
+    stocks: list[Stock]
+    inventories: dict[str, Inventory]
+    traits: list[str]
+    aggregates: list[str]
+    consumers: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderInTree:
+    """A provider, the drawing of its tree, and who shares with it and holds something of it.
+
+    Args:
+        focus: the provider that was asked for.
+        drawing: which providers are drawn, by id.
+        nodes: these providers and those on the path, by id.
+        size: how many providers the tree has.
+        sharers: who shares with the part of the tree that is drawn.
+        served: some of the trees that it shares with; ``served_count`` tells of how many.
+        holdings: who holds something of what is drawn.
+        path: the ids from the root down to the provider, without itself.
+    """
+
+    focus: Node
+    drawing: Drawing
+    nodes: Mapping[int, Node]
+    size: int
+    sharers: list[Sharer]
+    served: list[Served]
+    served_count: int
+    holdings: Part[Holding]
+    path: list[int]
+
+
+@reads
+def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], first: int, most: int) -> ProviderInTree:
+    """Return a provider with its tree.
+
+    Args:
+        tx: where to read.
+        uuid: the provider.
+        levels: name of a level -> the trait of its providers.
+        first: how many rows of what is held come before the part that is wanted.
+        most: how many rows this part has.
+
+    Raises:
+        ProviderNotFound: there is no such provider.
+    """
+    found = required_provider(tx, uuid)
+    parents = store.parents_by_name(tx, found.root_id)
+    path = ancestors(parents, found.id)
+    drawn = drawing(parents, found.id, most=DRAWN, deepest=DEEPEST)
+    read = store.details(tx, {*drawn.drawn, *path})
+    counts = store.consumer_counts(tx, drawn.drawn)
+    nodes = _nodes(read, levels, counts)
+    sharing = [id_ for id_ in drawn.drawn if SHARES in nodes[id_].traits]
+    served, served_count = store.served(tx, sharing, root_id=found.root_id, most=RELATED)
+    rows = store.holdings(tx, drawn.drawn, first=first, most=most + 1)
+    return ProviderInTree(
+        focus=nodes[found.id],
+        drawing=drawn,
+        nodes=nodes,
+        size=len(parents),
+        sharers=store.sharers(tx, drawn.drawn, root_id=found.root_id, most=RELATED),
+        served=served,
+        served_count=served_count,
+        holdings=Part(rows[:most], len(rows) > most, None),
+        path=path,
+    )
+
+
+def _nodes(read: BulkRead, levels: Mapping[str, str], counts: Mapping[int, int]) -> dict[int, Node]:
+    nodes: dict[int, Node] = {}
+    for id_, uuid, name, generation, _parent, _root in read.providers:
+        traits = sorted(read.trait_names[trait] for trait in read.traits.get(id_, ()))
+        inventories = {
+            read.class_names[row[0]]: (Inventory(*row[1:7]), int(row[7])) for row in read.stocks.get(id_, ())
+        }
+        nodes[id_] = Node(
+            id=id_,
+            uuid=uuid,
+            name=name or uuid,
+            generation=generation,
+            level=next((level for level, trait in levels.items() if trait in traits), ""),
+            stocks=[_stock(class_name, *have) for class_name, have in inventories.items()],
+            inventories={class_name: inventory for class_name, (inventory, _) in inventories.items()},
+            traits=traits,
+            aggregates=sorted(read.aggregates.get(id_, ())),
+            consumers=counts.get(id_, 0),
+        )
+    return nodes
+
+
+def _stock(class_name: str, inventory: Inventory, used: int) -> Stock:
+    return Stock(class_name, inventory.total, inventory.reserved, max(0, inventory.capacity), used)

@@ -1,0 +1,137 @@
+"""Lists of consumers, a part at a time, and one consumer with what it holds."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, func, select
+
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.providers import RP
+from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers, users
+
+COUNTED_MOST = 100_000
+"""So many rows are counted to say how long a list is."""
+
+UUID_LENGTH = 36
+
+
+class ListedConsumer(NamedTuple):
+    """A consumer; ``type`` is None where nobody told it."""
+
+    uuid: str
+    project_id: str
+    user_id: str
+    type: str | None
+    generation: int
+    changed_at: datetime | None
+
+
+class Held(NamedTuple):
+    """What a consumer holds of one class of a provider."""
+
+    provider_uuid: str
+    provider_name: str
+    root_uuid: str
+    root_name: str
+    class_name: str
+    used: int
+
+
+_A = allocations.c
+_C = consumers.c
+_ROOT = resource_providers.alias("root")
+_SOURCE = (
+    consumers.join(projects, projects.c.id == _C.project_id)
+    .join(users, users.c.id == _C.user_id)
+    .outerjoin(consumer_types, consumer_types.c.id == _C.consumer_type_id)
+)
+_COLUMNS = select(
+    _C.uuid,
+    projects.c.external_id,
+    users.c.external_id,
+    consumer_types.c.name,
+    _C.generation,
+    func.coalesce(_C.updated_at, _C.created_at),
+).select_from(_SOURCE)
+
+
+def begins_with(text: str) -> ColumnElement[bool]:
+    """Return the condition that a consumer's uuid begins with a text; a whole uuid is found by the index."""
+    text = text.lower()
+    return _C.uuid == text if len(text) == UUID_LENGTH else _C.uuid.startswith(text, autoescape=True)
+
+
+def of_project(text: str) -> ColumnElement[bool]:
+    """Return the condition that the id of a consumer's project begins with a text."""
+    return projects.c.external_id.startswith(text, autoescape=True)
+
+
+def of_type(name: str | None) -> ColumnElement[bool]:
+    """Return the condition that a consumer has a type, or (None) none."""
+    return consumer_types.c.name.is_(None) if name is None else consumer_types.c.name == name
+
+
+def listed_consumers(
+    tx: Transaction, conditions: Sequence[ColumnElement[bool]], *, first: int, most: int
+) -> list[ListedConsumer]:
+    """Return a part of the consumers that meet the conditions, the newest first."""
+    query = _COLUMNS.where(*conditions).order_by(_C.id.desc()).offset(first).limit(most)
+    return [ListedConsumer(*row) for row in tx.execute(query)]
+
+
+def consumer_count(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> int:
+    """Return how many consumers meet the conditions, counting no further than COUNTED_MOST."""
+    found = select(_C.id).select_from(_SOURCE).where(*conditions).limit(COUNTED_MOST).subquery("found")
+    return int(tx.execute(select(func.count()).select_from(found)).scalar_one())
+
+
+def type_names(tx: Transaction) -> list[str]:
+    """Return the types that consumers may have."""
+    return [name for (name,) in tx.tuples(select(consumer_types.c.name).order_by(consumer_types.c.name))]
+
+
+def consumer(tx: Transaction, uuid: str) -> ListedConsumer | None:
+    """Return one consumer, or None where there is no such."""
+    rows = [ListedConsumer(*row) for row in tx.execute(_COLUMNS.where(_C.uuid == uuid))]
+    return rows[0] if rows else None
+
+
+def sums_of(tx: Transaction, uuids: Collection[str]) -> dict[str, dict[str, int]]:
+    """Return what consumers hold of each class, by uuid."""
+    if not uuids:
+        return {}
+    query = (
+        select(_A.consumer_id, _A.resource_class_id, func.sum(_A.used))
+        .where(_A.consumer_id.in_(sorted(uuids)))
+        .group_by(_A.consumer_id, _A.resource_class_id)
+        .order_by(_A.resource_class_id)
+    )
+    rows = tx.tuples(query)
+    names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for uuid, class_id, used in rows:
+        found[uuid][names[class_id]] = int(used)
+    return found
+
+
+def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[Held]:
+    """Return a part of what a consumer holds, tree by tree."""
+    root_name = func.coalesce(_ROOT.c.name, _ROOT.c.uuid)
+    name = func.coalesce(RP.name, RP.uuid)
+    query = (
+        select(RP.uuid, name, _ROOT.c.uuid, root_name, _A.resource_class_id, _A.used)
+        .select_from(
+            allocations.join(resource_providers, RP.id == _A.resource_provider_id).join(
+                _ROOT, _ROOT.c.id == RP.root_provider_id
+            )
+        )
+        .where(_A.consumer_id == uuid)
+        .order_by(root_name, _ROOT.c.id, name, RP.id, _A.resource_class_id)
+        .offset(first)
+        .limit(most)
+    )
+    rows = tx.tuples(query)
+    names = tx.names.classes.names(tx.connection, {row[4] for row in rows})
+    return [Held(*row)._replace(class_name=names[row[4]]) for row in rows]

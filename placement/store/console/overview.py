@@ -1,0 +1,148 @@
+"""The whole cloud in a few statements: sums of each class, the fullest and the emptiest trees, what changed last."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Float, case, cast, func, select, true
+
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.console.stocks import INV, Stock, amounts, per_tree_and_class, summed
+from placement.store.providers import RP
+from placement.store.tables import consumers, resource_providers
+
+AT_LEAST = (1, 2, 4, 8)
+"""Requests for so many devices are looked at."""
+
+
+class Counts(NamedTuple):
+    """How many there are."""
+
+    trees: int
+    providers: int
+    consumers: int
+
+
+class ClassStock(NamedTuple):
+    """What the cloud has of a resource class, and how many providers have it."""
+
+    stock: Stock
+    providers: int
+
+
+class LoadedTree(NamedTuple):
+    """A tree, and how much of its most used class is in use (1.0: all)."""
+
+    id: int
+    uuid: str
+    name: str
+    load: float
+
+
+class Scattering(NamedTuple):
+    """How the free units of a class lie in the trees.
+
+    ``trees`` are the trees that have at least 1, 2, 4 and 8 free, ``most`` what one tree has at most.
+    """
+
+    class_name: str
+    free: int
+    most: int
+    trees: tuple[int, ...]
+
+
+class Change(NamedTuple):
+    """A provider, and when it was changed last (naive UTC)."""
+
+    uuid: str
+    name: str
+    generation: int
+    changed_at: datetime | None
+    root_uuid: str
+
+
+def counts(tx: Transaction) -> Counts:
+    """Return how many trees, providers and consumers there are."""
+    query = select(
+        select(func.count()).select_from(resource_providers).where(RP.parent_provider_id.is_(None)).scalar_subquery(),
+        select(func.count()).select_from(resource_providers).scalar_subquery(),
+        select(func.count()).select_from(consumers).scalar_subquery(),
+    )
+    return Counts(*tx.tuples(query)[0])
+
+
+def class_stocks(tx: Transaction) -> list[ClassStock]:
+    """Return what there is of each class that any provider has."""
+    have = amounts(tx)
+    query = (
+        select(INV.resource_class_id, func.count(), *have.sums)
+        .select_from(have.source)
+        .group_by(INV.resource_class_id)
+        .order_by(INV.resource_class_id)
+    )
+    rows = tx.tuples(query)
+    names = tx.names.classes.names(tx.connection, {row[0] for row in rows})
+    return [ClassStock(Stock(names[class_id], *map(int, sums)), count) for class_id, count, *sums in rows]
+
+
+def loaded_trees(tx: Transaction, *, fullest: bool, limit: int) -> list[LoadedTree]:
+    """Return the trees that are most in use, or least, by the class of which most is in use.
+
+    None is among the fullest that has nothing in use.
+    """
+    each = per_tree_and_class(tx).subquery("each_class")
+    load = func.max(cast(each.c.used, Float) / each.c.capacity)
+    query = (
+        select(RP.id, RP.uuid, RP.name, load)
+        .select_from(each.join(resource_providers, RP.id == each.c.root_id))
+        .where(each.c.capacity > 0)
+        .group_by(RP.id, RP.uuid, RP.name)
+        .having(load > 0 if fullest else true())
+        .order_by(load.desc() if fullest else load, RP.id)
+        .limit(limit)
+    )
+    return [LoadedTree(id_, uuid, name or uuid, float(share)) for id_, uuid, name, share in tx.tuples(query)]
+
+
+def scattering(tx: Transaction, *, but: Collection[str]) -> list[Scattering]:
+    """Return how what is free of each class lies in the trees, but for some classes."""
+    each = per_tree_and_class(tx).subquery("each_class")
+    free = each.c.capacity - each.c.used
+    size = case(*((free >= bound, bound) for bound in reversed(AT_LEAST)), else_=0)
+    left_out = tx.names.classes.ids(tx.connection, but)
+    query = (
+        select(each.c.class_id, size, func.count(), summed(case((free > 0, free), else_=0)), func.max(free))
+        .where(each.c.class_id.not_in(sorted(left_out.values())))
+        .group_by(each.c.class_id, size)
+        .order_by(each.c.class_id)
+    )
+    by_class: dict[int, list[Any]] = defaultdict(list)
+    for row in tx.tuples(query):
+        by_class[row[0]].append(row)
+    names = tx.names.classes.names(tx.connection, by_class)
+    return [_scattering(names[class_id], rows) for class_id, rows in by_class.items()]
+
+
+def _scattering(class_name: str, rows: list[Any]) -> Scattering:
+    return Scattering(
+        class_name,
+        free=sum(int(free) for _, _, _, free, _ in rows),
+        most=max(0, *(int(most) for *_, most in rows)),
+        trees=tuple(sum(count for _, size, count, *_ in rows if size >= bound) for bound in AT_LEAST),
+    )
+
+
+def latest_changes(tx: Transaction, *, limit: int) -> list[Change]:
+    """Return the providers that were changed last, the newest change first."""
+    root = resource_providers.alias("root")
+    changed_at = func.coalesce(RP.updated_at, RP.created_at)
+    query = (
+        select(RP.uuid, func.coalesce(RP.name, RP.uuid), RP.generation, changed_at, root.c.uuid)
+        .select_from(resource_providers.join(root, RP.root_provider_id == root.c.id))
+        # Nulls are last on one database and first on another.
+        .where(changed_at.is_not(None))
+        .order_by(changed_at.desc(), RP.id.desc())
+        .limit(limit)
+    )
+    return [Change(*row) for row in tx.execute(query)]

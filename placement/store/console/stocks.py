@@ -1,0 +1,108 @@
+"""What providers and trees have of each resource class and use of it, summed up in SQL."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, ColumnElement, FromClause, Integer, Select, and_, case, cast, func, select
+
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_rows
+from placement.store.providers import RP
+from placement.store.tables import inventories, resource_providers
+
+INV = inventories.c
+
+
+class Stock(NamedTuple):
+    """What there is of a resource class, in its units; ``capacity`` is what may be allocated in all."""
+
+    class_name: str
+    total: int
+    reserved: int
+    capacity: int
+    used: int
+
+    @property
+    def free(self) -> int:
+        """What is left."""
+        return max(0, self.capacity - self.used)
+
+
+class Amounts(NamedTuple):
+    """The columns to sum up, and what they are selected from: inventories with their providers and usage."""
+
+    source: FromClause
+    capacity: ColumnElement[int]
+    used: ColumnElement[int]
+
+    @property
+    def sums(self) -> tuple[ColumnElement[Any], ...]:
+        """Total, reserved, capacity and used, each summed up."""
+        return summed(INV.total), summed(INV.reserved), summed(self.capacity), summed(self.used)
+
+
+def amounts(tx: Transaction) -> Amounts:
+    """Return what sums are made of."""
+    usage = usage_rows(tx).alias("used_now")
+    of_same = and_(
+        usage.c.resource_provider_id == INV.resource_provider_id, usage.c.resource_class_id == INV.resource_class_id
+    )
+    source = inventories.join(resource_providers, RP.id == INV.resource_provider_id).outerjoin(usage, of_same)
+    return Amounts(source, _capacity(tx.dialect), func.coalesce(usage.c.used, 0))
+
+
+def summed(column: ColumnElement[Any]) -> ColumnElement[int]:
+    """Return the sum of a column as an integer: databases sum integers to decimals."""
+    return cast(func.coalesce(func.sum(column), 0), BigInteger)
+
+
+def _capacity(dialect: str) -> ColumnElement[int]:
+    """Return domain.inventory.Inventory.capacity as SQL. A conversion rounds on most databases and cuts on SQLite."""
+    exact = (INV.total - INV.reserved) * INV.allocation_ratio
+    whole = cast(exact, Integer) if dialect == "sqlite" else cast(func.floor(exact), BigInteger)
+    return case((exact > 0, whole), else_=0)
+
+
+def stocks_of_trees(tx: Transaction, root_ids: Collection[int]) -> dict[int, list[Stock]]:
+    """Return what trees have and use, by the id of the root."""
+    return _stocks_by(tx, RP.root_provider_id, root_ids)
+
+
+def stocks_of_providers(tx: Transaction, provider_ids: Collection[int]) -> dict[int, list[Stock]]:
+    """Return what providers have and use by themselves, by id."""
+    return _stocks_by(tx, RP.id, provider_ids)
+
+
+def _stocks_by(tx: Transaction, key: ColumnElement[int], ids: Collection[int]) -> dict[int, list[Stock]]:
+    if not ids:
+        return {}
+    have = amounts(tx)
+    query = (
+        select(key, INV.resource_class_id, *have.sums)
+        .select_from(have.source)
+        .where(key.in_(sorted(ids)))
+        .group_by(key, INV.resource_class_id)
+        .order_by(key, INV.resource_class_id)
+    )
+    rows = tx.tuples(query)
+    names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
+    found: dict[int, list[Stock]] = defaultdict(list)
+    for id_, class_id, *sums in rows:
+        found[id_].append(Stock(names[class_id], *map(int, sums)))
+    return found
+
+
+def per_tree_and_class(tx: Transaction) -> Select[Any]:
+    """Return the query for (root_id, class_id, capacity, used) of all trees."""
+    have = amounts(tx)
+    return (
+        select(
+            RP.root_provider_id.label("root_id"),
+            INV.resource_class_id.label("class_id"),
+            summed(have.capacity).label("capacity"),
+            summed(have.used).label("used"),
+        )
+        .select_from(have.source)
+        .group_by(RP.root_provider_id, INV.resource_class_id)
+    )

@@ -1,0 +1,151 @@
+"""What is read of a provider tree to draw it, besides what belongs to each provider (store.bulk_read)."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import os_traits
+from sqlalchemy import Join, Select, and_, distinct, func, select
+
+from placement.store.bulk_read import BulkRead, bulk_read
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.providers import RP
+from placement.store.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    placement_aggregates,
+    projects,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+
+SHARES: str = os_traits.MISC_SHARES_VIA_AGGREGATE
+
+_A = allocations.c
+_HAS = resource_provider_traits.c
+_MEMBER = resource_provider_aggregates.alias("member")
+_OTHER = resource_provider_aggregates.alias("other")
+
+
+class Sharer(NamedTuple):
+    """A provider of another tree that shares what it has, and by which aggregate."""
+
+    uuid: str
+    name: str
+    aggregate_uuid: str
+
+
+class Served(NamedTuple):
+    """Another tree that a provider shares with."""
+
+    uuid: str
+    name: str
+
+
+class Holding(NamedTuple):
+    """What a consumer holds of one class of a provider."""
+
+    consumer_uuid: str
+    project_id: str
+    consumer_type: str | None
+    provider_uuid: str
+    provider_name: str
+    class_name: str
+    used: int
+
+
+def parents_by_name(tx: Transaction, root_id: int) -> dict[int, int | None]:
+    """Return the parent of each provider of a tree, all ids, in the order of the providers' names."""
+    query = select(RP.id, RP.parent_provider_id).where(RP.root_provider_id == root_id).order_by(RP.name, RP.id)
+    return dict(tx.tuples(query))
+
+
+def details(tx: Transaction, provider_ids: Collection[int]) -> BulkRead:
+    """Return all that providers have."""
+    return bulk_read(tx, [RP.id.in_(sorted(provider_ids))])
+
+
+def consumer_counts(tx: Transaction, provider_ids: Collection[int]) -> dict[int, int]:
+    """Return how many consumers hold something of providers, by id."""
+    query = (
+        select(_A.resource_provider_id, func.count(distinct(_A.consumer_id)))
+        .where(_A.resource_provider_id.in_(sorted(provider_ids)))
+        .group_by(_A.resource_provider_id)
+    )
+    return dict(tx.tuples(query))
+
+
+def holdings(tx: Transaction, provider_ids: Collection[int], *, first: int, most: int) -> list[Holding]:
+    """Return a part of what is held of providers, consumer by consumer."""
+    query = (
+        select(
+            _A.consumer_id,
+            projects.c.external_id,
+            consumer_types.c.name,
+            RP.uuid,
+            func.coalesce(RP.name, RP.uuid),
+            _A.resource_class_id,
+            _A.used,
+        )
+        .select_from(
+            allocations.join(resource_providers, RP.id == _A.resource_provider_id)
+            .join(consumers, consumers.c.uuid == _A.consumer_id)
+            .join(projects, projects.c.id == consumers.c.project_id)
+            .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+        )
+        .where(_A.resource_provider_id.in_(sorted(provider_ids)))
+        .order_by(_A.consumer_id, _A.resource_provider_id, _A.resource_class_id)
+        .offset(first)
+        .limit(most)
+    )
+    rows = tx.tuples(query)
+    names = tx.names.classes.names(tx.connection, {row[5] for row in rows})
+    return [Holding(*row)._replace(class_name=names[row[5]]) for row in rows]
+
+
+def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> list[Sharer]:
+    """Return the providers of other trees that share with a tree by an aggregate of some of its providers."""
+    trait = tx.names.traits.ids(tx.connection, [SHARES])[SHARES]
+    query = (
+        select(RP.uuid, func.coalesce(RP.name, RP.uuid), placement_aggregates.c.uuid)
+        .select_from(_relatives())
+        .join(
+            resource_provider_traits,
+            and_(_HAS.resource_provider_id == RP.id, _HAS.trait_id == trait),
+        )
+        .join(placement_aggregates, placement_aggregates.c.id == _MEMBER.c.aggregate_id)
+        .where(_MEMBER.c.resource_provider_id.in_(sorted(provider_ids)), RP.root_provider_id != root_id)
+        .distinct()
+        .order_by(func.coalesce(RP.name, RP.uuid), placement_aggregates.c.uuid)
+        .limit(most)
+    )
+    return [Sharer(*row) for row in tx.tuples(query)]
+
+
+def served(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> tuple[list[Served], int]:
+    """Return some of the other trees that providers share with, by name, and how many there are."""
+    if not provider_ids:
+        return [], 0
+    roots = (
+        select(RP.root_provider_id.label("id"))
+        .select_from(_relatives())
+        .where(_MEMBER.c.resource_provider_id.in_(sorted(provider_ids)), RP.root_provider_id != root_id)
+        .distinct()
+        .subquery("roots")
+    )
+    query: Select[tuple[str, str, int]] = (
+        select(RP.uuid, func.coalesce(RP.name, RP.uuid), func.count().over())
+        .select_from(roots.join(resource_providers, RP.id == roots.c.id))
+        .order_by(RP.name, RP.id)
+        .limit(most)
+    )
+    rows = tx.tuples(query)
+    return [Served(uuid, name) for uuid, name, _ in rows], rows[0][2] if rows else 0
+
+
+def _relatives() -> Join:
+    """Return what leads from members of aggregates to the other members."""
+    return _MEMBER.join(_OTHER, _OTHER.c.aggregate_id == _MEMBER.c.aggregate_id).join(
+        resource_providers, RP.id == _OTHER.c.resource_provider_id
+    )

@@ -1,0 +1,34 @@
+"""Consumers: the list with its search, and one consumer with what it holds."""
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.services.console.consumers import NO_TYPE, ConsumerSearch, consumer_with_holdings, found_consumers
+from placement.ui.page import Page, show
+from placement.ui.paging import paging_of
+
+FIELDS = ("uuid", "project", "type")
+
+
+def consumers(call: Call) -> Response:
+    """Show the newest consumers, or those that a search finds."""
+    arguments = call.request.args
+    sought = {name: arguments.get(name, "").strip() for name in FIELDS}
+    paging = paging_of(call.request)
+    found = found_consumers(call.database, ConsumerSearch(**sought), first=paging.first, most=paging.size)
+    return show("consumers.html", found=found, sought=sought, types=[*found.types, NO_TYPE], paging=paging)
+
+
+def consumer(call: Call, uuid: str) -> Response:
+    """Show one consumer with what it holds."""
+    paging = paging_of(call.request)
+    found = consumer_with_holdings(call.database, uuid, first=paging.first, most=paging.size)
+    return show("consumer.html", found=found, paging=paging)
+
+
+_RULES = ("placement:allocations:list",)
+
+PAGES = (
+    Page(path="/consumers", view=consumers, endpoint="consumers", title="Consumers", rules=_RULES),
+    Page(path="/consumers/<uuid>", view=consumer, endpoint="consumer", below="consumers", rules=_RULES),
+)

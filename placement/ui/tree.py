@@ -1,0 +1,78 @@
+"""Providers: the list with its search, and one provider in its tree."""
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.filters import parse_member_of, parse_required, parse_resources
+from placement.api.versions import MAXIMUM
+from placement.domain.provider import ProviderFilter
+from placement.errors import Invalid
+from placement.services.console.providers import FoundProviders, ProviderSearch, found_providers
+from placement.services.console.tree import provider_in_tree
+from placement.ui.page import Page, show
+from placement.ui.paging import paging_of
+
+FIELDS = ("q", "resources", "required", "member_of")
+
+
+def providers(call: Call) -> Response:
+    """Show the trees, or the providers that a search finds."""
+    arguments = call.request.args
+    sought = {name: arguments.get(name, "").strip() for name in FIELDS}
+    paging = paging_of(call.request)
+    found: FoundProviders | None = None
+    fault = ""
+    try:
+        found = found_providers(call.database, _search(sought), first=paging.first, most=paging.size)
+    except Invalid as error:
+        fault = error.message
+    return show("providers.html", status=400 if fault else 200, found=found, fault=fault, sought=sought, paging=paging)
+
+
+def _search(sought: dict[str, str]) -> ProviderSearch:
+    """Return what the form asks for; its fields are written as in the API's query string."""
+    resources, required_text, member_of_text = (sought[name] for name in FIELDS[1:])
+    required, forbidden = parse_required([required_text] if required_text else [], MAXIMUM)
+    member_of, forbidden_aggregates = parse_member_of([member_of_text] if member_of_text else [], MAXIMUM)
+    filter_ = ProviderFilter(
+        resources=parse_resources(resources) if resources else {},
+        required=tuple(required),
+        forbidden=forbidden,
+        member_of=tuple(member_of),
+        forbidden_aggregates=forbidden_aggregates,
+    )
+    return ProviderSearch(sought["q"], filter_)
+
+
+def provider(call: Call, uuid: str) -> Response:
+    """Show one provider in its tree."""
+    paging = paging_of(call.request)
+    levels = call.server.settings.planner.levels
+    found = provider_in_tree(call.database, uuid, levels=levels, first=paging.first, most=paging.size)
+    return show("provider.html", found=found, paging=paging)
+
+
+_WHAT_PROVIDERS_HAVE = ("placement:resource_providers:inventories:list", "placement:resource_providers:usages")
+
+PAGES = (
+    Page(
+        path="/providers",
+        view=providers,
+        endpoint="providers",
+        title="Providers",
+        rules=("placement:resource_providers:list", *_WHAT_PROVIDERS_HAVE),
+    ),
+    Page(
+        path="/providers/<uuid>",
+        view=provider,
+        endpoint="provider",
+        below="providers",
+        rules=(
+            "placement:resource_providers:show",
+            *_WHAT_PROVIDERS_HAVE,
+            "placement:resource_providers:traits:list",
+            "placement:resource_providers:aggregates:list",
+            "placement:resource_providers:allocations:list",
+        ),
+    ),
+)

@@ -1,0 +1,85 @@
+"""Clouds that pages show: that of ``placement demo`` with some consumers, and one of any size."""
+
+from sqlalchemy import insert, select
+
+from placement.cli.demo_cloud import CLOUD, uuid_of, walk
+from placement.domain.allocation import Claim
+from placement.domain.inventory import Inventory
+from placement.services.aggregates import replace_aggregates
+from placement.services.allocations import replace_allocations
+from placement.services.inventories import NewInventories, replace_inventories
+from placement.services.providers import create_provider
+from placement.services.traits import ensure_trait, replace_provider_traits
+from placement.store.connection.database import Database
+from placement.store.tables import metadata, placement_aggregates, projects, resource_classes, traits, users
+from tests.bench.clouds import AGGREGATES, nested
+from tests.bench.rows import COLUMNS, Rows, provider_uuid
+
+HELD = {
+    "vm0": ("blue", "INSTANCE", {"compute1-numa0": {"VCPU": 16, "MEMORY_MB": 8192}, "compute1-gpu0": {"PGPU": 1}}),
+    "vm1": ("blue", "INSTANCE", {"compute2-numa1": {"VCPU": 4}, "storage1": {"DISK_GB": 200}}),
+    "volume0": ("red", None, {"storage1": {"DISK_GB": 50}}),
+}
+"""Project, type and allocations of the consumers in the demo cloud."""
+
+
+def load_demo(database: Database) -> None:
+    """Put the demo cloud into an empty database; compute3 keeps a part of its memory for itself."""
+    ensure_trait(database, "CUSTOM_A100")
+    for ancestors, provider in walk(CLOUD):
+        parent = ancestors[-1].uuid if ancestors else None
+        create_provider(database, uuid=provider.uuid, name=provider.name, parent_uuid=parent)
+        reserved = 8192 if provider.name == "compute3" else 0
+        inventories = {
+            name: Inventory(total=total, reserved=reserved if name == "MEMORY_MB" else 0)
+            for name, total in provider.inventory.items()
+        }
+        new = NewInventories(inventories, may_be_all_reserved=True)
+        replace_inventories(database, provider.uuid, new, generation=0)
+        replace_provider_traits(database, provider.uuid, list(provider.traits), generation=1)
+        if provider.aggregate:
+            replace_aggregates(database, provider.uuid, [uuid_of(provider.aggregate)])
+    replace_allocations(database, [_claim(name) for name in HELD])
+
+
+def _claim(name: str) -> Claim:
+    project, type_, held = HELD[name]
+    return Claim(
+        consumer_uuid=uuid_of(name),
+        allocations={uuid_of(provider): amounts for provider, amounts in held.items()},
+        project_id=project,
+        user_id="somebody",
+        consumer_type=type_,
+        checks_generation=True,
+        consumer_generation=None,
+    )
+
+
+class GrowingCloud:
+    """Hosts with seven providers each; of every tenth something is in use."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.hosts = 0
+        with database.writer.begin() as connection:
+            classes = dict(connection.execute(select(resource_classes.c.name, resource_classes.c.id)).all())
+            known = dict(connection.execute(select(traits.c.name, traits.c.id)).all())
+            numbered = [{"id": number + 1, "uuid": provider_uuid(f"aggregate{number}")} for number in range(AGGREGATES)]
+            connection.execute(insert(placement_aggregates), numbered)
+            connection.execute(insert(projects), {"external_id": "blue"})
+            connection.execute(insert(users), {"external_id": "somebody"})
+        self._rows = Rows(classes, known, fill=0.5)
+
+    def grow(self, hosts: int) -> None:
+        """Add so many hosts."""
+        for rows in self._rows.tables.values():
+            rows.clear()
+        for index in range(self.hosts, self.hosts + hosts):
+            self._rows.fill = 0.0 if index % 10 else 0.5
+            self._rows.add_tree(nested(index))
+        self.hosts += hosts
+        with self._database.writer.begin() as connection:
+            for name, columns in COLUMNS.items():
+                rows = [dict(zip(columns, row, strict=True)) for row in self._rows.tables[name]]
+                if rows:
+                    connection.execute(insert(metadata.tables[name]), rows)

@@ -1,0 +1,47 @@
+"""10,000 providers stay usable: the number of statements stays, and no page grows beyond what a browser likes."""
+
+from flask import Flask
+
+from tests.api.test_statement_counts import statements
+from tests.bench.rows import provider_uuid
+from tests.ui.clouds import GrowingCloud
+from tests.ui.visitor import Visitor
+
+HOSTS, PROVIDERS_EACH = 1430, 7
+MOST_STATEMENTS = 12
+
+PATHS = (
+    "/ui/",
+    "/ui/providers",
+    "/ui/providers?q=numa0&resources=VCPU:1",
+    "/ui/providers?required=HW_NUMA_ROOT&page=3",
+    f"/ui/providers/{provider_uuid('host0')}",
+    f"/ui/providers/{provider_uuid('host0-numa1-pf0')}",
+    "/ui/consumers",
+    "/ui/consumers?project=bl&page=2",
+)
+
+
+def sent(app: Flask) -> dict[str, int]:
+    """Open every page and return how many statements each took."""
+    visitor = Visitor(app)
+    counts = {}
+    for path in PATHS:
+        with statements(app) as seen:
+            response = visitor.open(path)
+        assert response.status_code == 200, path
+        assert len(response.data) < 300_000, path
+        counts[path] = len(seen)
+    return counts
+
+
+def test_pages_take_as_many_statements_for_10000_providers_as_for_1000(app: Flask):
+    cloud = GrowingCloud(app.extensions["placement"].database)
+    cloud.grow(130)  # so that every list has a part that comes after another
+    sent(app)  # names are looked up once
+    few = sent(app)
+    cloud.grow(HOSTS - 130)
+    assert sent(app) == few
+    assert max(few.values()) <= MOST_STATEMENTS
+    overview = Visitor(app).page("/ui/")
+    assert f"{HOSTS:,} provider trees {HOSTS * PROVIDERS_EACH:,} providers" in overview.text

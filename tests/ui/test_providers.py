@@ -1,0 +1,149 @@
+"""Providers in the console: the list with its search, and one provider in its tree."""
+
+from sqlalchemy import insert
+
+from placement.cli.demo_cloud import uuid_of
+from placement.services.aggregates import replace_aggregates
+from placement.services.providers import create_provider
+from placement.services.traits import replace_provider_traits
+from placement.store.tables import traits as trait_rows
+from tests.ui.visitor import Document, Visitor
+
+HOSTILE = "<script>alert(1)</script>\"'&amp; %_"
+
+
+def names(visitor: Visitor, query: str) -> list[str]:
+    """Return the providers that a search finds, in order."""
+    rows = visitor.page(f"/ui/providers?{query}").table("Providers")
+    return [first.split()[0] for first in rows]
+
+
+def test_trees_are_listed_with_what_all_of_each_has_in_use(demo: None, visitor: Visitor):
+    rows = visitor.page("/ui/providers").table("Providers")
+    assert [name.split()[0] for name in rows] == ["compute1", "compute2", "compute3", "storage1"]
+    assert "VCPU 16 of 32 MEMORY_MB 8,192 of 131,072" in rows["compute1 8 providers"][0]
+
+
+def test_a_search_finds_providers_inside_trees(demo: None, visitor: Visitor):
+    numa1 = uuid_of("compute1-numa1")
+    assert names(visitor, "q=NUMA") == ["compute1-numa0", "compute1-numa1", "compute2-numa0", "compute2-numa1"]
+    assert names(visitor, f"q={numa1[:13].upper()}") == ["compute1-numa1"]
+    assert names(visitor, "required=HW_NUMA_ROOT&resources=VCPU:13") == ["compute1-numa1", "compute2-numa0"]
+    assert names(visitor, f"member_of={uuid_of('rack1')}&required=!STORAGE_DISK_SSD") == ["compute2", "storage1"]
+    assert names(visitor, "q=%25") == names(visitor, "q=compute_") == []  # not SQL's wildcards
+
+
+FAULTS = {
+    "required=CUSTOM_NONE": "No such trait(s): CUSTOM_NONE",
+    "resources=VCPU": "Badly formed resources parameter",
+    "resources=CUSTOM_NONE:1": "No such resource class CUSTOM_NONE",
+    "member_of=here": "parameter to contain valid UUID(s). Got: here",
+    "page=0": "page has to be a number",
+    "page=-1": "page has to be a number",
+    "page=%C2%B2": "page has to be a number",
+    "page=999999999999": "page has to be a number",
+    "q=%00": "a character in it",
+}
+
+
+def test_a_search_that_means_nothing_is_told_why(visitor: Visitor):
+    for query, message in FAULTS.items():
+        answer = visitor.open(f"/ui/providers?{query}")
+        assert answer.status_code == 400, query
+        assert message in Document(answer.text).text
+
+
+def test_long_lists_come_in_parts(app, visitor: Visitor):
+    database = app.extensions["placement"].database
+    for number in range(51):
+        create_provider(database, uuid=uuid_of(f"host{number:02}"), name=f"host{number:02}")
+    first = visitor.page("/ui/providers?q=host")
+    assert "Providers 1\N{EN DASH}50 of 51" in first.text
+    (following,) = [link for link in first.links() if "page=" in link]
+    last = Document(visitor.follow(following, seen_at="/ui/providers").text)
+    assert list(last.table("Providers")) == ["host50 alone"]
+    assert "Providers 51\N{EN DASH}51 of 51" in last.text
+    assert "The list ends before this page." in visitor.page("/ui/providers?page=3").text
+
+
+def test_a_provider_is_drawn_in_its_tree(demo: None, visitor: Visitor):
+    page = visitor.page(f"/ui/providers/{uuid_of('compute1-numa1')}")
+    drawn = ["compute1", "compute1-nic0", "compute1-nic1", "compute1-numa0", "compute1-gpu0"]
+    assert page.items("Tree") == [*drawn, "compute1-numa1", "compute1-fpga0", "compute1-gpu1"]
+    current = [attributes["href"] for _, attributes in page.tags if attributes.get("aria-current") == "true"]
+    assert current == [f"/ui/providers/{uuid_of('compute1-numa1')}"]
+    assert page.table("Inventory")["VCPU"] == ["0", "16", "16", "0", "1", "1\N{EN DASH}all"]
+    assert "Level numa Consumers 0 Traits HW_NUMA_ROOT Aggregates none" in page.text
+
+
+def test_who_shares_and_who_is_shared_with_is_linked(demo: None, visitor: Visitor):
+    host = visitor.page(f"/ui/providers/{uuid_of('compute2')}")
+    assert host.items("Shares with this tree") == ["storage1", uuid_of("rack1")]
+    pool = visitor.page(f"/ui/providers/{uuid_of('storage1')}")
+    assert pool.items("Is shared with 2 trees") == ["compute1", "compute2"]
+    assert pool.items("Shares with this tree") == []
+
+
+def test_the_consumers_of_a_tree_are_listed(demo: None, visitor: Visitor):
+    page = visitor.page(f"/ui/providers/{uuid_of('compute1')}")
+    assert page.cells("Who consumes it") == [
+        [uuid_of("vm0"), "blue", "INSTANCE", "compute1-numa0", "VCPU", "16"],
+        ["the same consumer", "compute1-numa0", "MEMORY_MB", "8,192"],
+        ["the same consumer", "compute1-gpu0", "PGPU", "1"],
+    ]
+    assert "Nobody has anything" in visitor.page(f"/ui/providers/{uuid_of('compute3')}").text
+
+
+def test_of_a_large_tree_the_part_around_a_provider_is_drawn(app, visitor: Visitor):
+    database = app.extensions["placement"].database
+    create_provider(database, uuid=uuid_of("root"), name="root")
+    for number in range(3):
+        create_provider(database, uuid=uuid_of(f"part{number}"), name=f"part{number}", parent_uuid=uuid_of("root"))
+    for number in range(104):
+        parent = uuid_of(f"part{number % 2}")
+        create_provider(database, uuid=uuid_of(f"leaf{number}"), name=f"leaf{number:03}", parent_uuid=parent)
+    whole = visitor.page(f"/ui/providers/{uuid_of('root')}")
+    assert len(whole.items("Tree")) == 100 + 1  # and the link to the rest
+    assert whole.items("Tree")[-2:] == ["8 more below part1", "part2"]
+    part = visitor.page(f"/ui/providers/{uuid_of('part1')}")
+    assert part.items("Tree") == ["part1", *(f"leaf{number:03}" for number in range(1, 104, 2))]
+    assert part.items("")[-2:] == ["Providers", "root"]
+
+
+def test_a_provider_that_is_not_there_is_told_in_a_page(visitor: Visitor):
+    answer = visitor.open(f"/ui/providers/{uuid_of('nothing')}")
+    assert answer.status_code == 404
+    assert f"No resource provider with uuid {uuid_of('nothing')}" in Document(answer.text).text
+    assert visitor.open("/ui/providers/nothing").status_code == 404
+
+
+def test_names_are_shown_as_they_are_and_mean_nothing_to_the_browser(app, visitor: Visitor):
+    database = app.extensions["placement"].database
+    create_provider(database, uuid=uuid_of("hostile"), name=HOSTILE)
+    create_provider(database, uuid=uuid_of("child"), name=f"{HOSTILE} child", parent_uuid=uuid_of("hostile"))
+    replace_aggregates(database, uuid_of("hostile"), [uuid_of("aggregate")])
+    for path in ("/ui/", "/ui/providers", f"/ui/providers/{uuid_of('child')}"):
+        page = visitor.page(path)
+        assert " ".join(HOSTILE.split()) in page.text
+        assert [
+            attributes.get("src") for tag, attributes in page.tags if tag == "script" and "src" not in attributes
+        ] == []
+    searched = visitor.page("/ui/providers?q=%3Cscript%3Ealert(1)%3C/script%3E%22")
+    assert len(searched.table("Providers")) == 2
+    (box,) = [attributes for tag, attributes in searched.tags if tag == "input" and attributes["name"] == "q"]
+    assert box["value"] == '<script>alert(1)</script>"'
+
+
+def test_a_provider_with_every_trait_and_many_aggregates_fits_on_a_page(app, visitor: Visitor):
+    database = app.extensions["placement"].database
+    create_provider(database, uuid=uuid_of("root"), name="root")
+    traits = [f"CUSTOM_{number:03}" + "X" * 200 for number in range(450)]
+    with database.writer.begin() as connection:
+        connection.execute(insert(trait_rows), [{"name": name} for name in traits])
+    replace_provider_traits(database, uuid_of("root"), traits, generation=0)
+    replace_aggregates(database, uuid_of("root"), [uuid_of(f"aggregate{number}") for number in range(300)])
+    answer = visitor.open(f"/ui/providers/{uuid_of('root')}")
+    assert len(answer.data) < 300_000
+    text = Document(answer.text).text
+    assert "and 50 more" in text
+    assert "and 250 more" in text

@@ -1,0 +1,48 @@
+"""What of a tree is drawn."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.domain.drawn_tree import ancestors, drawing
+
+CHAIN = {1: None, 2: 1, 3: 2, 4: 3, 5: 4}
+
+
+def test_a_small_tree_is_drawn_whole_whoever_is_looked_at():
+    drawn = drawing({1: None, 3: 1, 2: 1, 4: 2}, 4, most=10, deepest=10)
+    assert (drawn.top, drawn.children, drawn.hidden, drawn.is_whole) == (1, {1: [3, 2], 3: [], 2: [4], 4: []}, {}, True)
+
+
+def test_of_a_tree_that_is_too_large_the_nearest_below_are_drawn():
+    parents = {1: None, 2: 1, 3: 1, 4: 2, 5: 2, 6: 5}
+    drawn = drawing(parents, 2, most=2, deepest=10)
+    assert (drawn.top, drawn.children, drawn.hidden, drawn.is_whole) == (2, {2: [4], 4: []}, {2: 2}, False)
+
+
+def test_a_deep_tree_is_cut_below():
+    drawn = drawing(CHAIN, 1, most=10, deepest=3)
+    assert (drawn.drawn, drawn.hidden) == ([1, 2, 3], {3: 2})
+    assert drawing(CHAIN, 4, most=10, deepest=3).drawn == [4, 5]  # or what is looked at would not be seen
+
+
+@pytest.mark.parametrize("parents", [{1: 2, 2: 1}, {1: 1}, {1: 7}])
+def test_rows_that_are_no_tree_end_all_the_same(parents: dict[int, int | None]):
+    assert drawing(parents, 1, most=10, deepest=10).drawn[0] in parents
+    assert len(ancestors(parents, 1)) < 2
+
+
+@given(st.data())
+def test_what_is_drawn_and_what_is_hidden_make_up_the_tree(data: st.DataObject):
+    size = data.draw(st.integers(1, 30))
+    parents = {1: None} | {id_: data.draw(st.integers(1, id_ - 1)) for id_ in range(2, size + 1)}
+    focus = data.draw(st.integers(1, size))
+    most, deepest = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 6))
+    drawn = drawing(parents, focus, most=most, deepest=deepest)
+    below = {id_ for id_ in parents if id_ == drawn.top or drawn.top in ancestors(parents, id_)}
+    assert focus in drawn.children
+    assert len(drawn.drawn) <= most
+    assert len(drawn.drawn) + sum(drawn.hidden.values()) == len(below)
+    assert all(parents[child] == id_ for id_, children in drawn.children.items() for child in children)
+    assert max(len(ancestors(parents, id_)) - len(ancestors(parents, drawn.top)) for id_ in drawn.drawn) < deepest
+    assert (drawn.top == 1) or not drawn.is_whole
