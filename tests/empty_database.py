@@ -6,9 +6,10 @@ Standard traits and resource classes stay. Works for this project's databases an
 import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import psycopg
+import pymysql
 
 # Links go before what they point to; allocations go while the kept usages are still there for their triggers.
 TABLES = (
@@ -29,9 +30,11 @@ CUSTOM_NAMES = ("traits", "resource_classes")
 
 
 def empty_database(url: str) -> None:
-    """Delete every row but the standard names from a SQLite or PostgreSQL database."""
+    """Delete every row but the standard names from a database."""
     if url.startswith("sqlite"):
         _empty_sqlite(sqlite_path(url))
+    elif url.startswith("mysql"):
+        _empty_mariadb(url)
     else:
         with psycopg.connect(_libpq(url), autocommit=False) as connection:
             present = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
@@ -49,6 +52,22 @@ def _empty_sqlite(path: Path) -> None:
         present = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         with connection:
             _delete_rows(connection.execute, {name for (name,) in present.fetchall()})
+    finally:
+        connection.close()
+
+
+def _empty_mariadb(url: str) -> None:
+    address = urlsplit(url)
+    name, socket = address.path[1:], parse_qs(address.query)["unix_socket"][0]
+    connection = pymysql.connect(unix_socket=socket, user=address.username, database=name)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW TABLES")
+            present = {table for (table,) in cursor.fetchall()}
+            # A provider points to its root, often to itself.
+            cursor.execute("SET FOREIGN_KEY_CHECKS = 0")
+            _delete_rows(cursor.execute, present)
+        connection.commit()
     finally:
         connection.close()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests import servers
 
 VERSION = "16.0.0"
-REQUIREMENTS = (f"openstack-placement=={VERSION}", "gunicorn", "psycopg2-binary")
+REQUIREMENTS = (f"openstack-placement=={VERSION}", "gunicorn", "psycopg2-binary", "pymysql")
 ENVIRONMENT = Path(__file__).parents[1] / ".tox" / f"reference-{VERSION}"
 
 
@@ -52,8 +52,9 @@ def _made_environment() -> Path:
     # Several test processes may want it at once: the first makes it, the others wait.
     with (ENVIRONMENT.parent / f"{ENVIRONMENT.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not finished.exists():
+        made_of = "\n".join(REQUIREMENTS)
+        if not finished.exists() or finished.read_text() != made_of:
             subprocess.run([sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)], check=True)
             subprocess.run([str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS], check=True)
-            finished.touch()
+            finished.write_text(made_of)
     return python

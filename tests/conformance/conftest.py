@@ -19,7 +19,7 @@ EmptyServer = Callable[[str, str], str]
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance")
     group.addoption("--all-files", action="store_true", help="run every file of the suite, not only the public list")
-    group.addoption("--database", choices=DATABASES, help="run on this database only")
+    group.addoption("--database", choices=(*DATABASES, "mariadb"), help="run on this database only")
     group.addoption("--server", choices=("project", "reference"), default="project", help="the server to run against")
 
 
@@ -55,7 +55,8 @@ def empty_server(request: pytest.FixtureRequest) -> Iterator[EmptyServer]:
 def _new_database(request: pytest.FixtureRequest, database: str, profile: str, directory: Path) -> str:
     if database == "sqlite":
         return f"sqlite:///{directory / 'placement.sqlite'}"
-    url: str = request.getfixturevalue("postgres_server").database(f"conformance_{profile.replace('-', '_')}")
+    server = "mariadb_server" if database == "mariadb" else "postgres_server"
+    url: str = request.getfixturevalue(server).database(f"conformance_{profile.replace('-', '_')}")
     return url
 
 

@@ -68,6 +68,7 @@ class _Sentence:
         self._generations = generations
         self._named = ""
         self._is_broken = choice.random() < BROKEN
+        self._has_repeated = False
 
     def case(self) -> Case:
         choice = self._choice
@@ -210,6 +211,12 @@ class _Sentence:
         ]
         return "&".join(texts)
 
+    def _times(self) -> int:
+        """Return how often something is repeated: often only once, or bodies have gigabytes."""
+        times = 2 if self._has_repeated else self._choice.choice(REPEATS)
+        self._has_repeated = True
+        return times
+
     # Bodies
 
     def _data(self, path: str) -> bytes:
@@ -307,10 +314,10 @@ class _Sentence:
                     lambda: {other: inner for other, inner in value.items() if other != key},
                     lambda: {
                         **value,
-                        **{f"{key}{number}": value[key] for number in range(self._choice.choice(REPEATS))},
+                        **{f"{key}{number}": value[key] for number in range(self._times())},
                     },
                 )
             )()
         if isinstance(value, list) and value and self._choice.random() < 0.7:
-            return [*value[1:], self._broken_json(value[0])] * self._choice.choice((1, 1, *REPEATS))
+            return [*value[1:], self._broken_json(value[0])] * (1 if self._choice.random() < 1 / 3 else self._times())
         return self._choice.choice(HARD_JSON)

@@ -1,0 +1,145 @@
+"""Clients that ask, claim and release as fast as they are answered, and what the server's workers hold meanwhile."""
+
+import http.client
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.claims import entry, new_uuid
+from tests.servers import Served
+from tests.survival.load import VERSION
+
+LONGEST_WAIT_S = 60
+"""What nova waits for an answer."""
+PROPER = frozenset({200, 204, 404, 409, 503})
+"""Done, nothing to release, somebody else was faster, try again."""
+QUERIES = (
+    "resources=VCPU:1",
+    "resources=VCPU:2,MEMORY_MB:512",
+    "resources1=VCPU:1&resources2=VCPU:1&group_policy=none",
+)
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": VERSION, "content-type": "application/json"}
+
+
+class _Client:
+    """One client with one connection, which claims what it was just told to be possible, and releases it later."""
+
+    def __init__(self, url: str, providers: Sequence[str], seed: int) -> None:
+        self.statuses: Counter[int] = Counter()
+        self.slowest_s = 0.0
+        self.answered = 0
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=LONGEST_WAIT_S)
+        self._choice = random.Random(seed)
+        self._providers = providers
+        self._consumer = new_uuid()
+        self._offered: Mapping[str, Any] = {}
+
+    def step(self) -> None:
+        """Send one request."""
+        kind = self._choice.random()
+        if kind < 0.5:
+            query = f"/allocation_candidates?{self._choice.choice(QUERIES)}&limit=10"
+            found = self._send("GET", query)
+            if found and found["allocation_requests"]:
+                self._offered = self._choice.choice(found["allocation_requests"])["allocations"]
+        elif kind < 0.65 and self._offered:
+            shares = {uuid: share["resources"] for uuid, share in self._offered.items()}
+            self._send("PUT", f"/allocations/{self._consumer}", entry(shares))
+        elif kind < 0.8:
+            self._send("DELETE", f"/allocations/{self._consumer}")
+        elif kind < 0.9:
+            self._send("GET", f"/allocations/{self._consumer}")
+        elif kind < 0.95:
+            self._send("GET", f"/resource_providers/{self._choice.choice(self._providers)}/usages")
+        else:
+            self._send("GET", "/resource_providers?resources=VCPU:1")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _send(self, method: str, path: str, body: object = None) -> Any:
+        start = time.monotonic()
+        self._connection.request(method, path, None if body is None else json.dumps(body), HEADERS)
+        answer = self._connection.getresponse()
+        content = answer.read()
+        self.slowest_s = max(self.slowest_s, time.monotonic() - start)
+        self.statuses[answer.status] += 1
+        self.answered += 1
+        assert answer.status in PROPER, f"{method} {path}: {answer.status} {content[:500]!r}"
+        return json.loads(content) if answer.status == 200 else None
+
+
+class Traffic:
+    """So many clients in threads of their own; the first failure of one ends them all."""
+
+    def __init__(self, url: str, providers: Sequence[str], *, clients: int) -> None:
+        self._clients = [_Client(url, providers, seed) for seed in range(clients)]
+        self._enough = threading.Event()
+        self._failures: list[BaseException] = []
+        self._threads = [threading.Thread(target=self._run, args=(client,)) for client in self._clients]
+
+    def __enter__(self) -> "Traffic":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._enough.set()
+        for thread in self._threads:
+            thread.join(2 * LONGEST_WAIT_S)
+        assert not any(thread.is_alive() for thread in self._threads), "a request is still waiting"
+        assert not self._failures, self._failures
+
+    @property
+    def answered(self) -> int:
+        """How many requests were answered so far."""
+        return sum(client.answered for client in self._clients)
+
+    @property
+    def statuses(self) -> Counter[int]:
+        """How many answers had which status."""
+        return sum((client.statuses for client in self._clients), Counter())
+
+    @property
+    def slowest_s(self) -> float:
+        """How long the slowest answer took."""
+        return max(client.slowest_s for client in self._clients)
+
+    def wait_for(self, count: int) -> None:
+        """Wait until so many requests were answered."""
+        before, since = -1, time.monotonic()
+        while (answered := self.answered) < count and not self._failures:
+            if answered > before:
+                before, since = answered, time.monotonic()
+            assert time.monotonic() - since < 2 * LONGEST_WAIT_S, f"no answer any more after {answered}"
+            time.sleep(0.02)
+
+    def _run(self, client: _Client) -> None:
+        try:
+            while not self._enough.is_set():
+                client.step()
+        except BaseException as failure:
+            self._failures.append(failure)
+            self._enough.set()
+        finally:
+            client.close()
+
+
+def workers(served: Served) -> list[int]:
+    """Return the process ids of a server's workers."""
+    pid = served.process.pid
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def resident_mb(pid: int) -> float:
+    """Return how much memory a process holds."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (kilobytes,) = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
+    return int(kilobytes) / 1024
