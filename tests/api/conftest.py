@@ -52,3 +52,9 @@ def app(database_url: str) -> Iterator[Flask]:
 def api(app: Flask) -> Api:
     """A client of that application."""
     return Api(app)
+
+
+def compares_without_case(api: Api) -> bool:
+    """Whether names that differ in case are the same to the database: MariaDB's collations are such by themselves."""
+    dialect: str = api.app.extensions["placement"].database.dialect
+    return dialect in {"mysql", "mariadb"}

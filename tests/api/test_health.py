@@ -6,6 +6,7 @@ from sqlalchemy import text
 
 from placement.store.connection.database import Database
 from placement.store.kept_usage import usage_triggers
+from placement.store.lifecycle.maintenance import exclusively
 from placement.store.tables import VERSION_TABLE
 from tests.api.conftest import Api
 
@@ -55,7 +56,7 @@ def test_usage_is_summed_as_long_as_triggers_are_missing(api: Api, database: Dat
         usage_triggers.remove(connection)
     assert answer(api) == (200, {"status": "ready", "usage": "summed"})
     assert not database.keeps_usage
-    with database.engine.begin() as connection:
+    with exclusively(database.engine) as connection:
         usage_triggers.install(connection)
     assert answer(api) == (200, {"status": "ready", "usage": "kept"})
     assert database.keeps_usage

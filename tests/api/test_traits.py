@@ -2,7 +2,7 @@
 
 import os_traits
 
-from tests.api.conftest import Api
+from tests.api.conftest import Api, compares_without_case
 from tests.claims import ask, generation, make_provider
 
 NOBODY = "11111111-2222-3333-4444-555555555555"
@@ -78,7 +78,8 @@ def test_deleting_a_trait(api: Api) -> None:
 
 
 def test_filters_of_the_list(api: Api) -> None:
-    for name in ("CUSTOM_A", "CUSTOM_AB", "CUSTOM_B"):
+    custom = ["CUSTOM_A", "CUSTOM_AB", "CUSTOM_B"]
+    for name in custom:
         ask(api, "PUT", f"/traits/{name}")
     give(api, make_provider(api), AVX, "CUSTOM_B")
     everything = listed(api)
@@ -86,10 +87,10 @@ def test_filters_of_the_list(api: Api) -> None:
         "name=in:CUSTOM_B,CUSTOM_A,PONY": ["CUSTOM_A", "CUSTOM_B"],
         f"name=in:{AVX}": [AVX],
         "name=in:": [],
-        "name=startswith:CUSTOM_": ["CUSTOM_A", "CUSTOM_AB", "CUSTOM_B"],
+        "name=startswith:CUSTOM_": custom,
         "name=startswith:CUSTOM_A": ["CUSTOM_A", "CUSTOM_AB"],
         "name=startswith:CUSTOM%25": [],
-        "name=startswith:custom": [],
+        "name=startswith:custom": custom if compares_without_case(api) else [],
         "name=startswith:CUSTOMX": [],
         "name=startswith:": everything,
         "name=pony:CUSTOM_A": everything,
