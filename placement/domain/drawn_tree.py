@@ -31,7 +31,8 @@ def drawing(parents: Mapping[int, int | None], focus: int, *, most: int, deepest
     """Choose what is drawn: the whole tree where there is room, else what is below ``focus``, the nearest first.
 
     Args:
-        parents: the parent of each provider of the tree; siblings are drawn in this order.
+        parents: the parent of each provider of the tree. Siblings are drawn in this order, but those that have
+            something below them first.
         focus: the provider that is looked at.
         most: for how many providers there is room.
         deepest: how many levels are drawn.
@@ -71,7 +72,8 @@ def _drawn(below: Mapping[int, list[int]], top: int, *, most: int, deepest: int)
     waiting = deque([(top, 1)])
     while waiting:
         id_, depth = waiting.popleft()
-        for child in below[id_] if depth < deepest else ():
+        # What has parts of its own comes first, as the large things in a box do.
+        for child in sorted(below[id_], key=lambda child: not below[child]) if depth < deepest else ():
             if len(children) >= most:
                 return children
             if child not in children:

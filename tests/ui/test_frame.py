@@ -1,18 +1,29 @@
 """What holds for every page of the console: who gets in, what is sent along, and what an error looks like."""
 
+import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import bcrypt
 import pytest
 from flask import Flask
 
+import placement.ui
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings, UiSettings
 from placement.ui.blueprint import PAGES
 from tests.ui.visitor import Document, Visitor
 
 PLAIN_PATHS = [f"/ui{page.path}" for page in PAGES if "<" not in page.path and "GET" in page.methods]
-STATIC = ("console.css", "console.js", "icon.svg", "vendor/htmx/htmx.min.js")
+STATIC = (
+    "console.css",
+    "console.js",
+    "icon.svg",
+    "tree.js",
+    "vendor/d3-hierarchy/d3-hierarchy.min.js",
+    "vendor/htmx/htmx.min.js",
+)
+VENDOR = Path(placement.ui.__file__).parent / "static" / "vendor"
 
 
 @pytest.fixture
@@ -77,6 +88,16 @@ def test_files_are_served_to_anybody(sqlite_url: str, tmp_path, name: str):
     app = basic_app(sqlite_url, tmp_path)
     assert Visitor(app).open(f"/ui/static/{name}").status_code == 200
     app.extensions["placement"].database.dispose()
+
+
+def test_what_others_wrote_is_what_they_published_and_has_its_licence():
+    told = (VENDOR / "README.md").read_text()
+    files = [path for path in VENDOR.rglob("*") if path.suffix in (".js", ".css")]
+    assert files
+    for path in files:
+        row = next(line for line in told.splitlines() if f"`{path.relative_to(VENDOR)}`" in line)
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in row
+        assert (path.parent / "LICENSE").read_text()
 
 
 @pytest.mark.parametrize("path", ["/ui/static/../page.py", "/ui/static/%2e%2e/page.py", "/ui/static/..%2fpage.py"])

@@ -68,8 +68,8 @@ def test_long_lists_come_in_parts(app, visitor: Visitor):
 
 def test_a_provider_is_drawn_in_its_tree(demo: None, visitor: Visitor):
     page = visitor.page(f"/ui/providers/{uuid_of('compute1-numa1')}")
-    drawn = ["compute1", "compute1-nic0", "compute1-nic1", "compute1-numa0", "compute1-gpu0"]
-    assert page.items("Tree") == [*drawn, "compute1-numa1", "compute1-fpga0", "compute1-gpu1"]
+    numa_nodes = ["compute1-numa0", "compute1-gpu0", "compute1-numa1", "compute1-fpga0", "compute1-gpu1"]
+    assert page.items("Tree") == ["compute1", *numa_nodes, "compute1-nic0", "compute1-nic1"]
     current = [attributes["href"] for _, attributes in page.tags if attributes.get("aria-current") == "true"]
     assert current == [f"/ui/providers/{uuid_of('compute1-numa1')}"]
     assert page.table("Inventory")["VCPU"] == ["0", "16", "16", "0", "1", "1\N{EN DASH}all"]

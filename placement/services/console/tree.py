@@ -31,6 +31,11 @@ class Node:
     aggregates: list[str]
     consumers: int
 
+    @property
+    def load(self) -> float | None:
+        """How much is in use of the class of which most is (1.0: all); None where it has nothing to give."""
+        return max((stock.used / stock.capacity for stock in self.stocks if stock.capacity), default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class ProviderInTree:
