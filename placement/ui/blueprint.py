@@ -11,14 +11,14 @@ from werkzeug.exceptions import HTTPException
 from placement.api.call import Server
 from placement.api.errors import SENTENCES, status_of
 from placement.errors import NotFound, PlacementError
-from placement.ui import consumers, overview, tree, try_request
+from placement.ui import consumers, overview, shares, tree, try_request
 from placement.ui.numbers import install_filters
 from placement.ui.page import HTML, Page, View, call_of, navigation
 from placement.ui.security import authorize, form_token, refuse_nul, secure
 
 LOG = logging.getLogger(__name__)
 
-PAGES: tuple[Page, ...] = (*overview.PAGES, *tree.PAGES, *consumers.PAGES, *try_request.PAGES)
+PAGES: tuple[Page, ...] = (*overview.PAGES, *tree.PAGES, *consumers.PAGES, *try_request.PAGES, *shares.PAGES)
 """All pages; those with a title stand in the navigation in this order."""
 
 

@@ -23,6 +23,7 @@ class Page:
         path: where it is found below /ui, in werkzeug's notation.
         view: called with the Call and the parts of the path.
         rules: the policy rules of the API requests that tell the same; the caller must pass them all.
+        any_of: of these the caller must pass one, if there are any; which of them means what is the view's business.
         endpoint: its name for ``url_for("ui.NAME")``.
         title: its name in the navigation; None keeps it out.
         below: the endpoint of the page it belongs to in the navigation, if it is not there itself.
@@ -33,6 +34,7 @@ class Page:
     view: View
     rules: tuple[str, ...]
     endpoint: str
+    any_of: tuple[str, ...] = ()
     title: str | None = None
     below: str | None = None
     methods: tuple[str, ...] = ("GET",)
@@ -50,4 +52,9 @@ def show(template: str, *, status: int = 200, **values: Any) -> Response:
 
 def navigation(pages: tuple[Page, ...], call: Call) -> list[Page]:
     """Return the pages that the caller may open, for the links on top of each."""
-    return [page for page in pages if page.title is not None and allows(call, page.rules)]
+    return [page for page in pages if page.title is not None and _opens(page, call)]
+
+
+def _opens(page: Page, call: Call) -> bool:
+    one_of = not page.any_of or any(call.is_allowed(rule) for rule in page.any_of)
+    return one_of and allows(call, page.rules)

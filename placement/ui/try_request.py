@@ -22,7 +22,7 @@ from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.scores import Score
 from placement.errors import Forbidden, Invalid, PlacementError
 from placement.services.trial import Served, Showing, Trial, trial
-from placement.ui.drawn_tree import Drawings, DrawnNode
+from placement.ui.candidate_drawing import Drawings, DrawnNode
 from placement.ui.page import Page, show
 from placement.ui.paging import Paging, paging_of
 from placement.ui.request_form import form_fields, pasted, query_string

@@ -43,7 +43,7 @@ def served_cloud(directory: Path) -> Iterator[str]:
         tell(url, lambda _line: None)
         call = HttpCalls(url)
         for project, provider, resources in CLAIMS:
-            allocate(call, uuid_of(provider), resources, project_id=project, user_id=project)
+            allocate(call, uuid_of(provider), resources, project=project, user=project)
         yield url
 
 

@@ -1,5 +1,7 @@
 """10,000 providers stay usable: the number of statements stays, and no page grows beyond what a browser likes."""
 
+from urllib.parse import urlencode
+
 from flask import Flask
 
 from tests.api.test_statement_counts import statements
@@ -10,6 +12,8 @@ from tests.ui.visitor import Visitor
 HOSTS, PROVIDERS_EACH = 1430, 7
 MOST_STATEMENTS = 12
 
+NESTED = "resources_N=VCPU:2&required_N=HW_NUMA_ROOT&resources_V=SRIOV_NET_VF:1&same_subtree=_N,_V&group_policy=none"
+
 PATHS = (
     "/ui/",
     "/ui/providers",
@@ -19,6 +23,9 @@ PATHS = (
     f"/ui/providers/{provider_uuid('host0-numa1-pf0')}",
     "/ui/consumers",
     "/ui/consumers?project=bl&page=2",
+    "/ui/request?query=resources=DISK_GB:1",
+    "/ui/request?query=resources=DISK_GB:2001",
+    f"/ui/request?{urlencode({'query': NESTED})}",
 )
 
 

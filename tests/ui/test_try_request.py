@@ -8,22 +8,11 @@ from flask import Flask
 
 from tests import clouds
 from tests.clouds import provider
+from tests.ui.apis import calls_of
 from tests.ui.visitor import Document, Visitor
 
 PATH = "/ui/request"
 GPU = "resources_NUMA=VCPU:4&resources_GPU=PGPU:1&group_policy=none&same_subtree=_NUMA,_GPU"
-
-
-def calls_of(app: Flask) -> clouds.Call:
-    """Return the API of an application as the makers of clouds call it."""
-    client = app.test_client()
-
-    def call(method: str, path: str, version: str, body: object = None) -> tuple[int, object]:
-        headers = {"x-auth-token": "admin", "openstack-api-version": f"placement {version}"}
-        response = client.open(path, method=method, headers=headers, json=body)
-        return response.status_code, response.get_json(silent=True)
-
-    return call
 
 
 def _numa_nodes(host: str) -> list[clouds.Provider]:

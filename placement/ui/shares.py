@@ -1,0 +1,157 @@
+"""Fair shares: the tree of queues and projects, what each holds, and what it has a right to by its weight."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from flask import Response
+
+from placement.allocators.fair_share import NodeShare
+from placement.api.call import Call
+from placement.api.planner.fair_share import RULE, visible_path
+from placement.errors import NotFound
+from placement.services.fair_share import Shares, all_shares
+from placement.ui.numbers import percent
+from placement.ui.page import Page, show
+from placement.ui.paging import paging_of
+
+CHILDREN = 50
+"""Parts of the opened branch on one page."""
+
+MOST_ROWS = 150
+"""Rows of the whole table; beyond, branches below are shown closed."""
+
+MOST_OF_A_BRANCH = 20
+"""Parts shown of each branch below the opened one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A node of the tree.
+
+    Args:
+        node: what is known of it.
+        name: what it is called beside its siblings.
+        depth: how far it is below the opened branch.
+        fair: its part of everything by weight, of those above it too, 0..1; None where not all siblings may be seen.
+        held_most: the class of which it holds the largest part.
+        parts, shown: how many nodes are right below it, and how many of them the table has.
+    """
+
+    node: NodeShare
+    name: str
+    depth: int
+    fair: float | None
+    held_most: str
+    parts: int
+    shown: int
+
+    @property
+    def held_in_words(self) -> str:
+        """What part of everything it holds."""
+        return "over 100 %" if self.node.held > 1 else percent(self.node.held, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """A tree of shares, to be shown in part."""
+
+    shares: Shares
+    nodes: Mapping[str, NodeShare]
+    parts: Mapping[str, Sequence[NodeShare]]
+    fair: Mapping[str, float]
+
+    def name(self, path: str) -> str:
+        """Return what a node is called beside its siblings: members may have any name."""
+        return self.shares.members[path] if self.nodes[path].is_leaf else path.rpartition("/")[2]
+
+    def rows(self, opened: str, first: int) -> list[Row]:
+        """Return the opened branch with some of its parts, and what of their parts there is room for."""
+        shown = {opened: self.parts[opened][first : first + CHILDREN]}
+        room, level = MOST_ROWS - len(shown[opened]), shown[opened]
+        while level and room > 0:
+            following: list[NodeShare] = []
+            for node in level:
+                some = self.parts[node.path][: min(MOST_OF_A_BRANCH, room)]
+                shown[node.path] = some
+                room -= len(some)
+                following += some
+            level = following
+        return list(self._below(opened, shown, 0))
+
+    def _below(self, path: str, shown: Mapping[str, Sequence[NodeShare]], depth: int) -> Iterator[Row]:
+        node, some = self.nodes[path], shown.get(path, ())
+        held_most = _held_most(node.usage, self.shares.totals)
+        fair = self.fair.get(path)
+        yield Row(node, self.name(path), depth, fair, held_most, len(self.parts[path]), len(some))
+        for part in some:
+            yield from self._below(part.path, shown, depth + 1)
+
+
+def fair_shares(call: Call) -> Response:
+    """Show the branch that ``at`` names, or the whole tree; readers see the way to their own project."""
+    own = visible_path(call)
+    paging = paging_of(call.request, size=CHILDREN)
+    tree = _branches(all_shares(call.database, call.server.kept_usage), own)
+    opened = call.request.args.get("at") or next(iter(tree.nodes))
+    if opened not in tree.nodes:
+        raise NotFound(f"There is no queue or project {opened}.")
+    rows = tree.rows(opened, paging.first)
+    return show(
+        "shares.html",
+        shares=tree.shares,
+        classes=call.server.settings.planner.fair_share.classes,
+        partition=call.server.settings.planner.fair_share.partition,
+        rows=rows,
+        above=[(path, tree.name(path)) for path in _above(opened)],
+        paging=paging,
+        has_more=paging.first + CHILDREN < rows[0].parts,
+        sees_all=own is None,
+    )
+
+
+def _branches(shares: Shares, own: str | None) -> Branches:
+    """Return the tree; with ``own``, only the nodes on the way to that one."""
+    nodes = {node.path: node for node in shares.nodes if own is None or f"{own}/".startswith(f"{node.path}/")}
+    parts: dict[str, list[NodeShare]] = defaultdict(list)
+    for path, node in nodes.items():
+        if "/" in path:
+            parts[path.rpartition("/")[0]].append(node)
+    for siblings in parts.values():
+        siblings.sort(key=lambda node: (node.is_blocked, node.weighted_share, node.path))
+    return Branches(shares, nodes, parts, _fair(nodes, parts) if own is None else {})
+
+
+def _fair(nodes: Mapping[str, NodeShare], parts: Mapping[str, Sequence[NodeShare]]) -> dict[str, float]:
+    """Return what part of everything each node would have if only weights counted; branches come before their parts."""
+    fair = dict.fromkeys(nodes, 1.0)
+    for path in nodes:
+        together = sum(part.weight for part in parts.get(path, ()))
+        for part in parts.get(path, ()):
+            fair[part.path] = fair[path] * part.weight / together
+    return fair
+
+
+def _held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:
+    """Return the class of which the largest part is held."""
+    held = {name: amount / totals[name] if totals[name] else float("inf") for name, amount in usage.items() if amount}
+    return max(held, key=lambda name: held[name], default="")
+
+
+def _above(path: str) -> list[str]:
+    """Return the branches above a node, the root first."""
+    names = path.split("/")
+    return ["/".join(names[:end]) for end in range(1, len(names))]
+
+
+PAGES = (
+    # Who may see how much is decided by two rules, as in the API; the view asks for leave itself.
+    Page(
+        path="/fair-share",
+        view=fair_shares,
+        endpoint="shares",
+        title="Fair shares",
+        rules=(),
+        any_of=(f"{RULE}:show_all", f"{RULE}:show"),
+    ),
+)

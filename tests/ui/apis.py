@@ -1,0 +1,17 @@
+"""The API of an application in process, for tests of the console that need a cloud to look at."""
+
+from flask import Flask
+
+from tests.clouds import Call
+
+
+def calls_of(app: Flask) -> Call:
+    """Return the API of an application as the makers of clouds call it."""
+    client = app.test_client()
+
+    def call(method: str, path: str, version: str, body: object = None) -> tuple[int, object]:
+        headers = {"x-auth-token": "admin", "openstack-api-version": f"placement {version}"}
+        response = client.open(path, method=method, headers=headers, json=body)
+        return response.status_code, response.get_json(silent=True)
+
+    return call

@@ -1,0 +1,133 @@
+"""The page of fair shares: the tree with what everybody holds, in parts that stay small."""
+
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+
+from placement.allocators.fair_share import Queue, tree_of
+from placement.app import create_app
+from placement.settings import Settings
+from placement.settings.planner.fair_share import FairShareSettings
+from tests import clouds
+from tests.clouds import provider
+from tests.ui.apis import calls_of
+from tests.ui.visitor import Document, Visitor
+
+PATH = "/ui/fair-share"
+TREE = tree_of(
+    [
+        Queue("all/research", (None, 3), ("p1", "p2")),
+        Queue("all/products", (None, 1), ("p3",)),
+    ],
+    "all/others",
+)
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Two queues, of which one weighs as much as three of the other."""
+    fair_share = FairShareSettings(classes=("VCPU", "PGPU"), queues=TREE, keep_s=0)
+    return replace(settings, planner=replace(settings.planner, fair_share=fair_share))
+
+
+@pytest.fixture
+def cloud(app: Flask) -> clouds.Cloud:
+    """Ten CPUs and ten GPUs; p1 has six CPUs, p3 two GPUs."""
+    call = calls_of(app)
+    made = clouds.build(call, provider("host", VCPU=10, PGPU=10))
+    clouds.allocate(call, made.providers["host"], {"VCPU": 6}, project="p1")
+    clouds.allocate(call, made.providers["host"], {"PGPU": 2}, project="p3")
+    return made
+
+
+def bars(page: Document) -> list[tuple[str, str]]:
+    """Return the colour and the width of every bar that shows anything."""
+    rects = [attributes for tag, attributes in page.tags if tag == "rect"]
+    return [(str(each["class"]), str(each["width"])) for each in rects if each["class"] in ("part", "above")]
+
+
+def test_the_tree_shows_what_everybody_holds_beside_the_part_by_weight(visitor: Visitor, cloud: clouds.Cloud):
+    page = visitor.page(PATH)
+    assert "4 VCPU free of 10 8 PGPU free of 10" in page.text
+    assert "all 60 % VCPU 100 %" in page.text
+    assert "products 20 % PGPU 1 20 %" in page.text
+    assert "research 60 % VCPU 3 60 %" in page.text
+    assert "p1 60 % VCPU 1 30 %" in page.text
+    assert bars(page) == [
+        ("part", "60.00"),
+        ("part", "20.00"),
+        ("part", "20.00"),
+        ("part", "60.00"),
+        ("above", "60.00"),
+    ]
+
+
+def test_the_one_to_be_served_next_comes_first(visitor: Visitor, cloud: clouds.Cloud):
+    names = [word for word in visitor.page(PATH).words if word in ("p1", "p2", "p3", "products", "research")]
+    assert names == ["products", "p3", "research", "p2", "p1"]
+
+
+def test_a_branch_can_be_opened_and_left_again(visitor: Visitor, cloud: clouds.Cloud):
+    (link,) = [link for link in visitor.page(PATH).links("href") if "research" in link]
+    page = Document(visitor.follow(link, seen_at=PATH).text)
+    assert "Fair shares of research" in page.text
+    assert "p3" not in page.words
+    assert any(link.endswith("at=all") for link in page.links("href"))
+
+
+def test_a_branch_that_is_not_there_is_not_found(visitor: Visitor, cloud: clouds.Cloud):
+    assert visitor.open(f"{PATH}?at=all/nobody").status_code == 404
+
+
+def test_readers_see_the_way_to_their_own_project(app: Flask, cloud: clouds.Cloud):
+    reader = Visitor(app, headers={"x-auth-token": "somebody:p1", "x-roles": "reader"})
+    page = reader.page(PATH)
+    assert "You see the way to your own project." in page.text
+    assert {"all", "research", "p1"} <= set(page.words)
+    assert not {"products", "p2", "p3"} & set(page.words)
+    assert "by weight" not in page.words
+    assert reader.open(f"{PATH}?at=all/products").status_code == 404
+
+
+def test_who_may_see_nothing_is_told_so(app: Flask, cloud: clouds.Cloud):
+    visitor = Visitor(app, headers={"x-auth-token": "somebody:p1", "x-roles": "member"})
+    assert visitor.open(PATH).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["<b onclick=alert(1)>", "a/b", "x y%2F&at=all", "{{ 7 * 7 }}"])
+def test_hostile_names_of_projects_are_shown_as_they_are(visitor: Visitor, app: Flask, cloud: clouds.Cloud, name: str):
+    clouds.allocate(calls_of(app), cloud.providers["host"], {"VCPU": 1}, project=name)
+    page = visitor.page(f"{PATH}?at=all/others")
+    assert name in page.words
+    assert "b" not in [tag for tag, _ in page.tags]
+
+
+def test_more_in_use_than_there_is_can_be_shown(app: Flask):
+    """A provider may have more in use than it has."""
+    call = calls_of(app)
+    made = clouds.build(call, provider("host", VCPU=10, PGPU=10))
+    clouds.allocate(call, made.providers["host"], {"VCPU": 10}, project="p1")
+    path = f"/resource_providers/{made.providers['host']}/inventories/VCPU"
+    body = {"resource_provider_generation": clouds.expect(call, "GET", path, "1.39")["resource_provider_generation"]}
+    clouds.expect(call, "PUT", path, "1.39", {**body, "total": 10, "reserved": 5})
+    assert "p1 blocked over 100 % VCPU" in Visitor(app).page(PATH).text
+
+
+def test_ten_thousand_projects_are_shown_in_parts(settings: Settings):
+    members = tuple(f"project{number:05}" for number in range(10_000))
+    queues = tree_of([Queue(f"all/queue{n}", (None, 1), members[n::20]) for n in range(20)])
+    fair_share = replace(settings.planner.fair_share, queues=queues)
+    application = create_app(replace(settings, planner=replace(settings.planner, fair_share=fair_share)))
+    visitor = Visitor(application)
+    response = visitor.open(PATH)
+    assert len(response.data) < 150_000
+    assert "more inside" in response.text
+    seen: set[str] = set()
+    link = f"{PATH}?at=all/queue3"
+    while link:
+        page = visitor.page(link)
+        seen |= {word for word in page.words if word.startswith("project0")}
+        link = next((str(tag["href"]) for _, tag in page.tags if tag.get("rel") == "next"), "")
+    assert seen == set(members[3::20])
+    application.extensions["placement"].database.dispose()
