@@ -48,15 +48,15 @@ class TreeScores:
     """The scores of trees for one request.
 
     Args:
-        plan: the request.
+        requested: how much is asked for of each class in all.
         ranking: what is best.
         known: every class that providers may have; needed where the profile names scarce resources by family.
     """
 
-    def __init__(self, plan: Plan, ranking: Ranking, known: Iterable[str] = ()) -> None:
+    def __init__(self, requested: Mapping[str, int], ranking: Ranking, known: Iterable[str] = ()) -> None:
         profile = ranking.profile
         proportional = profile.strategy.proportional
-        self._scorer = scorer_for(profile.strategy, amounts_of(plan), known)
+        self._scorer = scorer_for(profile.strategy, requested, known)
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
         self._per_compactness = self._per_point * float(profile.compactness)
         self._most_compact = self._per_compactness * MAX_COMPACTNESS

@@ -72,16 +72,16 @@ def positions_of(
     >>> positions_of([3], {1: None, 2: 1, 3: 2}, {2: [0]}, levels=2)
     {3: (2, None)}
     """
-    known: dict[int, Position] = {}
+    known: dict[int | None, Position] = {None: (None,) * levels}
     for provider in providers:
         path = []
         above: int | None = provider
-        while above is not None and above not in known:
+        while above not in known:
             path.append(above)
-            above = parents.get(above)
-        found: Position = (None,) * levels if above is None else known[above]
+            above = parents.get(above)  # type: ignore[arg-type]  # None is known
+        found = known[above]
         for here in reversed(path):
-            if own := marks.get(here):
-                found = tuple([here if level in own else place for level, place in enumerate(found)])
+            for level in marks.get(here, ()):  # type: ignore[arg-type]
+                found = (*found[:level], here, *found[level + 1 :])
             known[here] = found
     return {provider: known[provider] for provider in providers}

@@ -27,13 +27,14 @@ def best_trees(
         wanted: how many candidates are wanted; None reads everything at once.
     """
     plan = source.plan
-    scores = TreeScores(plan, ranking, _classes_in_families(tx, ranking))
+    scores = TreeScores(amounts_of(plan), ranking, classes_in_families(tx, ranking))
     compact = CompactFirst(plan, budget, all_wanted=wanted is None)
-    portions = _portions(tx, source, scores, wanted)
-    return best_first(portions, compact.composed, scores.lost)
+    found = portions(tx, source, scores, wanted)
+    return best_first(found, compact.composed, scores.lost)
 
 
-def _portions(tx: Transaction, source: TreeSource, scores: TreeScores, wanted: int | None) -> Iterator[Portion]:
+def portions(tx: Transaction, source: TreeSource, scores: TreeScores, wanted: int | None) -> Iterator[Portion]:
+    """Yield the trees that serve a plan in portions, those first that can score highest."""
     if not scores.tell_trees_apart or not source.is_possible or source.only_root is not None:
         return by_root(scores, source, wanted)
     asked = amounts_of(source.plan)
@@ -44,7 +45,7 @@ def _portions(tx: Transaction, source: TreeSource, scores: TreeScores, wanted: i
     return ByScore(scores, sums, source, complete=not source.shares).portions(wanted)
 
 
-def _classes_in_families(tx: Transaction, ranking: Ranking) -> list[str]:
+def classes_in_families(tx: Transaction, ranking: Ranking) -> list[str]:
     """Return all classes, where the profile names scarce ones by family; otherwise none has to be known."""
     strategy = ranking.profile.strategy
     named = [*(strategy.sra.resources if strategy.sra else ())]

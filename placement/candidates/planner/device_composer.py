@@ -37,6 +37,11 @@ class DeviceComposer:
         self._memo = DeviceMemo(most=request.per_tree)
         self._parts = self._without_twins(self._all_parts())
 
+    @property
+    def counted(self) -> list[tuple[int, int]]:
+        """(kind, how many different providers of it) for what is wanted more than once."""
+        return [(part.slot.kind, part.group.count) for part in self._parts if part.group.count > 1]
+
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
         return any([len(tree.options[part.slot.kind]) < part.group.count for part in self._parts])

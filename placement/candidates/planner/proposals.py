@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from placement.allocators.compactness import compactness
+from placement.allocators.compactness import Counts
 from placement.domain.planner_tree import Position
 
 
@@ -34,9 +34,9 @@ class Proposal:
     locks: tuple[Lock, ...] = ()
 
     @property
-    def compactness(self) -> float:
-        """How compact it is, to 100."""
-        return compactness([max(1, number) for number in self.touched])
+    def counts(self) -> Counts:
+        """How many places of each level its compactness counts: what touches none is as good as what touches one."""
+        return tuple([max(1, number) for number in self.touched])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.candidates.compact import CompactFirst
-from placement.candidates.ranking import LAST, Portion, Ranking, TreeScores, best_first
+from placement.candidates.ranking import LAST, Portion, Ranking, TreeScores, amounts_of, best_first
 from placement.candidates.search import Budget, Choice
 from placement.candidates.walk import Candidate, candidates_in
 from placement.cli.simulation.cloud import LEVELS, Cloud
@@ -66,7 +66,7 @@ def ranked(profile: RankingProfile) -> Policy:
     """Give the best candidate by a profile."""
 
     def choose(plan: Plan, cloud: Cloud) -> Candidate | None:
-        scores = TreeScores(plan, Ranking(profile, LEVELS))
+        scores = TreeScores(amounts_of(plan), Ranking(profile, LEVELS))
         trees = cloud.trees(plan)
         keys = scores.keys(cloud.sums([tree.root for tree in trees], scores.classes))
         kept = [(key, tree) for key, tree in zip(keys, trees, strict=True) if not (scores.filters and key[0])]

@@ -43,7 +43,7 @@ class PlannerAnswer:
         providers: all providers of their trees, and perhaps of others.
         roots: the trees that the candidates take from.
         levels: the names of the levels that scores count, outermost first.
-        searched: in how many trees every group has enough providers.
+        searched: how many trees were looked into, because something in them may be among the best.
         complete: whether the search for the best was carried through everywhere.
         explained: what was left after each condition, if that was asked for.
     """

@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 
 from placement.candidates.device_parts import Levels
 from placement.domain.inventory import Inventory
-from placement.domain.planner_tree import PlannerTree, Position, Stock, positions_of
+from placement.domain.planner_tree import PlannerTree, Stock, positions_of
 from placement.domain.tree import Tree
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import parents_of, provider_names, providers_with
+from placement.store.search.planner_trees import provider_names
 from placement.store.search.summaries import Summaries, tree_summaries
 
 
@@ -24,7 +24,9 @@ class Details:
         self._tx = tx
         self._levels = levels
         ids = tx.names.traits.ids(tx.connection, set(levels.traits))
-        self._level_of = {ids[trait]: level for level, trait in enumerate(levels.traits) if trait in ids}
+        self.level_ids = [ids.get(trait) for trait in levels.traits]
+        """The ids of the traits of levels, None for one that does not exist."""
+        self._level_of = {trait: level for level, trait in enumerate(self.level_ids) if trait is not None}
         self.summaries = Summaries()
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
@@ -61,17 +63,6 @@ class Details:
             stocks={provider: _stocks(found, provider) for provider in providers if provider in found.stocks},
             positions=positions_of(providers, parents, marks, len(self._levels.names)),
         )
-
-    def positions(self, trees: Collection[Tree], kinds: Collection[int]) -> Mapping[int, Position]:
-        """Return the places of the options that many trees have for some kinds: far less than their details."""
-        roots = {tree.root for tree in trees}
-        marks: dict[int, list[int]] = defaultdict(list)
-        for provider, trait in providers_with(self._tx, list(self._level_of), roots):
-            marks[provider].append(self._level_of[trait])
-        if not marks:
-            return {}
-        providers = {provider for tree in trees for kind in kinds for provider in tree.options[kind]}
-        return positions_of(providers, parents_of(self._tx, roots), marks, len(self._levels.names))
 
 
 def _shared(tree: Tree) -> set[int]:

@@ -1,79 +1,68 @@
-"""What the planner can expect of trees before it composes anything in them: their scores as wholes."""
+"""What can be expected of the trees of a cloud, and so which of them are read first."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from placement.allocators.patterns import WILDCARD
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.scorer import Scorer, scorer_for
-from placement.candidates.planner.best_first import Expected
-from placement.domain.tree import Tree
+from placement.candidates.planner.bounds import BoundedScores
+from placement.candidates.ranking import LAST, Portion, Ranking
+from placement.candidates.reading import ByScore
+from placement.services.planner.least_places import Wanted, least_places
+from placement.services.ranked_trees import classes_in_families, portions
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.resource_classes import all_classes
-from placement.store.search.planner_trees import Sums, tree_sums
+from placement.store.search.scores import ABSENT, tree_sums
+from placement.store.search.trees import TreeSource
 
 
 class Forecast:
-    """The score of trees by a profile, for one request.
+    """The trees of a cloud for one request, the most promising first.
 
     Args:
         tx: the transaction.
-        profile: the profile.
+        source: the trees.
+        profile: what is best.
         requested: how much is asked for of each class.
-        compactness: how compact anything in each of some trees can be at best.
     """
 
     def __init__(
-        self,
-        tx: Transaction,
-        profile: RankingProfile,
-        requested: Mapping[str, int],
-        compactness: Callable[[Sequence[Tree]], list[float]],
+        self, tx: Transaction, source: TreeSource, *, profile: RankingProfile, requested: Mapping[str, int]
     ) -> None:
         self._tx = tx
-        self._profile = profile
-        self._requested = requested
-        self._compactness = compactness
-        self._maximum = float(profile.maximum)
-        self._weight = float(profile.compactness)
+        self._source = source
+        ranking = Ranking(profile)
+        self._scores = BoundedScores(requested, ranking, classes_in_families(tx, ranking))
+        self._counts_places = bool(profile.compactness)
+        self.score_below = self._scores.score_below
 
-    def of(self, trees: Sequence[Tree]) -> list[Expected]:
-        """Return what can be expected of trees; without those that the profile leaves out."""
-        if not trees:
-            return []
-        scorer = scorer_for(self._profile.strategy, self._requested, self._known_classes())
-        ids = self._tx.names.classes.ids(self._tx.connection, set(scorer.classes))
-        sums = tree_sums(self._tx, sorted(ids.values()), [tree.root for tree in trees])
-        order = [ids.get(name) for name in scorer.classes]
-        pairs = zip(trees, self._compactness(trees), strict=True)
-        found = [self._expected(tree, scorer, _columns(sums.get(tree.root, {}), order), bound) for tree, bound in pairs]
-        proportional = self._profile.strategy.proportional
-        if proportional is not None and proportional.mode == "filter":
-            return [one for one in found if one.keeps_proportion]
-        return found
+    def portions(self, limit: int, wanted: Wanted, levels: Sequence[int | None]) -> Iterator[Portion]:
+        """Yield the trees in portions.
 
-    def total(self, strategy: float, compactness: float) -> float:
-        """Return a score from 0 to 100 of its parts."""
-        return 100 * (strategy + self._weight * compactness) / self._maximum if self._maximum else 0.0
+        Args:
+            limit: how many candidates are wanted.
+            wanted: what is counted.
+            levels: the ids of the traits of levels, None for one that does not exist.
+        """
+        if not self._source.is_possible:
+            return iter(())
+        if (root := self._source.only_root) is not None:
+            return self.only(root)
+        least = least_places(self._tx, self._source, wanted, levels) if wanted and self._counts_places else None
+        if least is None:
+            return portions(self._tx, self._source, self._scores, limit)
+        self._scores.bound(least)
+        return ByScore(self._scores, self._sums(least), self._source, complete=True).portions(limit)
 
-    def _expected(
-        self, tree: Tree, scorer: Scorer, columns: tuple[tuple[int, ...], tuple[int, ...]], bound: float
-    ) -> Expected:
-        strategy = scorer.score(*columns)
-        return Expected(tree, scorer.keeps_proportion(*columns), strategy, self.total(strategy, bound))
+    def only(self, root: int) -> Iterator[Portion]:
+        """Yield one tree, unless the profile leaves it out."""
+        trees = list(self._source.trees(None, only=root))
+        if trees and self._scores.filters:
+            trees = [] if self._scores.keys(self._sums([root]))[0][0] else trees
+        yield Portion([(self._scores.key_of_nothing(root), tree) for tree in trees], LAST)
 
-    def _known_classes(self) -> list[str]:
-        """Return all classes there are, if the profile has families of them."""
-        strategy = self._profile.strategy
-        parts = [
-            strategy.fit.resources if strategy.fit else {},
-            strategy.sra.resources if strategy.sra else {},
-            strategy.proportional.reserve if strategy.proportional else {},
-        ]
-        has_families = any([name.endswith(WILDCARD) for part in parts for name in part])
-        return [each.name for each in all_classes(self._tx)] if has_families else []
-
-
-def _columns(sums: Sums, order: Sequence[int | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return (capacities, used) in the order of classes."""
-    found = [sums.get(class_id, (0, 0)) if class_id is not None else (0, 0) for class_id in order]
-    return tuple([capacity for capacity, _used in found]), tuple([used for _capacity, used in found])
+    def _sums(self, roots: Collection[int]) -> list[tuple[int, ...]]:
+        """Return what scores look at: for each tree its root, then capacities, then what is used."""
+        classes = self._scores.classes
+        if not classes:
+            return [(root,) for root in roots]
+        ids = self._tx.names.classes.ids(self._tx.connection, set(classes))
+        known = {row[0]: row for row in tree_sums(self._tx, [ids.get(name, ABSENT) for name in classes], ())}
+        return [known.get(root) or (root, *[0] * 2 * len(classes)) for root in roots]

@@ -2,15 +2,16 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
-from placement.allocators.compactness import MAX_COMPACTNESS
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Node
 from placement.candidates.device_parts import Levels
-from placement.candidates.planner.best_first import Expected, Scored, best_compactness, in_order
+from placement.candidates.planner.best_first import Keyed, Scored, in_order
 from placement.candidates.planner.device_composer import DeviceComposer
 from placement.candidates.planner.path_composer import PathComposer, UnknownLevel
 from placement.candidates.planner.proposals import Proposal, Proposals
+from placement.candidates.ranking import Portion
 from placement.candidates.scores import Score, score
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ancestry
@@ -69,7 +70,7 @@ class Planning:
         _check_names(tx, request, self._plan)
         self._source = TreeSource(tx, self._plan, ids_for(tx, self._plan))
         self._details = Details(tx, self._levels)
-        self._forecast = Forecast(tx, options.profile, self._requested, self._compactness)
+        self._forecast = Forecast(tx, self._source, profile=options.profile, requested=self._requested)
         self._known: dict[int, PlannerTree] = {}
         self.searched = 0
         self.complete = True
@@ -86,15 +87,24 @@ class Planning:
 
     def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
         """Yield proposals, the best first. ``only`` is the root of the one tree to be looked at."""
-        trees = [tree for tree in self._source.trees(None, only=only) if not self._is_hopeless(tree)]
-        self.searched += len(trees)
-        return in_order(self._forecast.of(trees), self._compose, wanted=self._request.limit)
+        portions = self._portions() if only is None else self._hopeful(self._forecast.only(only))
+        return in_order(portions, self._compose, wanted=self._request.limit)
 
-    def roots(self) -> list[int]:
-        """Return the roots of the trees where the request may fit, the most promising first; composes nothing."""
-        trees = [tree for tree in self._source.trees(None) if not self._is_hopeless(tree)]
-        self.searched += len(trees)
-        return [one.tree.root for one in sorted(self._forecast.of(trees), key=lambda one: one.order)]
+    def roots(self) -> Iterator[int]:
+        """Yield the roots of the trees where the request may fit, the most promising first; composes nothing."""
+        for trees, _rest in self._portions():
+            for _key, tree in sorted(trees, key=itemgetter(0)):
+                yield tree.root
+
+    def _portions(self) -> Iterator[Portion]:
+        wanted = self._composer.counted if isinstance(self._composer, DeviceComposer) else ()
+        return self._hopeful(self._forecast.portions(self._request.limit, wanted, self._details.level_ids))
+
+    def _hopeful(self, portions: Iterator[Portion]) -> Iterator[Portion]:
+        for trees, rest in portions:
+            hopeful = [(key, tree) for key, tree in trees if not self._is_hopeless(tree)]
+            self.searched += len(hopeful)
+            yield Portion(hopeful, rest)
 
     def inside(self, places: Collection[int]) -> frozenset[str]:
         """Return the uuids of places that have been proposed, and of all providers below them."""
@@ -110,8 +120,7 @@ class Planning:
         for amounts in proposal.amounts.values():
             for name, amount in amounts.items():
                 requested[name] = requested.get(name, 0) + amount
-        counts = tuple([max(1, number) for number in proposal.touched])
-        return score(self._options.profile, requested, self._node(proposal.root), counts=counts)
+        return score(self._options.profile, requested, self._node(proposal.root), counts=proposal.counts)
 
     def _node(self, root: int) -> Node:
         capacities: dict[str, int] = {}
@@ -125,27 +134,14 @@ class Planning:
     def _is_hopeless(self, tree: Tree) -> bool:
         return isinstance(self._composer, DeviceComposer) and self._composer.is_hopeless(tree)
 
-    def _compactness(self, trees: Sequence[Tree]) -> list[float]:
-        """Return for each tree how compact anything in it can be at best."""
-        if not self._options.profile.compactness or len(trees) == 1 or self._request.paths:
-            return [MAX_COMPACTNESS] * len(trees)
-        groups = {one.suffix: one.count for one in self._request.groups}
-        # What is asked for once tells nothing about the number of places.
-        wanted = [(slot.kind, groups[slot.suffix]) for slot in self._plan.slots if groups[slot.suffix] > 1]
-        if not wanted:
-            return [MAX_COMPACTNESS] * len(trees)
-        positions = self._details.positions(trees, {kind for kind, _number in wanted})
-        return [best_compactness(tree, wanted, positions) for tree in trees]
-
-    def _compose(self, expected: Sequence[Expected]) -> Iterator[Scored]:
-        details = self._details.of([one.tree for one in expected])
-        for one, tree in zip(expected, details, strict=True):
-            self._known[tree.root] = tree
-            found = self._proposals_in(one.tree, tree)
+    def _compose(self, keyed: Sequence[Keyed]) -> Iterator[Scored]:
+        details = self._details.of([tree for _key, tree in keyed])
+        for ((fails, _bound, root), tree), in_detail in zip(keyed, details, strict=True):
+            self._known[root] = in_detail
+            found = self._proposals_in(tree, in_detail)
             self.complete = self.complete and found.complete
             for number, proposal in enumerate(found.found):
-                total = self._forecast.total(one.strategy, proposal.compactness)
-                yield Scored((not one.keeps_proportion, -total, tree.root, number), proposal)
+                yield Scored((fails, self._forecast.score_below(root, proposal.counts), root, number), proposal)
 
     def _proposals_in(self, tree: Tree, details: PlannerTree) -> Proposals:
         if isinstance(self._composer, PathComposer):

@@ -77,7 +77,7 @@ class Shape:
     """What a narrowing statement is made of.
 
     ``sharing`` asks for providers that share instead of the trees' own; ``weighed`` for how many times what a kind
-    asks fits on each provider.
+    asks fits on each provider; ``with_parents`` for the parent of each.
     """
 
     kinds: tuple[KindShape, ...]
@@ -87,6 +87,7 @@ class Shape:
     sharing: bool
     keeps_usage: bool
     weighed: bool
+    with_parents: bool = False
 
 
 def kind_shape(plan: Plan, kind: Kind) -> KindShape:
@@ -137,13 +138,13 @@ def _kind_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
 
 
 @lru_cache(maxsize=KEPT_STATEMENTS)
-def narrowing(shape: Shape) -> Kept:
+def narrowing(shape: Shape, only: tuple[int, ...] | None = None) -> Kept:
     """Return the statement: rows of (kind, root id, provider id, room of each contended class, parent, times it fits).
 
-    How many times what is asked fits is summed over the classes. It is left out, and the parent with it, where
-    providers are not ``weighed``.
+    How many times what is asked fits is summed over the classes. It is left out where providers are not ``weighed``, and
+    so is the parent, unless ``with_parents``. ``only`` says which kinds are asked about.
     """
-    selects = [_kind_select(shape, index) for index in range(len(shape.kinds))]
+    selects = [_kind_select(shape, index) for index in (range(len(shape.kinds)) if only is None else only)]
     return Kept(selects[0] if len(selects) == 1 else union_all(*selects))
 
 
@@ -174,9 +175,9 @@ def _kind_select(shape: Shape, index: int) -> Select[Any]:
         if place is not None:
             rooms[place] = case((left < inventory.c.max_unit, left), else_=inventory.c.max_unit)
     conditions += _provider_conditions(shape, index, provider)
-    weights: list[Any] = []
+    weights: list[Any] = [provider.c.parent_provider_id] if shape.weighed or shape.with_parents else []
     if shape.weighed:
-        weights = [provider.c.parent_provider_id, sum(times[1:], start=times[0]) if times else literal_column("0.0")]
+        weights.append(sum(times[1:], start=times[0]) if times else literal_column("0.0"))
     return (
         select(literal_column(str(index)), provider.c.root_provider_id, provider.c.id, *rooms, *weights)
         .select_from(source)

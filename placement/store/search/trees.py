@@ -118,6 +118,16 @@ class TreeSource:
         """Return all trees that can serve every slot, by root id."""
         return self._read(Scope.ALL, {})
 
+    def own_providers(self, kinds: Sequence[int]) -> list[tuple[Any, ...]] | None:
+        """Return rows of (kind, root, provider, ..., parent) for the providers that can serve some kinds, in all trees.
+
+        None if providers of other trees can serve any of them.
+        """
+        if any([self._sharing.options[kind] for kind in kinds]):
+            return None
+        shape = replace(self._shape, with_parents=True)
+        return self._tx.tuples(narrowing(shape, tuple(kinds)), self._values)
+
     @property
     def only_root(self) -> int | None:
         """The root of the one tree that in_tree leaves, if it does."""

@@ -12,7 +12,7 @@ from placement.app import create_app
 from placement.settings import PlannerSettings
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
-from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, names_of, planned, register, uuid_of
+from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, names_of, planned, provider, register, uuid_of
 
 GPUS = {"resources": {"PGPU": 1}, "count": 4}
 NICS = {"resources": {"SRIOV_NET_VF": 1}, "count": "per-subtree"}
@@ -297,6 +297,33 @@ def test_the_best_hosts_come_first_and_the_limit_cuts(api: Api) -> None:
     assert [name.partition("-")[0] for name in firsts] == ["b", "c"]
     totals = [score["total"] for score in answer["scores"]]
     assert totals == sorted(totals, reverse=True)
+
+
+def test_the_best_of_many_hosts_is_found_and_most_are_not_looked_into(api: Api) -> None:
+    """Only one has two GPUs on a switch, and there they stand behind a riser."""
+    ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
+    for number in range(40):
+        root = provider(api, f"host{number}", None, {}, [])
+        spots = [provider(api, f"host{number}-pcie{n}", root, {}, ["CUSTOM_HW_PCIE_SWITCH"]) for n in range(2)]
+        if number == 30:
+            spots = [provider(api, f"host30-riser{n}", spots[0], {}, []) for n in range(2)]
+        for n, spot in enumerate(spots):
+            provider(api, f"host{number}-gpu{n}", spot, {"PGPU": {"total": 1}}, [])
+    body = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "limit": 2}
+    assert planned(api, body) == [{"_GPU": ["host30-gpu0", "host30-gpu1"]}, {"_GPU": ["host0-gpu0", "host0-gpu1"]}]
+    assert ask(api, "POST", CANDIDATES, body=body)["searched"] < 40
+
+
+def test_devices_that_another_tree_shares_are_counted_with_its_own(api: Api) -> None:
+    aggregate = new_uuid()
+    root = provider(api, "host", None, {"PGPU": {"total": 1}}, [])
+    shared = provider(api, "pool", None, {"PGPU": {"total": 1}}, ["MISC_SHARES_VIA_AGGREGATE"])
+    for uuid in (root, shared):
+        generation = ask(api, "GET", f"/resource_providers/{uuid}")["generation"]
+        body = {"aggregates": [aggregate], "resource_provider_generation": generation}
+        ask(api, "PUT", f"/resource_providers/{uuid}/aggregates", body=body)
+    body = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
+    assert {"_GPU": ["host", "pool"]} in planned(api, body)
 
 
 PATHS = {

@@ -99,7 +99,7 @@ RANKINGS = st.builds(
 
 
 def ranked(cloud: Cloud, ranking: Ranking, wanted: int | None) -> list:
-    scores = TreeScores(cloud.plan, ranking)
+    scores = TreeScores(amounts_of(cloud.plan), ranking)
     compact = CompactFirst(cloud.plan, Budget(), all_wanted=wanted is None)
     if scores.tell_trees_apart:
         portions = ByScore(scores, cloud.rows(scores.classes), cloud, complete=False).portions(wanted)
@@ -112,7 +112,7 @@ def ranked(cloud: Cloud, ranking: Ranking, wanted: int | None) -> list:
 def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
     """Compose every tree, score it, and take one candidate of each in turn."""
     found = []
-    scores = TreeScores(cloud.plan, ranking)
+    scores = TreeScores(amounts_of(cloud.plan), ranking)
     nothing = Node(dict.fromkeys(CLASSES, 0), dict.fromkeys(CLASSES, 0))
     for tree in cloud.all_trees():
         node = cloud.sums.get(tree.root, nothing)
@@ -143,7 +143,9 @@ def score_by_definition(plan: Plan, ranking: Ranking, tree: Tree, node: Node):
 def jitter(plan: Plan, ranking: Ranking, root: int) -> float:
     """Return what chance adds to a tree: the difference to the same ranking without chance."""
     steady = Ranking(ranking.profile, ranking.levels, ranking.near_equal, None)
-    (_, moved_by, _), (_, plain, _) = (TreeScores(plan, one).key_of_nothing(root) for one in (ranking, steady))
+    (_, moved_by, _), (_, plain, _) = (
+        TreeScores(amounts_of(plan), one).key_of_nothing(root) for one in (ranking, steady)
+    )
     assert 0 <= plain - moved_by < max(ranking.near_equal, 1e-9)
     return plain - moved_by
 

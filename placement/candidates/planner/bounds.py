@@ -1,0 +1,100 @@
+"""What is known of a tree before it is composed: in how few places so many providers of it can be."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from placement.allocators.compactness import Counts
+from placement.candidates.ranking import Key, Ranking, TreeScores
+from placement.domain.planner_tree import Position
+
+Spot = int | None
+"""The provider that decides where another one is: itself if it is a place, or else its parent."""
+
+
+def least_counts(
+    options: Sequence[tuple[int, Spot]], number: int, positions: Mapping[Spot, Position], *, levels: int
+) -> dict[int, Counts]:
+    """Return for each tree a bound on the places of each level that so many different providers of it touch.
+
+    Trees that have less providers are left out. What is in no place costs nothing.
+
+    Args:
+        options: (root, spot) for each provider that can serve.
+        number: how many are wanted.
+        positions: where each spot is.
+        levels: how many levels there are.
+
+    >>> at = {7: (1, 7), 8: (1, 8), 9: (2, 9)}
+    >>> least_counts([(0, 7), (0, 7), (0, 8), (0, 9), (5, 9)], 3, at, levels=2)
+    {0: (1, 2)}
+    """
+    roots = [root for root, _spot in options]
+    spots = [spot for _root, spot in options]
+    columns = []
+    for level in range(levels):
+        at = {spot: position[level] for spot, position in positions.items()}
+        columns.append(_fewest_by_root(Counter(zip(roots, map(at.__getitem__, spots), strict=True)), number))
+    return {
+        root: tuple([column[root] for column in columns]) for root, supply in Counter(roots).items() if supply >= number
+    }
+
+
+def _fewest_by_root(sizes: Mapping[tuple[int, int | None], int], number: int) -> dict[int, int]:
+    """Return for each tree in how few places so many providers can be, given how many are in each place."""
+    rows: dict[int, list[int]] = defaultdict(list)
+    free: dict[int, int] = defaultdict(int)
+    for (root, place), size in sizes.items():
+        if place is None:
+            free[root] = size
+            size = 0  # noqa: PLW2901 - it is no place
+        rows[root].append(size)
+    known: dict[tuple[int, ...], int] = {}  # Hosts of a cloud are much alike.
+    found = {}
+    for root, row in rows.items():
+        row.sort(reverse=True)
+        shape = (free.get(root, 0), *row)
+        least = known.get(shape)
+        if least is None:
+            least = known[shape] = _fewest(row, number - shape[0])
+        found[root] = least
+    return found
+
+
+def _fewest(sizes: Collection[int], number: int) -> int:
+    """Return how many of the first places it takes for a number of providers, at least 1.
+
+    >>> _fewest([2, 1, 1], 3), _fewest([2, 1], 0)
+    (2, 1)
+    """
+    needed = 0
+    for size in sizes:
+        if number <= 0:
+            break
+        number -= size
+        needed += 1
+    return max(1, needed)
+
+
+class BoundedScores(TreeScores):
+    """The scores of trees for one request, lowered by what is known of how compact anything in them can be."""
+
+    def __init__(self, requested: Mapping[str, int], ranking: Ranking, known: Iterable[str] = ()) -> None:
+        super().__init__(requested, ranking, known)
+        self._least: Mapping[int, Counts] = {}
+        self._highest: dict[int, float] = {}
+
+    def bound(self, least: Mapping[int, Counts]) -> None:
+        """Take note, by the roots of trees, of how few places of each level are touched at least."""
+        self._least = least
+
+    def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
+        """Return the keys of trees before they are composed: with the highest scores that they can have."""
+        keys = super().keys(sums)
+        self._highest.update([(root, below) for _fails, below, root in keys])
+        lost = {counts: self.lost(counts) for counts in {*self._least.values(), ()}}
+        least = self._least.get
+        return [(fails, below + lost[least(root, ())], root) for fails, below, root in keys]
+
+    def score_below(self, root: int, counts: Counts) -> float:
+        """Return the score, as a negative number, of something that touches so many places of a tree with a key."""
+        return self._highest[root] + self.lost(counts)
