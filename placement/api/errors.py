@@ -107,8 +107,9 @@ def _placement_error(error: PlacementError) -> Response:
 
 
 def _extra(error: PlacementError) -> dict[str, Any]:
-    if isinstance(error, NoCandidate) and error.explained is not None:
-        return {"explanation": explanation_json(error.explained)}
+    if isinstance(error, NoCandidate):
+        explained = {} if error.explained is None else {"explanation": explanation_json(error.explained)}
+        return explained if error.complete else {**explained, "complete": False}
     if isinstance(error, UnacceptableVersion):
         return {"max_version": str(MAXIMUM), "min_version": str(MINIMUM)}
     return {}

@@ -18,7 +18,8 @@ from placement.api.planner.request_schemas import ClaimSchema
 from placement.api.routing import Route
 from placement.domain.allocation import Claim
 from placement.errors import InvalidAt
-from placement.services.planner.claims import ClaimMember, claim
+from placement.services.planner.claims import claim
+from placement.services.planner.placing import ClaimMember
 
 
 class ClaimBody(ClaimSchema):
@@ -38,7 +39,8 @@ def make_claim(call: Call) -> Response:
     members = list(_members(call, body))
     _check_consumers(members)
     outcome = claim(call.database, members, digest=_digest(body), gates=fair_gates(call, body, members))
-    text = outcome.answers[0] if "members" not in body else f'{{"members":[{",".join(outcome.answers)}]}}'
+    answers = [outcome.answers[member.consumer.consumer_uuid] for member in members]
+    text = answers[0] if "members" not in body else f'{{"members":[{",".join(answers)}]}}'
     response = Response(text, 201 if outcome.is_new else 200, content_type=JSON)
     if "members" not in body:
         call.locate(response, f"/allocations/{members[0].consumer.consumer_uuid}")

@@ -1,28 +1,19 @@
 """Plan and allocate in one unit of work: the use case behind POST /planner/v1/claims.
 
-Planners would all choose the best tree and take it from each other. So a claim locks the root of the tree it plans in,
-best first; a tree that somebody else is planning in is passed over as long as there is another. Inside a locked tree
-the plan is made again from what is there now. Only plain writers can still be faster; what they took shows when the
-providers are locked, as for every allocation, and the claim goes on to the next best.
-
-A claim is refused only by a plan of one snapshot that finds nothing.
+A claim goes through the trees, best first (``placing``), for one member after the other (``gang``). It is refused only
+by a plan of one snapshot that finds nothing.
 """
 
-import random
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from placement.candidates.planner.proposals import Proposal
-from placement.domain.allocation import Claim
-from placement.domain.capacity import DoesNotFit, check_fit
-from placement.domain.planner_request import PlannerRequest
 from placement.errors import ConcurrentUpdate, Conflict
-from placement.services import claims as claiming
 from placement.services.explain import Explained, explanation_now
 from placement.services.planner.candidates import why_not
-from placement.services.planner.planning import PlannerOptions, Planning
-from placement.services.planner.records import FIRST_GENERATION, Claimed, is_held, written
+from placement.services.planner.gang import Placed, Stuck, by_difficulty, may_fit, one_by_one, together
+from placement.services.planner.placing import TRIES_IN_A_TREE, ClaimMember, Overtaken
+from placement.services.planner.planning import Planning
+from placement.services.planner.records import FIRST_GENERATION, is_held, written
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.consumers import lock_consumers
@@ -33,63 +24,37 @@ from placement.store.planner_claims import (
     remembered_claims,
     sweep_now_and_then,
 )
-from placement.store.providers import lock_if_free, lock_providers
 
-__all__ = ["ClaimMember", "Gate", "NoCandidate", "Outcome", "claim"]
+__all__ = ["Gate", "NoCandidate", "Outcome", "claim"]
 
 ATTEMPTS = 40
 """How often a claim is planned before it gives up. Each time it lost, somebody else has won."""
 
-TRIES_IN_A_TREE = 3
-
 
 class NoCandidate(Conflict):
-    """There is no place for the request now."""
+    """There is no place for the request now.
 
-    def __init__(self, message: str, explained: Explained | None = None) -> None:
-        super().__init__(message)
-        self.explained = explained
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimMember:
-    """One consumer that is to hold something.
-
-    Args:
-        consumer: whose it is; its allocations are not known yet.
-        request: what it wants.
-        options: the operator's, for this request.
+    ``complete`` is False if not everything was tried.
     """
 
-    consumer: Claim
-    request: PlannerRequest
-    options: PlannerOptions
+    def __init__(self, message: str, explained: Explained | None = None, *, complete: bool = True) -> None:
+        super().__init__(message)
+        self.explained = explained
+        self.complete = complete
 
 
 Gate = Callable[[Transaction, Sequence[ClaimMember]], None]
 """Asked inside the unit of work before anything is planned; raises where a claim must not go on."""
 
-
-class _Overtaken(Exception):
-    """The consumer has been claimed for meanwhile, perhaps by the same claim: roll back and look."""
-
-
-class _Lost(Exception):
-    """There is nothing left, or somebody else was faster everywhere: roll back and look again.
-
-    ``contended`` tells that others were at work.
-    """
-
-    def __init__(self, *, contended: bool) -> None:
-        super().__init__()
-        self.contended = contended
+Way = Callable[[Transaction, Sequence[ClaimMember]], Placed]
+"""A way to place all members, in the order given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The texts for the members, in order; ``is_new`` is False where they had been claimed before."""
+    """The text for each member, by the uuid of its consumer; ``is_new`` is False where they had been claimed before."""
 
-    answers: tuple[str, ...]
+    answers: Mapping[str, str]
     is_new: bool
 
 
@@ -113,30 +78,45 @@ def claim(
         ConcurrentUpdate: a consumer holds something else, or others were faster too often.
         InvalidAt: a request names something that does not exist.
     """
+    way: Way = one_by_one
+    in_order = by_difficulty(members)
     for attempt in range(ATTEMPTS):
         try:
-            return _claimed(database, members, digest, gates)
-        except _Overtaken:
+            return _claimed(database, in_order, digest, way=way, gates=gates)
+        except Overtaken:
             continue
-        except _Lost as lost:
-            if _is_final(database, members, lost, attempt):
-                raise _refusal(database, members) from None
+        except Stuck as stuck:
+            if len(members) == 1:
+                if _is_final(database, members[0], stuck, attempt):
+                    raise _refusal(database, members[0]) from None
+            elif not stuck.contended:
+                if way is together or not may_fit(database, members):
+                    raise _refusal_of_gang(members, complete=stuck.complete) from None
+                way, in_order = together, _with_first(stuck.member, in_order)
     raise ConcurrentUpdate("Other claims were faster each time; try again.")
 
 
-def _is_final(database: Database, members: Sequence[ClaimMember], lost: _Lost, attempt: int) -> bool:
+def _is_final(database: Database, member: ClaimMember, stuck: Stuck, attempt: int) -> bool:
     """Tell whether it is of no use to try again: in one snapshot there is nothing."""
-    if not lost.contended and (len(members) > 1 or attempt + 1 >= TRIES_IN_A_TREE):
+    if not stuck.contended and attempt + 1 >= TRIES_IN_A_TREE:
         # What is proposed does not keep to the unit rules of an inventory.
         return True
-    return len(members) == 1 and not _fits_now(database, members[0])
+    return not _fits_now(database, member)
 
 
-def _refusal(database: Database, members: Sequence[ClaimMember]) -> NoCandidate:
-    if len(members) > 1:
-        together = f"No place was found for all {len(members)} members together, so none of them was allocated."
+def _with_first(first: ClaimMember, members: Sequence[ClaimMember]) -> list[ClaimMember]:
+    return [first, *[member for member in members if member is not first]]
+
+
+def _refusal_of_gang(members: Sequence[ClaimMember], *, complete: bool) -> NoCandidate:
+    together = f"No place was found for all {len(members)} members together, so none of them was allocated."
+    if complete:
         return NoCandidate(together)
-    request = members[0].request
+    return NoCandidate(f"{together} The search was cut off: there may be one.", complete=False)
+
+
+def _refusal(database: Database, member: ClaimMember) -> NoCandidate:
+    request = member.request
     if request.paths:
         return NoCandidate(
             "In no provider tree is there room for the groups as they are nested; nothing was allocated."
@@ -153,29 +133,23 @@ def _fits_now(tx: Transaction, member: ClaimMember) -> bool:
 
 
 @writes
-def _claimed(tx: Transaction, members: Sequence[ClaimMember], digest: str, gates: Collection[Gate]) -> Outcome:
+def _claimed(
+    tx: Transaction, members: Sequence[ClaimMember], digest: str, *, way: Way, gates: Collection[Gate]
+) -> Outcome:
     pass_write_gate(tx.connection)
     if (known := _known(tx, members, digest)) is not None:
         return Outcome(known, is_new=False)
     for gate in gates:
         gate(tx, members)
-    claimed: dict[str, Claimed] = {}
-    # What is hard to place comes first; who waits for room must not find it crumbled.
-    for member in sorted(members, key=_size, reverse=True):
-        claimed[member.consumer.consumer_uuid] = _Placing(tx, member).place()
-    answers = {uuid: written(one) for uuid, one in claimed.items()}
+    answers = {uuid: written(claimed) for uuid, claimed in way(tx, members).items()}
     remember_claims(
         tx, [RememberedClaim(uuid, digest, FIRST_GENERATION, text) for uuid, text in sorted(answers.items())]
     )
     sweep_now_and_then(tx)
-    return Outcome(tuple([answers[member.consumer.consumer_uuid] for member in members]), is_new=True)
+    return Outcome(answers, is_new=True)
 
 
-def _size(member: ClaimMember) -> int:
-    return sum(member.request.requested.values()) + sum(member.request.paths.values())
-
-
-def _known(tx: Transaction, members: Sequence[ClaimMember], digest: str) -> tuple[str, ...] | None:
+def _known(tx: Transaction, members: Sequence[ClaimMember], digest: str) -> dict[str, str] | None:
     """Return what was answered to the same claim before, if its consumers still hold just that.
 
     Raises:
@@ -194,7 +168,7 @@ def _known(tx: Transaction, members: Sequence[ClaimMember], digest: str) -> tupl
             raise ConcurrentUpdate(
                 f"consumer generation conflict - consumer {uuid} is at generation {seen}, and not by this claim"
             )
-    return tuple([remembered[uuid].answer for uuid in uuids])
+    return {uuid: remembered[uuid].answer for uuid in uuids}
 
 
 def _check_generations(members: Sequence[ClaimMember]) -> None:
@@ -202,71 +176,3 @@ def _check_generations(members: Sequence[ClaimMember]) -> None:
         if member.consumer.consumer_generation is not None:
             expected = member.consumer.consumer_generation
             raise ConcurrentUpdate(f"consumer generation conflict - expected null but got {expected}")
-
-
-class _Placing:
-    """Finds a place for one member and allocates it, inside one unit of work."""
-
-    def __init__(self, tx: Transaction, member: ClaimMember) -> None:
-        self._tx = tx
-        self._member = member
-        self._planning = Planning(tx, member.request, member.options)
-
-    def place(self) -> Claimed:
-        """Allocate the best that is there.
-
-        Raises:
-            _Lost: nothing was found.
-        """
-        busy = []
-        for root in self._planning.roots():
-            if not lock_if_free(self._tx, root):
-                busy.append(root)
-            elif (found := self._in_tree(root)) is not None:
-                return found
-        if busy:
-            # Everything else is full: wait for one of those that others are planning in. Not all for the same one.
-            root = random.choice(busy)  # noqa: S311 - spreads load, keeps no secret
-            lock_providers(self._tx, [root])
-            if (found := self._in_tree(root)) is not None:
-                return found
-        raise _Lost(contended=bool(busy))
-
-    def _in_tree(self, root: int) -> Claimed | None:
-        """Allocate the best in a tree that is locked, None if nothing fits there any more."""
-        for _try in range(TRIES_IN_A_TREE):
-            proposals = list(islice(self._planning.proposals(only=root), 1))
-            if not proposals:
-                return None
-            try:
-                return self._allocated(proposals[0])
-            except DoesNotFit:
-                continue
-        return None
-
-    def _allocated(self, proposal: Proposal) -> Claimed:
-        """Allocate a proposal.
-
-        Raises:
-            DoesNotFit: a plain writer was faster; nothing has been written.
-            _Overtaken: somebody else has made the consumer.
-        """
-        members = self._planning.summaries.members
-        allocations = {members[provider].uuid: amounts for provider, amounts in proposal.amounts.items()}
-        wanted = replace(self._member.consumer, allocations=allocations)
-        alone = self._planning.inside([lock.provider for lock in proposal.locks])
-        situation = claiming.meet(self._tx, [wanted], alone)
-        if situation.consumers:
-            raise _Overtaken
-        claiming.check([wanted], situation)
-        supplies = claiming.supplies(self._tx, situation)
-        for place, supply in supplies.items():
-            if place[0] in alone and supply.used:
-                raise DoesNotFit(place, "'{1}' of resource provider '{0}' is in use.")
-        check_fit(wanted.portions(), supplies, {})
-        claiming.carry_out(self._tx, [wanted], situation, supplies)
-        mappings = {
-            suffix: tuple([members[provider].uuid for provider in providers])
-            for suffix, providers in proposal.mappings.items()
-        }
-        return Claimed(wanted, mappings)

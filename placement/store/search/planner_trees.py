@@ -1,18 +1,20 @@
-"""What the planner wants to know of provider trees besides who can serve what: names, and places of levels."""
+"""What the planner wants to know of provider trees besides who can serve what: names, places, what is left."""
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Double, and_, bindparam, case, cast, func, select
 
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.ranges import is_between
 from placement.store.search.summaries import LISTED
-from placement.store.tables import resource_provider_traits, resource_providers
+from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
 _RP = resource_providers.c
+_INV = inventories.c
 _HAS = resource_provider_traits.c
 
 
@@ -30,6 +32,13 @@ def places(tx: Transaction, trait_ids: Sequence[int]) -> list[tuple[int, int | N
 def parents_of(tx: Transaction, providers: Collection[int]) -> list[tuple[int, int | None]]:
     """Return (provider, parent) for some providers, and perhaps for others in between."""
     return tx.tuples(_parents(listed=_is_listed(providers)), _values(providers)) if providers else []
+
+
+def free_amounts(tx: Transaction, class_ids: Sequence[int]) -> dict[int, float]:
+    """Return how much of classes all providers together have left."""
+    if not class_ids:
+        return {}
+    return dict(tx.tuples(_free(keeps_usage=tx.database.keeps_usage), {"classes": list(class_ids)}))
 
 
 def _is_listed(ids: Collection[int]) -> bool:
@@ -60,3 +69,21 @@ _PLACES = Kept(
     .select_from(resource_provider_traits.join(resource_providers, _RP.id == _HAS.resource_provider_id))
     .where(_HAS.trait_id.in_(bindparam("traits", expanding=True)))
 )
+
+
+@lru_cache(maxsize=2)
+def _free(*, keeps_usage: bool) -> Kept:
+    usage = usage_source(keeps_usage=keeps_usage)
+    same = and_(
+        usage.c.resource_provider_id == _INV.resource_provider_id,
+        usage.c.resource_class_id == _INV.resource_class_id,
+    )
+    left = (_INV.total - _INV.reserved) * _INV.allocation_ratio - func.coalesce(usage.c.used, 0)
+    # Whoever has given away more than there is takes nothing from what others have left.
+    some = cast(func.sum(case((left > 0, left), else_=0)), Double)
+    return Kept(
+        select(_INV.resource_class_id, some)
+        .select_from(inventories.outerjoin(usage, same))
+        .where(_INV.resource_class_id.in_(bindparam("classes", expanding=True)))
+        .group_by(_INV.resource_class_id)
+    )

@@ -2,9 +2,10 @@
 
 import pytest
 
+from placement.services.planner import gang
 from tests.api.conftest import Api
 from tests.claims import ask, claimed, held, used
-from tests.planner_hosts import CLAIMS, consumer, names_of, register, uuid_of
+from tests.planner_hosts import CLAIMS, consumer, names_of, provider, register, uuid_of
 
 TWO = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
 EIGHT = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}}
@@ -109,6 +110,67 @@ def test_members_may_want_different_things(api: Api) -> None:
     answer = ask(api, "POST", CLAIMS, body={"members": members})["members"]
     assert [one["consumer"]["uuid"] for one in answer] == [member["consumer"]["uuid"] for member in members]
     assert [len(one["mappings"]["_GPU"]) for one in answer] == [2, 6]
+
+
+def gpu_on(api: Api, root: str, *names: str, **changed: object) -> None:
+    """Give a host a switch with GPUs."""
+    switch = provider(api, f"{names[0]}-switch", root, {}, ["CUSTOM_HW_PCIE_SWITCH"])
+    for name in names:
+        provider(api, name, switch, {"PGPU": {"total": 1, **changed}}, [])
+
+
+def test_a_member_makes_room_for_another_in_the_same_tree(api: Api) -> None:
+    """Alone, the first would get the GPUs on one switch, which only the second one needs."""
+    ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
+    root = provider(api, "host", None, {}, [])
+    gpu_on(api, root, "a0", "a1")
+    gpu_on(api, root, "b0")
+    gpu_on(api, root, "c0")
+    three = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}, "_MORE": {"resources": {"VCPU": 1}}}}
+    provider(api, "cores", root, {"VCPU": {"total": 4}}, [])
+    pair = {**TWO, "within": [{"groups": ["_GPU"], "level": "pcie"}]}
+    members = [{"consumer": consumer(), "request": request} for request in (three, pair)]
+    ask(api, "POST", CLAIMS, body={"members": members})
+    assert [gpus_of(api, one["consumer"]["uuid"]) for one in members] == [["b0", "c0"], ["a0", "a1"]]
+
+
+def test_a_member_moves_to_another_tree_for_one_that_cannot(api: Api) -> None:
+    ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
+    roots = [provider(api, name, None, {}, []) for name in ("first", "second")]
+    gpu_on(api, roots[0], "a0", "a1")
+    gpu_on(api, roots[1], "b0", "b1")
+    here = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2, "in_tree": roots[0]}}}
+    members = [{"consumer": consumer(), "request": request} for request in (TWO, here)]
+    answer = ask(api, "POST", CLAIMS, body={"members": members})["members"]
+    assert [gpus_of(api, one["consumer"]["uuid"]) for one in answer] == [["b0", "b1"], ["a0", "a1"]]
+    assert ask(api, "GET", f"/resource_providers/{roots[0]}/allocations")["allocations"] == {}
+    assert used(api, uuid_of("b0")) == {"PGPU": 1}
+
+
+def test_a_gang_that_fits_nowhere_is_refused_and_leaves_nothing(api: Api) -> None:
+    """There are GPUs enough, but on no third switch are two."""
+    ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
+    root = provider(api, "host", None, {}, [])
+    for names in (("a0", "a1"), ("b0", "b1"), ("c0",), ("d0",)):
+        gpu_on(api, root, *names)
+    pair = {**TWO, "within": [{"groups": ["_GPU"], "level": "pcie"}]}
+    answer = api.post(CLAIMS, {**pair, "consumer": consumer(), "members": 3})
+    assert answer.status_code == 409
+    assert "complete" not in answer.json["errors"][0]
+    assert {used(api, uuid_of(name))["PGPU"] for name in ("a0", "a1", "b0", "c0")} == {0}
+    assert api.post(CLAIMS, {**pair, "consumer": consumer(), "members": 2}).status_code == 201
+
+
+def test_a_gang_that_was_not_searched_to_the_end_is_told_so(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gang, "PLACES_OF_A_GANG", 1)
+    ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
+    root = provider(api, "host", None, {}, [])
+    for names in (("a0", "a1"), ("b0", "b1"), ("c0",), ("d0",)):
+        gpu_on(api, root, *names)
+    pair = {**TWO, "within": [{"groups": ["_GPU"], "level": "pcie"}]}
+    answer = api.post(CLAIMS, {**pair, "consumer": consumer(), "members": 3})
+    assert answer.json["errors"][0]["complete"] is False
+    assert "there may be one" in answer.json["errors"][0]["detail"]
 
 
 def test_an_exclusive_claim_has_its_switches_alone(api: Api) -> None:

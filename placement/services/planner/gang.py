@@ -1,0 +1,148 @@
+"""Places for all members of a gang, or for none.
+
+First each takes the best that the ones before have left, the largest first. That is fast, and mostly enough. Where a
+member finds nothing, the members are placed again by a search that goes back: a member that stands in the way of
+another moves on to its next best place, in the same tree or in another one.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from placement.domain.planner_request import PlannerRequest
+from placement.services.planner.placing import ClaimMember, Placing
+from placement.services.planner.records import Claimed
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.search.planner_trees import free_amounts
+
+PLACES_OF_A_TREE = 16
+"""So many places in a tree are tried for a member."""
+
+PLACES_OF_A_GANG = 100
+"""So many places are tried in all: each is an allocation that may be taken back."""
+
+Placed = dict[str, Claimed]
+"""What members hold, by the uuid of the consumer."""
+
+
+class Stuck(Exception):
+    """A member found no place beside those before it.
+
+    Args:
+        member: the member.
+        contended: whether others were at work: trees may have been passed over.
+        complete: whether everything was tried.
+    """
+
+    def __init__(self, member: ClaimMember, *, contended: bool, complete: bool) -> None:
+        super().__init__()
+        self.member = member
+        self.contended = contended
+        self.complete = complete
+
+
+def by_difficulty(members: Sequence[ClaimMember]) -> list[ClaimMember]:
+    """Return members in the order in which they are placed: who waits for room must not find it crumbled."""
+    return sorted(members, key=_difficulty, reverse=True)
+
+
+def _difficulty(member: ClaimMember) -> tuple[int, int]:
+    request = member.request
+    amount = sum(request.requested.values()) + sum(request.paths.values())
+    rules = [rule.required for rule in request.affinity] + [rule.required for rule in request.within]
+    return amount, sum(rules) + len(request.exclusive)
+
+
+def one_by_one(tx: Transaction, members: Sequence[ClaimMember]) -> Placed:
+    """Give each member in turn the best that is left.
+
+    Raises:
+        Stuck: one found nothing.
+    """
+    placed: Placed = {}
+    for member in members:
+        placing = Placing(tx, member)
+        claimed = placing.best()
+        if claimed is None:
+            raise Stuck(member, contended=placing.met_others, complete=placing.is_complete)
+        placed[member.consumer.consumer_uuid] = claimed
+    return placed
+
+
+def together(tx: Transaction, members: Sequence[ClaimMember]) -> Placed:
+    """Place all members wherever it takes for all to have a place.
+
+    Raises:
+        Stuck: there is no way, or none was found in the bounds of the search.
+    """
+    search = _Search(tx)
+    try:
+        placed = search.placed(members)
+    except _OutOfPlaces:
+        raise Stuck(members[0], contended=search.met_others, complete=False) from None
+    if placed is None:
+        raise Stuck(members[0], contended=search.met_others, complete=search.is_complete)
+    return placed
+
+
+@reads
+def may_fit(tx: Transaction, members: Sequence[ClaimMember]) -> bool:
+    """Tell whether there is as much of each class as all members want: else nothing has to be searched."""
+    wanted: Counter[str] = Counter()
+    for member in members:
+        wanted.update(member.request.requested)
+    ids = tx.names.classes.ids(tx.connection, set(wanted))
+    free = free_amounts(tx, sorted(ids.values()))
+    return all([amount <= free.get(ids[name], 0) for name, amount in wanted.items()])
+
+
+class _OutOfPlaces(Exception):
+    """As many places as may be tried have been tried."""
+
+
+class _Left(NamedTuple):
+    """A tree that has nothing for members that want this: with one of them in any place there, the others were stuck.
+
+    Members that want the same may change places, so no other one of them need be there.
+    """
+
+    request: PlannerRequest
+    root: int
+
+
+class _Search:
+    """Goes through the places of members, depth first."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._places_left = PLACES_OF_A_GANG
+        self.is_complete = True
+        self.met_others = False
+
+    def placed(self, members: Sequence[ClaimMember], left: tuple[_Left, ...] = ()) -> Placed | None:
+        """Return places for members beside those that are allocated already; None if there are none.
+
+        Raises:
+            _OutOfPlaces: too many were tried.
+        """
+        if not members:
+            return {}
+        first, rest = members[0], members[1:]
+        tried: list[int] = []
+
+        def with_the_rest(root: int, claimed: Claimed) -> Placed | None:
+            self._places_left -= 1
+            if self._places_left < 0:
+                raise _OutOfPlaces
+            if root not in tried:
+                tried.append(root)
+            done = tuple([_Left(first.request, one) for one in tried if one != root])
+            found = self.placed(rest, (*left, *done))
+            return None if found is None else {first.consumer.consumer_uuid: claimed, **found}
+
+        placing = Placing(self._tx, first)
+        without = {one.root for one in left if one.request == first.request}
+        found = placing.first_that(with_the_rest, most=PLACES_OF_A_TREE, without=without)
+        self.met_others = self.met_others or placing.met_others
+        self.is_complete = self.is_complete and placing.is_complete
+        return found

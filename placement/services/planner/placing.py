@@ -1,0 +1,157 @@
+"""Finds a place for one consumer and allocates it, inside a unit of work.
+
+Planners would all choose the best tree and take it from each other. So the root of a tree is locked before it is
+planned in, best first; a tree that somebody else is planning in is passed over as long as there is another. Inside a
+locked tree the plan is made again from what is there now. Only plain writers can still be faster; what they took shows
+when the providers are locked, as for every allocation.
+"""
+
+import random
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
+
+from placement.candidates.planner.proposals import Proposal
+from placement.domain.allocation import Claim
+from placement.domain.capacity import DoesNotFit, check_fit
+from placement.domain.planner_request import PlannerRequest
+from placement.services import claims as claiming
+from placement.services.planner.planning import PlannerOptions, Planning
+from placement.services.planner.records import Claimed
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.providers import lock_if_free, lock_providers
+
+T = TypeVar("T")
+
+TRIES_IN_A_TREE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimMember:
+    """One consumer that is to hold something.
+
+    Args:
+        consumer: whose it is; its allocations are not known yet.
+        request: what it wants.
+        options: the operator's, for this request.
+    """
+
+    consumer: Claim
+    request: PlannerRequest
+    options: PlannerOptions
+
+
+class Overtaken(Exception):
+    """The consumer has been claimed for meanwhile, perhaps by the same claim: roll back and look."""
+
+
+class Placing:
+    """The places of one member.
+
+    Args:
+        tx: the transaction.
+        member: who wants what.
+    """
+
+    def __init__(self, tx: Transaction, member: ClaimMember) -> None:
+        self._tx = tx
+        self._member = member
+        self._planning = Planning(tx, member.request, member.options)
+        self.met_others = False
+        """Whether somebody else was planning in a tree."""
+        self.has_seen_all = True
+        """Whether no tree had more places than were tried."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no search for places was cut off."""
+        return self.has_seen_all and self._planning.complete
+
+    def best(self) -> Claimed | None:
+        """Allocate the best that is there, None if nothing was found."""
+        for root in self._locked_roots():
+            for _try in range(TRIES_IN_A_TREE):
+                proposal = next(self._planning.proposals(only=root), None)
+                if proposal is None:
+                    break
+                try:
+                    return self._allocated(proposal)
+                except DoesNotFit:
+                    continue
+        return None
+
+    def first_that(
+        self, serves: Callable[[int, Claimed], T | None], *, most: int, without: Collection[int] = ()
+    ) -> T | None:
+        """Allocate the first place that serves, and return what it serves with; None if none does.
+
+        Args:
+            serves: told the root of the tree and what is allocated; for None that is taken back.
+            most: how many places of a tree are tried.
+            without: the roots of trees that are left out.
+        """
+        request = replace(self._member.request, per_tree=most + 1)
+        self._planning = Planning(self._tx, request, self._member.options)
+        for root in self._locked_roots(without):
+            proposals = list(islice(self._planning.proposals(only=root), most + 1))
+            self.has_seen_all = self.has_seen_all and len(proposals) <= most
+            for proposal in proposals[:most]:
+                found = self._served(root, proposal, serves)
+                if found is not None:
+                    return found
+        return None
+
+    def _served(self, root: int, proposal: Proposal, serves: Callable[[int, Claimed], T | None]) -> T | None:
+        with self._tx.connection.begin_nested() as savepoint:
+            try:
+                found = serves(root, self._allocated(proposal))
+            except DoesNotFit:
+                found = None
+            if found is None:
+                savepoint.rollback()
+        return found
+
+    def _locked_roots(self, without: Collection[int] = ()) -> Iterator[int]:
+        """Yield the roots of trees where there may be a place, locked, the most promising first."""
+        busy = []
+        for root in self._planning.roots():
+            if root in without:
+                continue
+            if lock_if_free(self._tx, root):
+                yield root
+            else:
+                self.met_others = True
+                busy.append(root)
+        if busy:
+            # Everything else is full: wait for one of those that others are planning in. Not all for the same one.
+            root = random.choice(busy)  # noqa: S311 - spreads load, keeps no secret
+            lock_providers(self._tx, [root])
+            yield root
+
+    def _allocated(self, proposal: Proposal) -> Claimed:
+        """Allocate a proposal.
+
+        Raises:
+            DoesNotFit: a plain writer was faster; nothing has been written.
+            Overtaken: somebody else has made the consumer.
+        """
+        members = self._planning.summaries.members
+        allocations = {members[provider].uuid: amounts for provider, amounts in proposal.amounts.items()}
+        wanted = replace(self._member.consumer, allocations=allocations)
+        alone = self._planning.inside([lock.provider for lock in proposal.locks])
+        situation = claiming.meet(self._tx, [wanted], alone)
+        if situation.consumers:
+            raise Overtaken
+        claiming.check([wanted], situation)
+        supplies = claiming.supplies(self._tx, situation)
+        for place, supply in supplies.items():
+            if place[0] in alone and supply.used:
+                raise DoesNotFit(place, "'{1}' of resource provider '{0}' is in use.")
+        check_fit(wanted.portions(), supplies, {})
+        claiming.carry_out(self._tx, [wanted], situation, supplies)
+        mappings = {
+            suffix: tuple([members[provider].uuid for provider in providers])
+            for suffix, providers in proposal.mappings.items()
+        }
+        return Claimed(wanted, mappings)
