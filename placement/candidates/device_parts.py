@@ -36,7 +36,7 @@ Heads = tuple[tuple[frozenset[str], int], ...]
 class Part(NamedTuple):
     """Something the device allocator gives devices to: a granular group, or one class of the unsuffixed group.
 
-    Groups that want the same of a provider each of their own are one part, with ``further`` names.
+    Groups that want the same are one part, with ``further`` names; ``shares`` if they may have it of one provider.
     """
 
     slot: Slot
@@ -44,6 +44,12 @@ class Part(NamedTuple):
     every: int | None
     exclusive: tuple[str, ...]
     further: tuple[str, ...] = ()
+    shares: bool = False
+
+    @property
+    def least(self) -> int:
+        """How many different providers it takes at least."""
+        return 1 if self.shares else self.group.count
 
     def served(self, providers: Sequence[int]) -> list[tuple[str, int]]:
         """Return (group, provider) for the providers that were chosen."""
@@ -144,6 +150,7 @@ class TreeParts:
             amounts=contended,
             apart=self._request.isolate and part.slot.is_granular,
             exclusive=levels,
+            shares=part.shares,
             meets={names[provider]: self._meets(part.slot, provider, heads) for provider in row},
         )
 

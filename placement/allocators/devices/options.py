@@ -8,11 +8,15 @@ from placement.allocators.group.tree import natural_key
 
 
 class Option(NamedTuple):
-    """A device that may serve a group. ``number`` follows the groups as given, then the natural order of names."""
+    """A device that may serve a group. ``number`` follows the groups as given, then the natural order of names.
+
+    ``turn`` tells the times apart that a group takes a device, from 0.
+    """
 
     number: int
     group: int
     device: Device
+    turn: int = 0
 
 
 def options_of(host: Host, request: Request) -> list[Option]:
@@ -23,12 +27,21 @@ def options_of(host: Host, request: Request) -> list[Option]:
     """
     devices = sorted(host.devices, key=lambda device: natural_key(device.name))
     found = [
-        (index, device)
+        (index, device, turn)
         for index, group in enumerate(request.groups)
         for device in devices
         if device.name in group.options and _remains(host, request, group, device)
+        for turn in range(_times(group, device))
     ]
-    return [Option(number, index, device) for number, (index, device) in enumerate(found)]
+    return [Option(number, *option) for number, option in enumerate(found)]
+
+
+def _times(group: Group, device: Device) -> int:
+    """Return how often a group can take a device."""
+    if not group.shares:
+        return 1
+    rooms = [device.room[name] // amount for name, amount in group.amounts.items() if name in device.room]
+    return int(min([group.count, *rooms]))
 
 
 def _remains(host: Host, request: Request, group: Group, device: Device) -> bool:

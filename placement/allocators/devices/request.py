@@ -49,6 +49,7 @@ class Group:
         amounts: what it takes of each device, of the classes that devices have a ``room`` for.
         apart: shares no device with another group that is apart.
         exclusive: levels; the place around each device must not be in use by anybody else.
+        shares: whether one device may be taken several times, as far as there is room, instead of different ones.
         meets: which of the request's shared conditions each option meets, as a bit mask.
     """
 
@@ -59,6 +60,7 @@ class Group:
     amounts: Mapping[str, int] = field(default_factory=dict)
     apart: bool = True
     exclusive: tuple[str, ...] = ()
+    shares: bool = False
     meets: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -83,7 +83,7 @@ class Search:
 
     def _settled(self, state: int) -> int:
         settled = self._counters.settled(state)
-        assert settled is not None, "a group takes a device once"
+        assert settled is not None, "a group takes a device no more often than it wants one"
         return settled
 
     def _together(self, device: Device, options: Sequence[Option]) -> Iterator[tuple[Option, ...]]:
@@ -95,6 +95,8 @@ class Search:
             if self.steps_left < 0:
                 return
             for way in list(ways):
+                if option.turn and (not way or way[-1][1:] != (option.group, option.device, option.turn - 1)):
+                    continue  # Turns are all alike.
                 members = [groups[one.group] for one in (*way, option)]
                 if _fit_together(device, members):
                     ways.append((*way, option))

@@ -40,11 +40,11 @@ class DeviceComposer:
     @property
     def counted(self) -> list[tuple[int, int]]:
         """(kind, how many different providers of it) for what is wanted more than once."""
-        return [(part.slot.kind, part.group.count) for part in self._parts if part.group.count > 1]
+        return [(part.slot.kind, part.least) for part in self._parts if part.least > 1]
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
-        return any([len(tree.options[part.slot.kind]) < part.group.count for part in self._parts])
+        return any([len(tree.options[part.slot.kind]) < part.least for part in self._parts])
 
     def proposals(self, tree: Tree, details: PlannerTree) -> Proposals:
         """Return the best ways to serve the request in a tree."""
@@ -80,7 +80,7 @@ class DeviceComposer:
             yield Part(slot, groups[slot.suffix], every.get(slot.suffix), exclusive)
 
     def _without_twins(self, parts: Iterable[Part]) -> list[Part]:
-        """Return the parts with those as one that may change places: isolated groups that no rule tells apart.
+        """Return the parts with those as one that may change places: groups that no rule tells apart.
 
         Eight groups of a device each would be 2^8 counts of devices, one group of eight is nine.
         """
@@ -91,13 +91,14 @@ class DeviceComposer:
         found: dict[object, Part] = {}
         for part in parts:
             group = part.group
-            plain = request.isolate and part.slot.is_granular and part.slot.suffix not in ruled and group.device is None
+            plain = part.slot.is_granular and part.slot.suffix not in ruled and group.device is None
             is_twin = plain and group.count == 1 and not group.everything
             key = part.slot.kind if is_twin else part.slot
             if key in found:
                 first = found[key]
                 wanted = replace(first.group, count=first.group.count + 1)
-                found[key] = first._replace(group=wanted, further=(*first.further, part.slot.suffix))
+                further = (*first.further, part.slot.suffix)
+                found[key] = first._replace(group=wanted, further=further, shares=not request.isolate)
             else:
                 found[key] = part
         return list(found.values())

@@ -141,8 +141,8 @@ def _kind_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
 def narrowing(shape: Shape, only: tuple[int, ...] | None = None) -> Kept:
     """Return the statement: rows of (kind, root id, provider id, room of each contended class, parent, times it fits).
 
-    How many times what is asked fits is summed over the classes. It is left out where providers are not ``weighed``, and
-    so is the parent, unless ``with_parents``. ``only`` says which kinds are asked about.
+    How many times what is asked fits is summed over the classes, and left out where providers are not ``weighed``. So
+    is the parent, unless ``with_parents``. ``only`` says which kinds are asked about.
     """
     selects = [_kind_select(shape, index) for index in (range(len(shape.kinds)) if only is None else only)]
     return Kept(selects[0] if len(selects) == 1 else union_all(*selects))

@@ -468,9 +468,9 @@ def test_what_the_documentation_shows_is_understood(levels: Api) -> None:
 
 
 def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
-    """Twenty groups of their own that fit the same two providers: a million ways on each of them."""
+    """Twenty different groups that fit the same two providers: a million ways on each of them."""
     register(api)
-    groups = {f"_{number}": {"resources": {"VCPU": 1}} for number in range(20)}
+    groups = {f"_{number}": {"resources": {"VCPU": 1 + number}} for number in range(20)}
     answer = api.post(CANDIDATES, {"groups": groups})
     assert answer.status_code == 503
     assert "cut off" in answer.json["errors"][0]["detail"]
@@ -482,3 +482,12 @@ def test_many_isolated_groups_are_served_as_fast_as_one_that_counts(api: Api) ->
     (candidate,) = planned(api, {"groups": groups, "group_policy": "isolate"})
     assert candidate == {f"_{number}": [f"host-gpu{number}"] for number in range(14)}
     assert planned(api, {"groups": {**groups, "_14": {"resources": {"PGPU": 1}}}, "group_policy": "isolate"}) == []
+
+
+def test_many_groups_that_may_share_a_provider_are_served_as_one(api: Api) -> None:
+    register(api, numa_nodes=[[{"gpus": 1, "nics": 1}]] * 2)
+    vcpus = {uuid: names_of(api)[uuid] for uuid in names_of(api) if "numa" in names_of(api)[uuid]}
+    groups = {f"_{number}": {"resources": {"VCPU": 2}} for number in range(24)}
+    (candidate,) = planned(api, {"groups": groups})
+    assert len(candidate) == 24
+    assert {name for names in candidate.values() for name in names} <= set(vcpus.values())

@@ -1,7 +1,7 @@
 """The device allocator compared with trying everything: nothing is missed and nothing better is left."""
 
 from collections import Counter
-from itertools import combinations, product
+from itertools import combinations, combinations_with_replacement, product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,7 +44,7 @@ class Everything:
         names = self.eligible[group.label]
         sizes = range(group.count, len(names) + 1) if group.per_subtree else [group.count]
         for size in sizes:
-            yield from combinations(names, size)
+            yield from (combinations_with_replacement if group.shares else combinations)(names, size)
 
     def _is_allowed(self, choice) -> bool:
         return (
@@ -56,7 +56,7 @@ class Everything:
 
     def _devices_suffice(self, choice) -> bool:
         for name, device in self.devices.items():
-            serving = [group for group in self.request.groups if name in choice[group.label]]
+            serving = [group for group in self.request.groups for other in choice[group.label] if other == name]
             if sum(group.apart for group in serving) > 1:
                 return False
             if any(sum(g.amounts.get(c, 0) for g in serving) > room for c, room in device.room.items()):
@@ -90,9 +90,15 @@ class Everything:
                 touched = {self.place(name, level) for name in taken} - {None}
                 numbers.append(sum(self.place(name, level) in touched for name in wanted))
         misfit = sum(group.options[name] for group in self.request.groups for name in choice[group.label])
-        order = [(index, name) for index, names in enumerate(choice.values()) for name in names]
-        every = [(index, name) for index, names in enumerate(self.eligible.values()) for name in names]
+        order = [number for group in self.request.groups for number in self._turns(group, choice[group.label])]
+        every = [number for group in self.request.groups for number in self._turns(group, self._all_turns(group))]
         return (*numbers, misfit), [option not in order for option in every]
+
+    def _turns(self, group, names):
+        return [(group.label, name, names[:place].count(name)) for place, name in enumerate(names)]
+
+    def _all_turns(self, group):
+        return [name for name in self.eligible[group.label] for _turn in range(group.count if group.shares else 1)]
 
     def _missed(self, level, choice) -> int:
         missed = 0
@@ -132,13 +138,15 @@ def instances(draw):
 @st.composite
 def groups_of(draw, label, devices, conditions):
     names = draw(st.lists(st.sampled_from([device.name for device in devices]), unique=True, min_size=1))
+    per_subtree, apart = draw(st.booleans()), draw(st.booleans())
     return Group(
         label=label,
         options={name: draw(st.integers(0, 2)) for name in names},
         count=draw(st.integers(1, 3)),
-        per_subtree=draw(st.booleans()),
+        per_subtree=per_subtree,
         amounts={"VF": draw(st.integers(1, 2))},
-        apart=draw(st.booleans()),
+        apart=apart,
+        shares=not per_subtree and not apart and draw(st.booleans()),
         exclusive=draw(st.sampled_from([(), (), ("pcie",), (THE_DEVICE,)])),
         meets={name: draw(st.integers(0, 2**conditions - 1)) for name in names},
     )
