@@ -51,6 +51,8 @@ class CompactFirst:
     def __init__(self, plan: Plan, budget: Budget, *, all_wanted: bool) -> None:
         self._plan = plan
         self._budget = budget
+        # The search for so many places at a time may take as many steps again, and leaves the other one all of its own.
+        self._for_order = Budget(per_tree=budget.per_tree, per_request=budget.left)
         self._composer = Composer(plan, budget)
         self._few = inf if all_wanted else FEW
         consuming = [bool(slot.resources) for slot in plan.slots]
@@ -65,10 +67,10 @@ class CompactFirst:
         """
         if not tree.places.of:
             return _with_first((), self._composer.choices(tree))
-        tree.options = preferred(tree)
+        by_id, tree.options = tree.options, preferred(tree)
         if prod([len(tree.options[slot.kind]) for slot in self._plan.slots]) <= self._few:
             return self._sorted(tree)
-        return self._searched(tree)
+        return self._searched(tree, by_id)
 
     def _sorted(self, tree: Tree) -> Composed | None:
         """Compose everything; what touches as many places stays in the order of the search."""
@@ -97,11 +99,16 @@ class CompactFirst:
                 self._arrangements[places.levels, touched] = found
         return found
 
-    def _searched(self, tree: Tree) -> Composed | None:
-        """Search for candidates of each count in turn, the smallest first; all searches share the steps of the tree."""
+    def _searched(self, tree: Tree, by_id: list[list[int]]) -> Composed | None:
+        """Search for candidates of each count in turn, the smallest first; all searches share the steps of the tree.
+
+        Args:
+            tree: the tree, with its options in the order of their fit.
+            by_id: its options, otherwise.
+        """
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots)
-        steps = Steps(self._budget)
+        steps = Steps(self._for_order)
         searches = (
             (counts, self._composer.choices_under([Touches(slots, tree.places, counts, found)], tree, steps))
             for counts in product(*[range(least, most + 1) for least, most in regions.bounds])
@@ -109,8 +116,25 @@ class CompactFirst:
         )
         for counts, choices in searches:
             if composed := _with_first(counts, choices):
-                return composed._replace(choices=chain(composed.choices, (c for _, more in searches for c in more)))
-        return None
+                in_order = chain(composed.choices, (choice for _counts, more in searches for choice in more))
+                return Composed(counts, self._noting_the_end(in_order, steps))
+        return self._unsorted(tree, by_id) if steps.ran_out else None
+
+    def _noting_the_end(self, choices: Iterator[Choice], steps: Steps) -> Iterator[Choice]:
+        yield from choices
+        if steps.ran_out:
+            self._budget.was_hit = True
+
+    def _unsorted(self, tree: Tree, by_id: list[list[int]]) -> Composed | None:
+        """Search as if nobody had asked for an order: steps that were spent on it in vain must not hide a candidate."""
+        tree.options = by_id
+        composed = _with_first((), self._composer.choices(tree))
+        if composed is None:
+            return None
+        first, others = next(composed.choices), composed.choices
+        (touched,) = self._touched(tree.places, [first])
+        self._budget.was_hit = True
+        return Composed(tree.places.counts(touched), chain((first,), others))
 
 
 def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:

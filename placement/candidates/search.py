@@ -35,15 +35,17 @@ class Budget:
 class Steps:
     """The steps that may be taken in one tree, however often it is searched."""
 
-    __slots__ = ("_budget", "_left")
+    __slots__ = ("_budget", "_left", "ran_out")
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._left = budget.per_tree
+        self.ran_out = False
 
     def take(self) -> bool:
         """Take one step; if there is none left, note it in the budget."""
         if self._left <= 0 or self._budget.left <= 0:
+            self.ran_out = True
             self._budget.was_hit = True
             return False
         self._left -= 1

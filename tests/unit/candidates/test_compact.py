@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from itertools import islice
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,3 +105,25 @@ def test_all_searches_of_a_tree_share_its_steps():
     found = list(CompactFirst(plan, budget, all_wanted=False).composed(tree).choices)
     assert 0 < len(found) <= 50
     assert budget.was_hit
+
+
+@settings(max_examples=200, deadline=None)
+@given(searches_with_places(), st.integers(1, 12))
+def test_order_hides_no_candidate_for_want_of_steps(search, steps):
+    """Where the search without order finds one before its steps are used up, so does the search in order."""
+    plan, tree = search
+    budget, without_order = Budget(per_tree=steps), Budget(per_tree=steps)
+    in_any_order = list(Composer(plan, without_order).choices(tree))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compact, "FEW", 0)
+        composed = CompactFirst(plan, budget, all_wanted=False).composed(tree)
+    if composed is None:
+        assert not in_any_order
+        assert without_order.was_hit or not budget.was_hit
+        return
+    found, everything = list(composed.choices), brute_force(plan, tree)
+    assert set(found) <= everything
+    assert budget.was_hit or len(found) == len(everything)
+    if tree.places.of:
+        consuming = [provider for slot, provider in zip(plan.slots, found[0], strict=True) if slot.resources]
+        assert composed.counts == touched(tree, consuming)

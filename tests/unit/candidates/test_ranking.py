@@ -19,7 +19,7 @@ from placement.candidates.search import Budget
 from placement.candidates.walk import walked
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
-from tests.unit.candidates.searches import CLASSES, requests, searches_of, with_places
+from tests.unit.candidates.searches import CLASSES, devices, requests, searches_of, with_places
 
 STEP = 100  # Between the ids of one tree and those of the next.
 
@@ -161,3 +161,15 @@ def test_the_answer_is_the_head_of_composing_and_sorting_everything(cloud, ranki
         assert ranked(cloud, ranking, None) == expected
         for limit in (1, 2, 3, 10):
             assert ranked(cloud, ranking, limit) == expected[:limit]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_chance_may_move_a_tree_that_has_nothing_before_others_that_score_nothing(seed, monkeypatch):
+    """What is still unread may come first, by no more than chance can move it."""
+    monkeypatch.setattr(reading, "FEWEST", 1)
+    plan, tree = devices(1, 1)
+    ranking = Ranking(RankingProfile("", Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), 0), (), 20.0, seed)
+    full = Node({"PGPU": 1}, {"PGPU": 1})
+    trees = [moved(tree, index * STEP) for index in range(4)]
+    cloud = Cloud(plan, trees, {tree.root: full for tree in trees[:-1]})
+    assert ranked(cloud, ranking, 1) == ranked(cloud, ranking, None)[:1]
