@@ -108,8 +108,9 @@ database connections for one request, the median over the pairs; "times" is refe
 quartiles. Latencies suffer from whatever else the machine does. MiB is the most that a worker process held; it does
 not shrink from row to row. The reference has the database as it made it; ours has adopted a copy. "Answers" tells
 whether both gave the same set of candidates and summaries (with a limit: as many, and all of them among the
-reference's without a limit). Ranking is off on ours: the reference does not order candidates. Rows are written as they
-are measured; a run that was ended early lacks the later ones. The section "Where the time goes" is written by hand.
+reference's without a limit). Ranking is off on ours, as the reference does not order candidates, except where a row
+says "best first". Rows are written as they are measured; a run that was ended early lacks the later ones. The section
+"Where the time goes" is written by hand.
 
 """
 
