@@ -5,21 +5,23 @@ Errors are SQLAlchemy's all the same; those who listen to statements and those w
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from psycopg import RawCursor
-from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+if TYPE_CHECKING:
+    from psycopg import RawCursor
+
 LOG = logging.getLogger("sqlalchemy.engine.Engine")
 
-_OPEN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+_OPEN = (2, 3)
+"""PQTRANS_INTRANS and PQTRANS_INERROR of libpq. By number, because psycopg takes a server on SQLite long to import."""
 
 
 def send(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor[Any]":
     """Run a statement that says ``$1``, ``$2`` for its values, and return the driver's cursor."""
-    cursor = RawCursor(_driver(connection))
+    cursor = _cursor(connection)
     for listener in connection.engine.dispatch.before_cursor_execute:
         listener(connection, cursor, text, values, None, False)  # noqa: FBT003 - the event's own shape
     return _run(connection, cursor, text, values)
@@ -27,7 +29,7 @@ def send(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor
 
 def begin(connection: Connection, text: str) -> None:
     """Begin a transaction."""
-    _run(connection, RawCursor(_driver(connection)), text, ())
+    _run(connection, _cursor(connection), text, ())
 
 
 def roll_back(connection: Connection) -> None:
@@ -48,6 +50,11 @@ def _run(connection: Connection, cursor: "RawCursor[Any]", text: str, values: Se
         return cursor.execute(text.encode(), values)
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(connection, text, values, error) from error
+
+
+def _cursor(connection: Connection) -> "RawCursor[Any]":
+    cursor: RawCursor[Any] = connection.dialect.loaded_dbapi.RawCursor(_driver(connection))
+    return cursor
 
 
 def _driver(connection: Connection) -> Any:

@@ -9,7 +9,6 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 
-from psycopg import pq
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -91,6 +90,9 @@ def _without_several_hosts(connection: str) -> tuple[str, list[str]]:
 
 
 def _postgresql(url: URL) -> URL:
+    # A server on SQLite starts faster without it.
+    from psycopg import pq  # noqa: PLC0415
+
     known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
     return _with_known_query(url.set(drivername="postgresql+psycopg"), known)
 
