@@ -93,6 +93,10 @@ def _options(listeners: Sequence[socket.socket], processes: Processes) -> dict[s
         "keepalive": KEEP_ALIVE_S,
         # Clients put hundreds of aggregates into one query string.
         "limit_request_line": 0,
+        # What a proxy says is believed where [oslo_middleware] tells so, and by nobody before.
+        "forwarded_allow_ips": "",
+        "forwarder_headers": "",
+        "secure_scheme_headers": {},
         "control_socket_disable": True,
         "preload_app": True,
         "loglevel": "warning",

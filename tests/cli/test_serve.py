@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import json
 import re
 import signal
 import time
@@ -140,6 +141,18 @@ def test_sighup_reads_the_configuration_again_and_loses_no_connection(placement:
         server.says("cannot be used; it stays as it was")
         assert call("GET", "/resource_providers", "1.0")[0] == 403
         assert server.ends(signal.SIGTERM) == 0
+
+
+def test_what_a_proxy_says_is_not_believed_unless_configured(placement: Command):
+    """Left to itself, gunicorn believes callers on this machine."""
+    path = _configuration(placement, _on_file(placement))
+    with placement.running("serve", "--port", "0", "--workers", "1", "--config-file", str(path)) as server:
+        url = server.url()
+        said = {"X-Forwarded-Proto": "https", "X-Forwarded-Ssl": "on", "X-Forwarded-Prefix": "/placement"}
+        headers = {"X-Auth-Token": "admin", "Content-Type": "application/json", **said}
+        request = urllib.request.Request(f"{url}/resource_providers", json.dumps(PROVIDER).encode(), headers)
+        with urllib.request.urlopen(request) as answer:
+            assert answer.headers["location"] == f"{url}/resource_providers/{PROVIDER['uuid']}"
 
 
 def test_it_serves_below_the_prefix_that_script_name_says(placement: Command):
