@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from placement.errors import NotFound
 from placement.services.console.lists import Part, part_of
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import consumers as store
 from placement.store.console.consumers import Held, ListedConsumer
 
@@ -46,7 +46,7 @@ class ConsumerWithHoldings:
     held: Part[Held]
 
 
-@reads
+@reads_anywhere
 def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most: int) -> FoundConsumers:
     """Return a part of the consumers that a search finds, the newest first."""
     conditions = []
@@ -62,7 +62,7 @@ def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most
     return FoundConsumers(part, store.sums_of(tx, {row.uuid for row in part.rows}), store.type_names(tx))
 
 
-@reads
+@reads_anywhere
 def consumer_with_holdings(tx: Transaction, uuid: str, *, first: int, most: int) -> ConsumerWithHoldings:
     """Return a consumer with a part of what it holds.
 

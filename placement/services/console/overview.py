@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
 from placement.store.console.overview import AT_LEAST, Change, ClassStock, Counts, LoadedTree, Scattering
 from placement.store.console.stocks import Stock, stocks_of_trees
@@ -46,7 +46,7 @@ class Overview:
     changes: list[Change]
 
 
-@reads
+@reads_anywhere
 def overview(tx: Transaction, *, locks: Collection[str] = ()) -> Overview:
     """Return the cloud at a glance. ``locks`` are classes that stand for no device, but for its exclusive use."""
     fullest = store.loaded_trees(tx, fullest=True, limit=TREES)

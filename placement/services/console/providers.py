@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from placement.domain.provider import ProviderFilter
 from placement.services.console.lists import Part, part_of
 from placement.services.providers import ids_in_filter
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import providers as store
 from placement.store.console.providers import Listed
 from placement.store.console.stocks import Stock, stocks_of_providers, stocks_of_trees
@@ -36,7 +36,7 @@ class FoundProviders:
     stocks: Mapping[int, list[Stock]]
 
 
-@reads
+@reads_anywhere
 def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, most: int) -> FoundProviders:
     """Return a part of the providers that a search finds, roots of trees first.
 

@@ -7,7 +7,7 @@ from placement.domain.drawn_tree import Drawing, ancestors, drawing
 from placement.domain.inventory import Inventory
 from placement.services.console.lists import Part
 from placement.store.bulk_read import BulkRead
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
 from placement.store.console.stocks import Stock
 from placement.store.console.tree import SHARES, Holding, Served, Sharer
@@ -63,7 +63,7 @@ class ProviderInTree:
     path: list[int]
 
 
-@reads
+@reads_anywhere
 def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], first: int, most: int) -> ProviderInTree:
     """Return a provider with its tree.
 
