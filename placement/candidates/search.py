@@ -10,47 +10,15 @@ from math import prod
 from operator import itemgetter
 from typing import NamedTuple
 
+from placement.candidates.alike import Alike, Choice
+from placement.candidates.budget import Budget, Steps
 from placement.candidates.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
 
-Choice = tuple[int, ...]
-"""The provider of each slot of the plan, in the plan's order."""
+__all__ = ["Budget", "Choice", "Composer", "Order", "Steps", "search_order"]
 
 FEW = 64
-
-STEPS_PER_TREE = 1_000_000
-STEPS_PER_REQUEST = 4_000_000
-
-
-class Budget:
-    """How many steps a search may still take; what it costs is bounded however hard the request is."""
-
-    def __init__(self, *, per_tree: int = STEPS_PER_TREE, per_request: int = STEPS_PER_REQUEST) -> None:
-        self.per_tree = per_tree
-        self.left = per_request
-        self.was_hit = False
-
-
-class Steps:
-    """The steps that may be taken in one tree, however often it is searched."""
-
-    __slots__ = ("_budget", "_left", "ran_out")
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._left = budget.per_tree
-        self.ran_out = False
-
-    def take(self) -> bool:
-        """Take one step; if there is none left, note it in the budget."""
-        if self._left <= 0 or self._budget.left <= 0:
-            self.ran_out = True
-            self._budget.was_hit = True
-            return False
-        self._left -= 1
-        self._budget.left -= 1
-        return True
 
 
 class Order(NamedTuple):
@@ -70,6 +38,7 @@ class Composer:
         self._as_planned = Order(plan.slots, None)
         self._is_unconstrained = plan.is_unconstrained
         self._orders: dict[tuple[int, ...], Order] = {}
+        self._alike = Alike(plan, budget)
 
     def choices(self, tree: Tree) -> Iterator[Choice]:
         """Yield every choice of providers that serves the plan in a tree, in the order of the tree's options.
@@ -78,6 +47,12 @@ class Composer:
         """
         if self._is_unconstrained:
             return _combinations([tree.options[kind] for kind in self._kinds], self._budget)
+        if tree.home:
+            return self._searched(tree)
+        sketch = self._alike.sketch(tree)
+        return self._alike.choices(sketch) or self._alike.kept(self._searched(tree), sketch)
+
+    def _searched(self, tree: Tree) -> Iterator[Choice]:
         return self.choices_under((), tree, Steps(self._budget))
 
     def choices_under(self, further: Sequence[Constraint], tree: Tree, steps: Steps) -> Iterator[Choice]:

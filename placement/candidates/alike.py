@@ -1,0 +1,93 @@
+"""Trees that are alike: what was composed in one of them is read off for all others.
+
+A cloud has thousands of hosts of a few models. Two trees are of one *shape* if the search cannot tell them apart but
+for the ids of their providers; then their candidates differ in these alone, and come in the same order.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from placement.candidates.budget import Budget
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+
+Choice = tuple[int, ...]
+"""The provider of each slot of the plan, in the plan's order."""
+
+Shape = tuple[object, ...]
+
+MOST_KEPT = 1000
+"""Trees with more candidates are composed each for itself: what is kept must be small beside an answer."""
+
+
+class Sketch(NamedTuple):
+    """A tree drawn without ids: its shape, and the providers that the numbers in it stand for."""
+
+    shape: Shape
+    providers: list[int]
+
+
+class Alike:
+    """Draws the trees of one request, and keeps the candidates of each shape that was composed to the end."""
+
+    def __init__(self, plan: Plan, budget: Budget) -> None:
+        self._budget = budget
+        self._with_traits = bool(plan.trait_sets)
+        self._with_ancestors = bool(plan.request.same_subtree)
+        asked: Counter[str] = Counter()
+        for slot in plan.slots:
+            asked.update(dict(slot.resources))
+        # More room than all slots ask for together is as good as just enough.
+        self._contended = [(name, asked[name]) for name in plan.contended]
+        self._composed: dict[Shape, list[Choice]] = {}
+
+    def sketch(self, tree: Tree) -> Sketch:
+        """Draw a tree with providers of its own alone; they are numbered as they appear."""
+        numbers: dict[int, int] = {}
+        number = numbers.setdefault
+        drawn: list[object] = [tuple([number(provider, len(numbers)) for provider in row]) for row in tree.options]
+        providers = list(numbers)
+        if self._with_traits:
+            drawn += [tree.met.get(provider, 0) for provider in providers]
+        if self._with_ancestors:
+            drawn += [_next_above(provider, tree.parents, numbers) for provider in providers]
+        for name, enough in self._contended:
+            drawn += [min(tree.room.get((provider, name), 0), enough) for provider in providers]
+        return Sketch(tuple(drawn), providers)
+
+    def choices(self, sketch: Sketch) -> Iterator[Choice] | None:
+        """Return the candidates of a tree; None if no tree of its shape was composed to the end.
+
+        Each costs a step of the request: what it takes to write them all down is bounded, too.
+        """
+        composed = self._composed.get(sketch.shape)
+        return None if composed is None else self._read_off(composed, sketch.providers)
+
+    def _read_off(self, composed: Iterable[Choice], providers: list[int]) -> Iterator[Choice]:
+        budget = self._budget
+        for choice in composed:
+            if budget.left <= 0:
+                budget.was_hit = True
+                return
+            budget.left -= 1
+            yield tuple([providers[number] for number in choice])
+
+    def kept(self, choices: Iterable[Choice], sketch: Sketch) -> Iterator[Choice]:
+        """Yield the candidates of a tree as they are composed; keep them if that comes to its end."""
+        found: list[Choice] = []
+        for choice in choices:
+            if len(found) <= MOST_KEPT:
+                found.append(choice)
+            yield choice
+        if len(found) <= MOST_KEPT and not self._budget.was_hit:
+            number = {provider: number for number, provider in enumerate(sketch.providers)}
+            self._composed[sketch.shape] = [tuple([number[provider] for provider in choice]) for choice in found]
+
+
+def _next_above(provider: int, parents: Mapping[int, int | None], numbers: Mapping[int, int]) -> int | None:
+    """Return the number of the nearest ancestor that has one: whatever ties providers together goes over these."""
+    parent = parents.get(provider)
+    while parent is not None and parent not in numbers:
+        parent = parents.get(parent)
+    return None if parent is None else numbers[parent]
