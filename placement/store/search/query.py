@@ -164,6 +164,9 @@ def _kind_select(shape: Shape, index: int) -> Select[Any]:
         source = source.join(
             inventory,
             and_(inventory.c.resource_provider_id == provider.c.id, inventory.c.resource_class_id == class_id),
+            # Who has one class has the next, which PostgreSQL's planner does not expect: it multiplies the shares of
+            # providers that have each. A row without inventory does not fit, so an outer join finds the same.
+            isouter=shape.scope is Scope.ALL and position > 0,
         ).outerjoin(
             used_rows,
             and_(used_rows.c.resource_provider_id == provider.c.id, used_rows.c.resource_class_id == class_id),

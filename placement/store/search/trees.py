@@ -101,10 +101,10 @@ class TreeSource:
         if (root := self.only_root) is not None:
             yield self.trees_of([root]), root
             return
-        if wanted is None:
+        first, span = 0, self._ids.highest_root + 1 if wanted is None else wanted * IDS_PER_WANTED
+        if span > self._ids.highest_root:
             yield self.all_trees(), self._ids.highest_root
             return
-        first, span = 0, wanted * IDS_PER_WANTED
         while first <= self._ids.highest_root:
             bounds = {"first_root": first, "last_root": first + span - 1}
             yield self._read(Scope.RANGE, bounds), first + span - 1
