@@ -101,12 +101,17 @@ def _summaries(answer: Answer, uuids: dict[int, str], version: Version) -> list[
     else:
         used = {provider for _root, choice in answer.candidates for provider in choice}
         shown = [member for id_, member in members.items() if id_ in used]
-    write = _Summary(answer.plan, answer.providers, version).text
+    resources = _resources(answer, version).get
+    if version < (1, 17):
+        return [f'{uuids[id_]}:{{"resources":{{{resources(id_, "")}}}}}' for id_, *_ in shown]
+    traits = _traits(answer.providers).get
     if version < (1, 29):
-        return [f"{uuids[member.id]}:{{{write(member.id)}}}" for member in shown]
+        return [
+            f'{uuids[id_]}:{{"resources":{{{resources(id_, "")}}},"traits":[{traits(id_, "")}]}}' for id_, *_ in shown
+        ]
     return [
-        f'{uuids[id_]}:{{{write(id_)},"parent_provider_uuid":{uuids[parent] if parent else "null"},'
-        f'"root_provider_uuid":{uuids[root]}}}'
+        f'{uuids[id_]}:{{"resources":{{{resources(id_, "")}}},"traits":[{traits(id_, "")}],'
+        f'"parent_provider_uuid":{uuids[parent] if parent else "null"},"root_provider_uuid":{uuids[root]}}}'
         for id_, _uuid, root, parent in shown
     ]
 
@@ -123,32 +128,27 @@ class _Texts(dict[Any, str]):
         return text
 
 
-class _Summary:
-    """Writes what one provider has and is; before 1.27 only the classes that the request asks for."""
+def _resources(answer: Answer, version: Version) -> dict[int, str]:
+    """Return what each provider has and uses; before 1.27 only of the classes that the request asks for."""
+    asked = {name for slot in answer.plan.slots for name, _amount in slot.resources}
+    names = {
+        id_: f'"{name}"' for id_, name in answer.providers.class_names.items() if version >= (1, 27) or name in asked
+    }
 
-    def __init__(self, plan: Plan, providers: Summaries, version: Version) -> None:
-        self._providers = providers
-        self._asked = {name for slot in plan.slots for name, _amount in slot.resources}
-        self._with_all = version >= (1, 27)
-        self._with_traits = version >= (1, 17)
-        self._stock_texts = _Texts(self._stock)
-        self._trait_texts = _Texts(self._traits)
-
-    def text(self, provider: int) -> str:
-        """Return the resources, and from 1.17 the traits."""
-        stocks = self._providers.stocks.get(provider, ())
-        resources = ",".join(filter(None, map(self._stock_texts.__getitem__, stocks)))
-        if not self._with_traits:
-            return f'"resources":{{{resources}}}'
-        traits = self._trait_texts[tuple(self._providers.traits.get(provider, ()))]
-        return f'"resources":{{{resources}}},"traits":[{traits}]'
-
-    def _stock(self, stock: Stock) -> str:
+    def text(stock: Stock) -> str:
         class_id, total, reserved, ratio, used = stock
-        name = self._providers.class_names[class_id]
-        if not self._with_all and name not in self._asked:
+        if class_id not in names:
             return ""
-        return f'"{name}":{{"capacity":{int((total - reserved) * ratio)},"used":{int(used)}}}'
+        return f'{names[class_id]}:{{"capacity":{int((total - reserved) * ratio)},"used":{int(used)}}}'
 
-    def _traits(self, ids: tuple[int, ...]) -> str:
-        return ",".join([f'"{self._providers.trait_names[id_]}"' for id_ in ids])
+    texts = _Texts(text).__getitem__
+    members, stocks = answer.providers.members, answer.providers.stocks
+    # What lies between the trees of the answer may have been read, too.
+    return {id_: ",".join(filter(None, map(texts, of))) for id_, of in stocks.items() if id_ in members}
+
+
+def _traits(providers: Summaries) -> dict[int, str]:
+    """Return the traits of each provider that has any."""
+    names = providers.trait_names
+    texts = _Texts(lambda ids: ",".join([f'"{names[id_]}"' for id_ in ids]))
+    return {id_: texts[tuple(ids)] for id_, ids in providers.traits.items()}
