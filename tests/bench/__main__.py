@@ -1,6 +1,6 @@
 """Measure this server and the reference on the same work, and print how many times cheaper ours is.
 
-tox -e bench                                   everything, row by row into tests/bench/RESULTS.md (about an hour)
+tox -e bench                                   everything, row by row into tests/bench/RESULTS.md (some 40 minutes)
 tox -e bench -- --only nested-1000 --pairs 5   what has this in its name, printed
 tox -e bench -- --quick                        a small selection in a few minutes, printed
 
@@ -150,7 +150,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="a regular expression on 'cloud, fill: work'")
     parser.add_argument("--pairs", type=int, default=11, help="samples of each side (default: %(default)s)")
     parser.add_argument("--patience", type=float, default=60, help="seconds to wait for the reference")
-    parser.add_argument("--claim-seconds", type=float, default=5, help="length of a stretch of claims")
+    parser.add_argument("--claim-seconds", type=float, default=3, help="length of a stretch of claims")
     parser.add_argument("--quick", action="store_true", help="small clouds, three pairs, little patience")
     parser.add_argument("--data", type=Path, help="keep the clouds in this directory for the next time")
     options = parser.parse_args()
