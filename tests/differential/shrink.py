@@ -13,8 +13,18 @@ from tests.differential.sides import Pair
 History = list[Request]
 
 
-def shrunk(pair: Pair, requests: Sequence[Request], mismatch: Mismatch, *, seconds: float) -> Mismatch:
-    """Return the smallest mismatch of the same kind that was found in the time."""
+def shrunk(
+    pair: Pair, requests: Sequence[Request], mismatch: Mismatch, *, seconds: float, few: int | None = None
+) -> Mismatch:
+    """Return the smallest mismatch of the same kind that was found in the time.
+
+    Args:
+        pair: the servers that differ.
+        requests: the round.
+        mismatch: where it ended.
+        seconds: the time.
+        few: as soon as so few requests are left, that is small enough; else the requests are made smaller, too.
+    """
     deadline = time.monotonic() + seconds
     best = mismatch
 
@@ -30,19 +40,21 @@ def shrunk(pair: Pair, requests: Sequence[Request], mismatch: Mismatch, *, secon
     writes = [request for request in history[:-1] if request.is_write]
     if still_differs([*writes, history[-1]]):
         history = [*writes, history[-1]]
-    history = _fewer_requests(history, still_differs)
+    history = _fewer_requests(history, still_differs, few or 1)
+    if few is not None:
+        return best
     for index in range(len(history) - 1, -1, -1):
         history = _smaller_request(history, index, still_differs)
     _fewer_requests(history, still_differs)
     return best
 
 
-def _fewer_requests(history: History, still_differs: Callable[[History], bool]) -> History:
-    """Drop ever smaller runs of requests, but never the last one."""
+def _fewer_requests(history: History, still_differs: Callable[[History], bool], few: int = 1) -> History:
+    """Drop ever smaller runs of requests, but never the last one, until ``few`` are left."""
     size = max(1, (len(history) - 1) // 2)
     while True:
         start = 0
-        while start < len(history) - 1:
+        while few < len(history) and start < len(history) - 1:
             attempt = history[:start] + history[min(start + size, len(history) - 1) :]
             if still_differs(attempt):
                 history = attempt

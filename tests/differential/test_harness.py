@@ -13,6 +13,9 @@ from tests.differential.sides import Pair, ReferenceSide, compared_with_referenc
 
 SEED = 4
 ROUNDS_THAT_HAVE_TO_DO = 15
+FEW = 20
+"""What remains is a cloud of a few providers and the one request that tells."""
+THOROUGHLY = "ignore_a_limit"
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +34,18 @@ def test_the_reference_answers_like_itself(oracle: ReferenceSide, tmp_path: Path
 
 @pytest.mark.parametrize("alteration", ALTERATIONS)
 def test_an_altered_reference_is_found_and_made_small(oracle: ReferenceSide, tmp_path: Path, alteration: str) -> None:
+    # Taking parts from the requests that are left takes minutes; that it works, one alteration is enough to show.
+    few = None if alteration == THOROUGHLY else FEW
     with compared_with_reference(oracle, tmp_path, alteration=alteration) as pair:
-        small = _first_mismatch(pair)
+        small = _first_mismatch(pair, few)
     assert small is not None
-    # What remains is a cloud of a few providers and the one request that tells.
-    assert len(small.sent) <= 20
+    assert len(small.sent) <= FEW
 
 
-def _first_mismatch(pair: Pair) -> Mismatch | None:
+def _first_mismatch(pair: Pair, few: int | None) -> Mismatch | None:
     for number in range(ROUNDS_THAT_HAVE_TO_DO):
         requests = plan(SEED, number)
         mismatch = play(pair, requests, Tally())
         if mismatch:
-            return shrunk(pair, requests, mismatch, seconds=120)
+            return shrunk(pair, requests, mismatch, seconds=60, few=few)
     return None
