@@ -89,9 +89,11 @@ def claim(
             if len(members) == 1:
                 if _is_final(database, members[0], stuck, attempt):
                     raise _refusal(database, members[0]) from None
-            elif not stuck.contended:
-                if way is together or not may_fit(database, members):
-                    raise _refusal_of_gang(members, complete=stuck.complete) from None
+            elif stuck.contended:
+                way = one_by_one  # There is something else now; going back costs much.
+            elif way is together or not may_fit(database, members):
+                raise _refusal_of_gang(members, complete=stuck.complete) from None
+            else:
                 way, in_order = together, _with_first(stuck.member, in_order)
     raise ConcurrentUpdate("Other claims were faster each time; try again.")
 

@@ -27,7 +27,7 @@ def least_places(
         wanted: what is counted.
         levels: the ids of the traits of levels, outermost first, None for one that does not exist.
     """
-    rows = source.own_providers([kind for kind, _number in wanted])
+    rows = source.own_providers(sorted({kind for kind, _number in wanted}))
     if rows is None:
         return None
     marks, parents = _marked(tx, levels)
