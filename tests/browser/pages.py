@@ -1,0 +1,43 @@
+"""The pages that the browser looks at: every kind there is, on the demo cloud."""
+
+import re
+from urllib.parse import urlencode
+
+from placement.cli.demo_cloud import REQUEST, uuid_of
+from placement.cli.demo_story import CONSUMER
+from placement.ui.blueprint import PAGES
+
+FOUND = urlencode(REQUEST, safe=":,")
+EMPTY = (
+    "resources_NUMA=VCPU:8&required_NUMA=STORAGE_DISK_SSD&resources_GPU=PGPU:1&group_policy=none"
+    "&same_subtree=_NUMA,_GPU"
+)
+
+
+def trying(query: str) -> str:
+    """Return the page that tries a request."""
+    return f"/request?{urlencode({'query': query})}"
+
+
+LOOKED_AT = {
+    "overview": "/",
+    "providers": "/providers",
+    "providers, searched": "/providers?q=numa&resources=VCPU:1",
+    "root": f"/providers/{uuid_of('compute1')}",
+    "sharing": f"/providers/{uuid_of('storage1')}",
+    "consumers": "/consumers",
+    "consumer": f"/consumers/{CONSUMER}",
+    "form": "/request",
+    "candidates": trying(FOUND),
+    "waterfall": trying(EMPTY),
+    "shares": "/fair-share",
+    "branch": "/fair-share?at=cloud/research",
+}
+"""A name -> a path below /ui."""
+
+
+def forgotten() -> set[str]:
+    """Return the pages that none of these is."""
+    patterns = {page.path: re.sub("<[^>]+>", "[^/]+", page.path) for page in PAGES if "GET" in page.methods}
+    paths = [path.partition("?")[0] for path in LOOKED_AT.values()]
+    return {page for page, pattern in patterns.items() if not any(re.fullmatch(pattern, path) for path in paths)}

@@ -1,0 +1,41 @@
+"""``python -m tests.browser.screenshots``: the pictures of the README, made from the demo cloud."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from tests.browser.cloud import served_cloud
+from tests.browser.pages import LOOKED_AT
+from tests.browser.visits import chromium_path, launched, visit
+
+DIRECTORY = Path(__file__).parents[2] / "docs" / "images"
+WIDTH, HEIGHT = 1120, 800
+
+PICTURES = {
+    "console-candidates.png": ("candidates", "light", None),
+    "console-provider-tree.png": ("root", "dark", "Tree"),
+}
+"""A file -> the page, the colours, and the heading of the part that is shown, or None for what a window shows."""
+
+
+def main(directory: Path) -> None:
+    """Make all pictures anew."""
+    if chromium_path() is None:
+        sys.exit("The pictures need Chromium (Debian's package chromium) on the PATH.")
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as place, served_cloud(Path(place)) as url, sync_playwright() as driver:
+        browser = launched(driver)
+        for name, (page, scheme, part) in PICTURES.items():
+            with visit(browser, url, color_scheme=scheme, viewport={"width": WIDTH, "height": HEIGHT}) as seen:
+                shown = seen.open(LOOKED_AT[page])
+                heading = shown.get_by_role("heading", name=part or "", exact=True)
+                pictured = shown.locator(".card", has=heading) if part else shown
+                pictured.screenshot(path=directory / name)
+            print(directory / name)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DIRECTORY)
