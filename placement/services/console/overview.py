@@ -49,8 +49,7 @@ class Overview:
 @reads_anywhere
 def overview(tx: Transaction, *, locks: Collection[str] = ()) -> Overview:
     """Return the cloud at a glance. ``locks`` are classes that stand for no device, but for its exclusive use."""
-    fullest = store.loaded_trees(tx, fullest=True, limit=TREES)
-    emptiest = store.loaded_trees(tx, fullest=False, limit=TREES)
+    fullest, emptiest = store.loaded_trees(tx, limit=TREES)
     return Overview(
         counts=store.counts(tx),
         classes=store.class_stocks(tx),

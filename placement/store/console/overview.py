@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Collection
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Float, case, cast, func, select, true
+from sqlalchemy import Float, case, cast, func, or_, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import INV, Stock, amounts, per_tree_and_class, summed
@@ -86,23 +87,32 @@ def class_stocks(tx: Transaction) -> list[ClassStock]:
     return [ClassStock(Stock(names[class_id], *map(int, sums)), count) for class_id, count, *sums in rows]
 
 
-def loaded_trees(tx: Transaction, *, fullest: bool, limit: int) -> list[LoadedTree]:
-    """Return the trees that are most in use, or least, by the class of which most is in use.
+def loaded_trees(tx: Transaction, *, limit: int) -> tuple[list[LoadedTree], list[LoadedTree]]:
+    """Return the trees that are most in use and those that are least, by the class of which most is in use.
 
     None is among the fullest that has nothing in use.
     """
     each = per_tree_and_class(tx).subquery("each_class")
-    load = func.max(cast(each.c.used, Float) / each.c.capacity)
-    query = (
-        select(RP.id, RP.uuid, RP.name, load)
-        .select_from(each.join(resource_providers, RP.id == each.c.root_id))
+    loads = (
+        select(each.c.root_id, func.max(cast(each.c.used, Float) / each.c.capacity).label("load"))
         .where(each.c.capacity > 0)
-        .group_by(RP.id, RP.uuid, RP.name)
-        .having(load > 0 if fullest else true())
-        .order_by(load.desc() if fullest else load, RP.id)
-        .limit(limit)
+        .group_by(each.c.root_id)
+        .subquery("loads")
     )
-    return [LoadedTree(id_, uuid, name or uuid, float(share)) for id_, uuid, name, share in tx.tuples(query)]
+    places = (
+        func.row_number().over(order_by=(loads.c.load.desc(), loads.c.root_id)).label("from_full"),
+        func.row_number().over(order_by=(loads.c.load, loads.c.root_id)).label("from_empty"),
+    )
+    placed = select(loads, *places).subquery("placed")
+    query = (
+        select(RP.id, RP.uuid, func.coalesce(RP.name, RP.uuid), placed.c.load, placed.c.from_full, placed.c.from_empty)
+        .select_from(placed.join(resource_providers, RP.id == placed.c.root_id))
+        .where(or_(placed.c.from_full <= limit, placed.c.from_empty <= limit))
+    )
+    rows = tx.tuples(query)
+    fullest = sorted([row for row in rows if row[4] <= limit and row[3] > 0], key=itemgetter(4))
+    emptiest = sorted([row for row in rows if row[5] <= limit], key=itemgetter(5))
+    return [LoadedTree(*row[:4]) for row in fullest], [LoadedTree(*row[:4]) for row in emptiest]
 
 
 def scattering(tx: Transaction, *, but: Collection[str]) -> list[Scattering]:
