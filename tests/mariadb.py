@@ -53,7 +53,7 @@ class MariaDB:
 def running_mariadb() -> Iterator[MariaDB]:
     """Start a server on a temporary directory; stop it and delete everything afterwards."""
     with tempfile.TemporaryDirectory(prefix="mariadb-") as name:
-        directory, user = Path(name), _unprivileged_user()
+        directory, user = Path(name), unprivileged_user()
         shutil.chown(directory, user=user)
         data = f"--datadir={directory / 'data'}"
         account = f"--user={user}"
@@ -74,7 +74,7 @@ def running_mariadb() -> Iterator[MariaDB]:
             process.wait(START_TIMEOUT_S)
 
 
-def _unprivileged_user() -> str:
+def unprivileged_user() -> str:
     """Return whom the server runs as: it refuses to be root."""
     return "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
 

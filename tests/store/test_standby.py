@@ -6,6 +6,7 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from threading import Event
 
 import pytest
@@ -52,8 +53,12 @@ def sent(database: Database) -> Counter[str]:
     """Statements by the server they were sent to."""
     counted: Counter[str] = Counter()
     for name, engine in zip(("primary", "standby"), database.engines, strict=True):
-        event.listen(engine, "before_cursor_execute", lambda *_statement, name=name: counted.update([name]))
+        event.listen(engine, "before_cursor_execute", partial(count, counted, name))
     return counted
+
+
+def count(counted: Counter[str], name: str, *_statement) -> None:
+    counted[name] += 1
 
 
 def standby_of(database: Database) -> Standby:

@@ -144,6 +144,9 @@ def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_sync
         max_overflow=pool.overflow,
         pool_timeout=pool.timeout_s,
         pool_recycle=pool.recycle_s,
+        # MariaDB's isolation level is set before anything else is sent, and an error then is no error of SQLAlchemy's:
+        # nothing would be tried again after the database has restarted. So connections are looked at first.
+        pool_pre_ping=backend != "postgresql",
         query_cache_size=2000,
     )
     if backend == "postgresql":
