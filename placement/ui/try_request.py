@@ -41,7 +41,7 @@ EXPLAIN = "placement:planner:explain"
 
 @dataclass(frozen=True, slots=True)
 class ScorePart:
-    """A part of a score: from 0 to 100, with its weight."""
+    """A part of a score, from 0 to 100, with its weight and what it looks at."""
 
     name: str
     meaning: str
@@ -130,10 +130,10 @@ def _outcome(call: Call, text: str, written: str) -> dict[str, Any]:
         levels=call.server.settings.planner.levels,
         explains=call.is_allowed(EXPLAIN),
     )
-    tried, limit = _tried(call, query, version, showing)
+    tried = _tried(call, query, version, showing)
     outcome: dict[str, Any] = {"paging": paging, "curl": _curl(call, query, version)}
-    if tried.answer.candidates or paging.number > 1:
-        return {**outcome, "found": _part(call, tried, paging, limit)}
+    if tried.answer.candidates:
+        return {**outcome, "found": _part(call, tried, paging)}
     return {**outcome, "explanation": _explanation(tried)}
 
 
@@ -146,19 +146,20 @@ def _version(written: str) -> Version:
     return version
 
 
-def _tried(call: Call, query: Query, version: Version, showing: Showing) -> tuple[Trial, int]:
+def _tried(call: Call, query: Query, version: Version, showing: Showing) -> Trial:
     request = candidate_request(query, version)
-    limit = min(request.limit or MOST_CANDIDATES, MOST_CANDIDATES)
-    # One more tells whether there are more. Chance is left out: pages that are turned have to fit together.
-    one_more = replace(request, limit=limit + 1 if limit == MOST_CANDIDATES else limit)
+    # One more than are shown tells whether there are more. Chance is left out: pages that are turned fit together.
+    request = replace(request, limit=min(request.limit or MOST_CANDIDATES + 1, MOST_CANDIDATES + 1))
     options, ranking = replace(search_options(call), shuffled=False), ranking_of(call)
     ranking = ranking and replace(ranking, seed=None)
-    return trial(call.database, one_more, options=options, ranking=ranking, showing=showing), limit
+    return trial(call.database, request, options=options, ranking=ranking, showing=showing)
 
 
-def _part(call: Call, tried: Trial, paging: Paging, limit: int) -> CandidatePart:
+def _part(call: Call, tried: Trial, paging: Paging) -> CandidatePart:
     settings = call.server.settings
     drawings = Drawings(tried)
+    found = len(tried.answer.candidates)
+    room = max(0, MOST_CANDIDATES - paging.first)
     rows = [
         DrawnCandidate(
             number,
@@ -167,15 +168,14 @@ def _part(call: Call, tried: Trial, paging: Paging, limit: int) -> CandidatePart
             _parts(served, settings.planner.profile_in_force),
             _touched(served, tuple(settings.planner.levels)),
         )
-        for number, served in enumerate(tried.shown[: max(0, limit - paging.first)], start=paging.first + 1)
+        for number, served in enumerate(tried.shown[:room], start=paging.first + 1)
     ]
-    found = len(tried.answer.candidates)
     return CandidatePart(
         rows,
-        found=min(found, limit),
-        goes_on=found > limit,
+        found=min(found, MOST_CANDIDATES),
+        goes_on=found > MOST_CANDIDATES,
         complete=tried.answer.complete,
-        has_more=paging.first + DRAWN < min(found, limit),
+        has_more=paging.first + DRAWN < min(found, MOST_CANDIDATES),
         profile=settings.planner.profile_in_force.name if settings.ranking.enabled else None,
     )
 
@@ -190,9 +190,9 @@ def _parts(served: Served, profile: RankingProfile) -> list[ScorePart]:
         return []
     score, fit, sra = served.score, profile.strategy.fit, profile.strategy.sra
     known = (
-        ("fit", "how full the host is", score.fit, fit.weight if fit else 0),
-        ("sra", "scarce resources that are not asked for stay free", score.sra, sra.weight if sra else 0),
-        ("compactness", "few NUMA nodes and switches", score.compactness, profile.compactness),
+        ("fit", "how full the host is, as the profile wants it", score.fit, fit.weight if fit else 0),
+        ("sra", "whether scarce resources that are not asked for stay free", score.sra, sra.weight if sra else 0),
+        ("compactness", "how few NUMA nodes and switches it touches", score.compactness, profile.compactness),
     )
     return [ScorePart(name, meaning, value, weight) for name, meaning, value, weight in known if value is not None]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Browser, Error, Page, Playwright, Route
+from playwright.sync_api import Browser, Page, Playwright, Route
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 DESK = (1280, 900)
@@ -34,22 +34,20 @@ class Visit:
     url: str
     page: Page
     faults: list[str] = field(default_factory=list)
+    overlooked: str | None = None
 
     def open(self, path: str, status: int = 200) -> Page:
         """Open a page of the console, which has to answer with a status."""
-        self.may_be_refused(status)
+        # The browser notes every answer that is a refusal, also where one is asked for.
+        self.overlooked = f"status of {status}" if status >= 400 else None
         response = self.page.goto(f"{self.url}/ui{path}")
         assert response is not None
         assert response.status == status, response.text()
         return self.page
 
-    def may_be_refused(self, status: int) -> None:
-        """Overlook that the browser notes an answer with this status."""
-        self._expected = f"status of {status}" if status >= 400 else None
-
     def note(self, fault: str) -> None:
         """Keep what went wrong."""
-        if not (getattr(self, "_expected", None) and self._expected in fault):
+        if self.overlooked is None or self.overlooked not in fault:
             self.faults.append(fault)
 
     def findings(self) -> list[str]:
@@ -108,6 +106,3 @@ def _only(url: str, note: Callable[[str], None]) -> Callable[[Route], None]:
             route.abort()
 
     return handle
-
-
-__all__ = ["DESK", "PHONE", "Browser", "Error", "Page", "Visit", "chromium_path", "launched", "visit"]

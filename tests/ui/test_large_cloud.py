@@ -52,3 +52,15 @@ def test_pages_take_as_many_statements_for_10000_providers_as_for_1000(app: Flas
     assert max(few.values()) <= MOST_STATEMENTS
     overview = Visitor(app).page("/ui/")
     assert f"{HOSTS:,} provider trees {HOSTS * PROVIDERS_EACH:,} providers" in overview.text
+
+
+def test_of_more_than_1000_candidates_the_first_1000_can_be_reached(app: Flask):
+    GrowingCloud(app.extensions["placement"].database).grow(1001)
+    visitor = Visitor(app)
+    path = "/ui/request?query=resources=DISK_GB:1"
+    assert "More than 1,000 candidates" in visitor.page(path).text
+    last = visitor.page(f"{path}&page=100")
+    assert last.text.count("serves") == 10
+    assert not [tag for _, tag in last.tags if tag.get("rel") == "next"]
+    assert "Best first" in visitor.page(f"{path}%26limit=1000").text
+    assert "More than" not in visitor.page(f"{path}%26limit=1000").text

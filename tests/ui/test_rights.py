@@ -20,6 +20,7 @@ ADDRESSES = {
     "provider": f"/ui/providers/{uuid_of('compute1')}",
     "consumers": "/ui/consumers",
     "consumer": f"/ui/consumers/{uuid_of('vm0')}",
+    "request": "/ui/request?query=resources=VCPU:1",
 }
 """A page of each kind, by its endpoint."""
 
@@ -60,6 +61,23 @@ def test_each_right_of_a_page_is_needed(visitor: Visitor, policy: Path, endpoint
         answer = visitor.open(ADDRESSES[endpoint])
         assert answer.status_code == 403, rule
         assert f"Policy does not allow {rule} to be performed." in Document(answer.text).text
+
+
+def test_scores_are_for_those_who_may_ask_for_them(visitor: Visitor, policy: Path):
+    assert "score" in visitor.page(ADDRESSES["request"]).text
+    policy.write_text('"placement:planner:scores": "!"\n')
+    page = visitor.page(ADDRESSES["request"])
+    assert "VCPU of" in page.text
+    assert "score" not in page.text
+
+
+def test_explanations_are_for_those_who_may_ask_for_them(visitor: Visitor, policy: Path):
+    path = "/ui/request?query=resources=VCPU:99"
+    assert "Cause:" in visitor.page(path).text
+    policy.write_text('"placement:planner:explain": "!"\n')
+    page = visitor.page(path)
+    assert "No candidates" in page.text
+    assert "Cause:" not in page.text
 
 
 def test_the_navigation_leads_only_where_the_visitor_may_go(visitor: Visitor, policy: Path):

@@ -98,6 +98,16 @@ def test_ten_candidates_are_drawn_at_a_time_and_all_can_be_reached(visitor: Visi
     assert len(seen) == 23
 
 
+def test_beyond_the_last_page_the_count_stays(visitor: Visitor, cloud: clouds.Cloud):
+    page = asked(visitor, GPU, page=7)
+    assert "4 candidates" in page.text
+    assert "There are no more." in page.text
+
+
+def test_what_finds_nothing_is_explained_on_whatever_page(visitor: Visitor, cloud: clouds.Cloud):
+    assert "No candidates Cause" in asked(visitor, "resources=VCPU:17", page=2).text
+
+
 def test_a_limit_of_the_request_holds(visitor: Visitor, cloud: clouds.Cloud):
     assert "1 candidate Best" in asked(visitor, f"{GPU}&limit=1").text
 
