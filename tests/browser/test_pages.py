@@ -62,3 +62,16 @@ def test_the_navigation_leads_to_every_page_and_marks_where_one_is(opening: Open
             page.get_by_role("navigation", name="Pages").get_by_role("link", name=name).click()
             page.wait_for_load_state()
             assert page.locator("nav a[aria-current]").inner_text() == name
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_tree_is_drawn_as_a_graph_where_scripts_run(opening: Opening, scheme: str):
+    with opening(color_scheme=scheme) as seen:
+        page = seen.open(LOOKED_AT["root"])
+        page.get_by_role("button", name="Graph").click()
+        for name in ("compute1-numa0", "compute1-gpu0", "compute1-nic1"):
+            assert page.locator("svg").get_by_text(name).first.is_visible()
+        assert seen.findings() == []
+        assert seen.overflow() <= 0
+        page.get_by_role("button", name="Boxes").click()
+        assert page.locator("details.below").first.is_visible()
