@@ -14,7 +14,7 @@ from placement.errors import NotFound, PlacementError
 from placement.ui import consumers, overview, shares, tree, try_request
 from placement.ui.numbers import install_filters
 from placement.ui.page import HTML, Page, View, call_of, navigation
-from placement.ui.security import authorize, form_token, refuse_nul, secure
+from placement.ui.security import authorize, refuse_nul, secure
 
 LOG = logging.getLogger(__name__)
 
@@ -26,9 +26,9 @@ def install_console(app: Flask, server: Server) -> None:
     """Make an application serve the console below /ui."""
     console = Blueprint("ui", __name__, url_prefix="/ui", template_folder="templates", static_folder="static")
     for page in PAGES:
-        console.add_url_rule(page.path, page.endpoint, _endpoint(server, page), methods=page.methods)
+        console.add_url_rule(page.path, page.endpoint, _endpoint(server, page))
     console.add_url_rule("/<path:rest>", "elsewhere", _no_such_page)
-    console.after_request(lambda response: secure(response, request))
+    console.after_request(secure)
     console.register_error_handler(PlacementError, lambda error: _placement_error(server, error))
     console.register_error_handler(HTTPException, lambda error: _http_exception(server, error))
     console.register_error_handler(Exception, lambda error: _unexpected(server, error))
@@ -51,12 +51,11 @@ def _endpoint(server: Server, page: Page) -> View:
 
 
 def _frame(server: Server) -> dict[str, Any]:
-    """Return what every template knows: ``form_token()`` goes into each form that is posted."""
+    """Return what every template knows."""
     page: Page | None = g.get("page")
     return {
         "navigation": [] if g.get("identity") is None else navigation(PAGES, call_of(server)),
         "here": page and (page.below or page.endpoint),
-        "form_token": lambda: form_token(request),
     }
 
 

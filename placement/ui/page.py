@@ -27,7 +27,6 @@ class Page:
         endpoint: its name for ``url_for("ui.NAME")``.
         title: its name in the navigation; None keeps it out.
         below: the endpoint of the page it belongs to in the navigation, if it is not there itself.
-        methods: POST pages check the form token by themselves (security.check_form).
     """
 
     path: str
@@ -37,7 +36,6 @@ class Page:
     any_of: tuple[str, ...] = ()
     title: str | None = None
     below: str | None = None
-    methods: tuple[str, ...] = ("GET",)
 
 
 def call_of(server: Server) -> Call:

@@ -1,13 +1,14 @@
-"""Who visits the console, what the visitor may see, and that a form was sent from a page of the console."""
+"""Who visits the console, what the visitor may see, and what keeps others out of the pages.
 
-import hmac
-import secrets
-from collections.abc import Iterable, Mapping
+No page changes anything, and none takes anything but GET and HEAD: there is nothing to forge a request for.
+"""
+
+from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from flask import Request, Response, g
+from flask import Request, Response
 
 from placement.api.call import Call
 from placement.auth.headers import is_console
@@ -28,8 +29,6 @@ HEADERS = {
 }
 
 TOKEN_HEADER = "HTTP_X_AUTH_TOKEN"  # noqa: S105 - a name
-FORM_TOKEN = "form_token"  # noqa: S105 - a name
-COOKIE = "placement_form_token"
 
 
 class Identifier(Protocol):
@@ -85,53 +84,14 @@ def allows(call: Call, rules: Iterable[str]) -> bool:
 
 def refuse_nul(request: Request) -> None:
     """Raise Invalid where a value of the query string has a NUL, which no text of a database may have."""
-    if any("\0" in value for value in request.args.values()):
+    if any("\0" in value for values in request.args.listvalues() for value in values):
         raise Invalid("The address has a character in it that no name has.")
 
 
-def form_token(request: Request) -> str:
-    """Return what the forms of a page carry, so that they can be told from those of other sites.
-
-    The same value is in a cookie that other sites can neither read nor set (double submit): it needs no session, and
-    every process of a server knows it.
-    """
-    token = g.get(FORM_TOKEN) or request.cookies.get(COOKIE)
-    if token is None or len(token) != 43:
-        token = secrets.token_urlsafe(32)
-    g.form_token = token
-    return str(token)
-
-
-def check_form(request: Request) -> None:
-    """Raise unless the form was sent from a page of this console.
-
-    Raises:
-        Forbidden: it comes from another site.
-        Invalid: it has no token, or not the visitor's.
-    """
-    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-        raise Forbidden("The form was sent from another site.")
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.host:
-        raise Forbidden("The form was sent from another site.")
-    kept, sent = request.cookies.get(COOKIE, ""), request.form.get(FORM_TOKEN, "")
-    if not kept or not hmac.compare_digest(kept.encode(), sent.encode()):
-        raise Invalid("The form is too old, or cookies are blocked: reload the page and send it again.")
-
-
-def secure(response: Response, request: Request) -> Response:
+def secure(response: Response) -> Response:
     """Add what every answer of the console carries."""
     for name, value in HEADERS.items():
         response.headers[name] = value
     if response.mimetype == "text/html":
         response.headers["cache-control"] = "no-store"
-    _keep_form_token(response, request, request.cookies)
     return response
-
-
-def _keep_form_token(response: Response, request: Request, cookies: Mapping[str, str]) -> None:
-    token = g.get(FORM_TOKEN)
-    if token is not None and cookies.get(COOKIE) != token:
-        response.set_cookie(
-            COOKIE, token, path=f"{request.script_root}/ui", secure=request.is_secure, httponly=True, samesite="Strict"
-        )

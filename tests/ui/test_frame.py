@@ -14,7 +14,7 @@ from placement.settings import DatabaseSettings, Settings, UiSettings
 from placement.ui.blueprint import PAGES
 from tests.ui.visitor import Document, Visitor
 
-PLAIN_PATHS = [f"/ui{page.path}" for page in PAGES if "<" not in page.path and "GET" in page.methods]
+PLAIN_PATHS = [f"/ui{page.path}" for page in PAGES if "<" not in page.path]
 STATIC = (
     "console.css",
     "console.js",
@@ -72,6 +72,14 @@ def test_a_page_that_is_not_there_is_told_in_a_page(visitor: Visitor):
     answer = visitor.open("/ui/no<script>where")
     assert answer.status_code == 404
     assert "no<script>where" in Document(answer.text).text
+
+
+def test_pages_take_nothing_but_get_and_set_no_cookie(visitor: Visitor):
+    for path in PLAIN_PATHS:
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            assert visitor.open(path, method=method).status_code == 405, path
+        assert visitor.open(path, method="HEAD").data == b""
+        assert "set-cookie" not in visitor.open(path).headers
 
 
 def test_pages_are_not_kept_by_browsers_and_have_no_microversion(visitor: Visitor):

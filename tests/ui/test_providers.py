@@ -43,6 +43,7 @@ FAULTS = {
     "page=%C2%B2": "page has to be a number",
     "page=999999999999": "page has to be a number",
     "q=%00": "a character in it",
+    "q=a&q=%00": "a character in it",
 }
 
 

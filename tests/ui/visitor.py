@@ -94,7 +94,7 @@ class Visitor:
         """Ask for a path below the prefix."""
         options.setdefault("headers", self.headers)
         # Buffered, because a file that is served stays open until the answer has been read.
-        return self._client.get(path, environ_overrides={"SCRIPT_NAME": self.prefix}, buffered=True, **options)
+        return self._client.open(path, environ_overrides={"SCRIPT_NAME": self.prefix}, buffered=True, **options)
 
     def page(self, path: str) -> Document:
         """Return a page that has to be there."""
