@@ -38,6 +38,6 @@ LOOKED_AT = {
 
 def forgotten() -> set[str]:
     """Return the pages that none of these is."""
-    patterns = {page.path: re.sub("<[^>]+>", "[^/]+", page.path) for page in PAGES if "GET" in page.methods}
+    patterns = {page.path: re.sub("<[^>]+>", "[^/]+", page.path) for page in PAGES}
     paths = [path.partition("?")[0] for path in LOOKED_AT.values()]
     return {page for page, pattern in patterns.items() if not any(re.fullmatch(pattern, path) for path in paths)}
