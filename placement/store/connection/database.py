@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 
 from placement.store.connection import direct
+from placement.store.connection.memory import compiled_statements
 from placement.store.names import Names
 
 if TYPE_CHECKING:
@@ -72,9 +73,10 @@ class Database:
         self.names = Names()
         self.retries: Counter[str] = Counter()
         self.on_retry: Callable[[str], object] | None = None
-        self.writer = engine.execution_options(**transactions(engine, WRITE))
-        self.reader = engine.execution_options(**transactions(engine, READ))
-        self.looker = engine.execution_options(**transactions(engine, LOOK))
+        compiled = compiled_statements()
+        self.writer = engine.execution_options(compiled_cache=compiled, **transactions(engine, WRITE))
+        self.reader = engine.execution_options(compiled_cache=compiled, **transactions(engine, READ))
+        self.looker = engine.execution_options(compiled_cache=compiled, **transactions(engine, LOOK))
 
     @property
     def dialect(self) -> str:
@@ -147,7 +149,6 @@ def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_sync
         # MariaDB's isolation level is set before anything else is sent, and an error then is no error of SQLAlchemy's:
         # nothing would be tried again after the database has restarted. So connections are looked at first.
         pool_pre_ping=backend != "postgresql",
-        query_cache_size=2000,
     )
     if backend == "postgresql":
         _speak_ourselves(engine)
@@ -203,9 +204,7 @@ _PRICE_OF_A_PAGE = "SELECT set_config('random_page_cost', '1.1', false) WHERE cu
 
 
 def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
-    engine = create_engine(
-        url, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S, "check_same_thread": False}, query_cache_size=2000
-    )
+    engine = create_engine(url, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:

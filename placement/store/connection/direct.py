@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("sqlalchemy.engine.Engine")
 
+LONGEST_PREPARED = 30_000
+"""In characters: a search for some twenty request groups."""
+
 _OPEN = (2, 3)
 """PQTRANS_INTRANS and PQTRANS_INERROR of libpq. By number, because psycopg takes a server on SQLite long to import."""
 
@@ -48,9 +51,14 @@ def _run(connection: Connection, cursor: "RawCursor[Any]", text: str, values: Se
     LOG.info("%s\n%s", text, values)
     try:
         # Numbers come as they are, not as digits: a quarter less work with large answers.
-        return cursor.execute(text.encode(), values, binary=True)
+        return cursor.execute(text.encode(), values, binary=True, prepare=_is_worth_preparing(text))
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(connection, text, values, error) from error
+
+
+def _is_worth_preparing(text: str) -> bool | None:
+    """Leave it to the driver, but let nothing very long stay in its memory and in that of the database."""
+    return None if len(text) < LONGEST_PREPARED else False
 
 
 def _cursor(connection: Connection) -> "RawCursor[Any]":

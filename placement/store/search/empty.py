@@ -5,17 +5,18 @@ served together is not asked here.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, case, func, literal_column, select, union_all
 
 from placement.domain.search_plan import Plan
+from placement.store.connection.memory import remembered
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.any_of import NO_SETS, has_one_of_each, has_trait, is_in_one_of_each, is_member
 from placement.store.search.names import NamedIds
-from placement.store.search.query import KEPT_STATEMENTS, KindShape, kind_shape, parameters
+from placement.store.search.query import KindShape, kind_shape, parameters
 from placement.store.tables import inventories, resource_providers
 
 STEPS = (
@@ -50,7 +51,11 @@ def conditions_that_left_nobody(tx: Transaction, plan: Plan, ids: NamedIds) -> d
     return {index: STEPS[step] for index, step in reached.items() if step < len(STEPS)}
 
 
-@lru_cache(maxsize=KEPT_STATEMENTS)
+def _weight(shape: _Shape) -> int:
+    return sum(kind.conditions for kind in shape.kinds)
+
+
+@remembered(_weight)
 def _furthest(shape: _Shape) -> Any:
     """Return the statement: rows of (kind, how many conditions in turn the best provider meets)."""
     selects = [_kind_select(shape, index) for index in range(len(shape.kinds))]

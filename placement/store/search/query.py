@@ -7,7 +7,6 @@ aggregates, tree; what depends on others is left to the search.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -31,6 +30,7 @@ from sqlalchemy import (
 
 from placement.domain.search_plan import Kind, Plan
 from placement.store.connection.kept import Kept
+from placement.store.connection.memory import remembered
 from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.any_of import (
     NO_SETS,
@@ -51,8 +51,6 @@ from placement.store.tables import inventories, resource_providers
 Parameters = dict[str, Any]
 Condition = ColumnElement[bool]
 
-KEPT_STATEMENTS = 512
-
 # Numbers the planner is to know.
 NOTHING: Any = literal_column("0", Integer)
 ONE: Any = literal_column("1", Integer)
@@ -71,6 +69,11 @@ class KindShape:
     in_tree: bool
     regardless: bool = False
 
+    @property
+    def conditions(self) -> int:
+        """About how many conditions that makes: the weight of its statement."""
+        return 1 + len(self.contended) + self.required.several + self.member_of.several
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -88,6 +91,12 @@ class Shape:
     keeps_usage: bool
     weighed: bool
     with_parents: bool = False
+
+    @property
+    def conditions(self) -> int:
+        """About how many conditions that makes: the weight of its statement."""
+        of_root = self.root.required.several + self.root.tree_traits.several
+        return sum(kind.conditions + of_root for kind in self.kinds)
 
 
 def kind_shape(plan: Plan, kind: Kind) -> KindShape:
@@ -137,7 +146,11 @@ def _kind_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
         yield "root", ids.roots.get(group.in_tree)
 
 
-@lru_cache(maxsize=KEPT_STATEMENTS)
+def _weight(shape: Shape, only: tuple[int, ...] | None = None) -> int:  # noqa: ARG001 - called as narrowing() is
+    return shape.conditions
+
+
+@remembered(_weight)
 def narrowing(shape: Shape, only: tuple[int, ...] | None = None) -> Kept:
     """Return the statement: rows of (kind, root id, provider id, room of each contended class, parent, times it fits).
 

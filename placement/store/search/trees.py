@@ -17,7 +17,6 @@ from placement.store.search.any_of import NO_SETS, sets_shape
 from placement.store.search.levels import Marks, Parents, add_places, provider_levels
 from placement.store.search.names import NamedIds
 from placement.store.search.query import (
-    KEPT_STATEMENTS,
     Parameters,
     Shape,
     kind_shape,
@@ -315,7 +314,7 @@ def _tree_traits(*, scope: Scope) -> Kept:
     return Kept(pairs.where(among, *within(_PROVIDER.root_provider_id, scope)))
 
 
-@lru_cache(maxsize=KEPT_STATEMENTS)
+@lru_cache(maxsize=64)
 def _anchors(root: RootShape, *, scope: Scope) -> Kept:
     """Return the statement: rows of (root id, id of a sharing provider that shares an aggregate with that tree)."""
     shares = resource_provider_aggregates.alias("shares")

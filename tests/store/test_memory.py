@@ -1,0 +1,83 @@
+"""What is remembered of statements stays small, whatever is asked."""
+
+import gc
+import weakref
+from itertools import product
+
+from sqlalchemy import literal_column, select
+
+from placement.store.connection.database import Database
+from placement.store.connection.memory import MOST_CHARACTERS, MOST_CONDITIONS, Memory
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.search.any_of import NO_SETS
+from placement.store.search.query import KindShape, Shape, narrowing
+from placement.store.search.ranges import Scope
+from placement.store.search.roots import RootShape
+
+SMALL = KindShape(
+    granular=True,
+    contended=(None,),
+    required=NO_SETS,
+    forbidden=False,
+    member_of=NO_SETS,
+    forbidden_aggregates=False,
+    in_tree=False,
+)
+
+
+def shape_of(groups: int, **of_root: bool) -> Shape:
+    return Shape(
+        kinds=(SMALL,) * groups,
+        root=RootShape(required=NO_SETS, tree_traits=NO_SETS, **of_root),
+        contended=0,
+        scope=Scope.ALL,
+        sharing=False,
+        keeps_usage=True,
+        weighed=False,
+    )
+
+
+def test_statements_of_large_requests_are_forgotten_and_leave_no_circles() -> None:
+    first = weakref.ref(narrowing(shape_of(200, forbidden=False, forbidden_aggregates=False)))
+    gc.disable()
+    try:
+        for groups, forbids, keeps_out in product((201, 202, 203), (False, True), (False, True)):
+            narrowing(shape_of(groups, forbidden=forbids, forbidden_aggregates=keeps_out))
+        assert first() is None
+    finally:
+        gc.enable()
+
+
+def test_a_small_statement_is_made_once() -> None:
+    small = shape_of(2, forbidden=False, forbidden_aggregates=False)
+    assert narrowing(small) is narrowing(small)
+
+
+def test_a_shape_weighs_what_its_kinds_ask() -> None:
+    assert shape_of(10, forbidden=False, forbidden_aggregates=False).conditions < MOST_CONDITIONS
+    assert shape_of(MOST_CONDITIONS, forbidden=False, forbidden_aggregates=False).conditions > MOST_CONDITIONS
+
+
+def test_what_fits_is_kept_and_what_is_too_heavy_replaces_it() -> None:
+    memory: Memory[str, int] = Memory(lambda _key, value: value, most=10)
+    memory["one"] = 4
+    memory["two"] = 6
+    assert memory == {"one": 4, "two": 6}
+    memory["three"] = 1
+    assert memory == {"three": 1}
+
+
+@reads
+def ask(tx: Transaction, number: int) -> None:
+    """Send a long statement that nothing else has sent."""
+    tx.connection.execute(select(literal_column(f"'{number:020000}'")))
+
+
+def test_compiled_statements_are_forgotten(database: Database) -> None:
+    rounds = 150
+    for number in range(rounds):
+        ask(database, number)
+    compiled = database.reader.get_execution_options()["compiled_cache"]
+    kept = sum(len(one.string) for one in compiled.values())
+    assert 0 < kept <= MOST_CHARACTERS
+    assert len(compiled) < rounds
