@@ -38,6 +38,9 @@ class Composed(NamedTuple):
 FEW = 100
 """So many combinations are composed and sorted faster than they are searched in order."""
 
+MOST_SHAPES = 1000
+"""So many shapes of trees are remembered in one request."""
+
 
 class CompactFirst:
     """Composes the candidates of trees, the most compact first.
@@ -58,6 +61,7 @@ class CompactFirst:
         consuming = [bool(slot.resources) for slot in plan.slots]
         self._consuming = None if all(consuming) else consuming
         self._arrangements: dict[tuple[tuple[int, ...], tuple[int, ...]], _Arrangement] = {}
+        self._first_counts: dict[object, Counts | None] = {}
 
     def composed(self, tree: Tree) -> Composed | None:
         """Return the choices of providers that serve the plan in a tree, in order; None if there is none.
@@ -70,7 +74,7 @@ class CompactFirst:
         by_id, tree.options = tree.options, preferred(tree)
         if prod([len(tree.options[slot.kind]) for slot in self._plan.slots]) <= self._few:
             return self._sorted(tree)
-        return self._searched(tree, by_id)
+        return self._searched(tree, by_id) if tree.home else self._as_alike(tree, by_id)
 
     def _sorted(self, tree: Tree) -> Composed | None:
         """Compose everything; what touches as many places stays in the order of the search."""
@@ -98,6 +102,26 @@ class CompactFirst:
             if len(touched) <= FEW:
                 self._arrangements[places.levels, touched] = found
         return found
+
+    def _as_alike(self, tree: Tree, by_id: list[list[int]]) -> Composed | None:
+        """Search, but in a tree like one that was searched only when its candidates are wanted.
+
+        Most trees are asked for nothing but the counts of their best candidate.
+        """
+        sketch = self._composer.sketch(tree)
+        place = tree.places.of.get
+        shape = (sketch.shape, tuple([place(provider, 0) for provider in sketch.providers]), tree.places.levels)
+        if shape in self._first_counts:
+            counts = self._first_counts[shape]
+            return None if counts is None else Composed(counts, self._later(tree, by_id))
+        composed = self._searched(tree, by_id)
+        if not self._for_order.was_hit and not self._budget.was_hit and len(self._first_counts) < MOST_SHAPES:
+            self._first_counts[shape] = composed and composed.counts
+        return composed
+
+    def _later(self, tree: Tree, by_id: list[list[int]]) -> Iterator[Choice]:
+        if composed := self._searched(tree, by_id):
+            yield from composed.choices
 
     def _searched(self, tree: Tree, by_id: list[list[int]]) -> Composed | None:
         """Search for candidates of each count in turn, the smallest first; all searches share the steps of the tree.

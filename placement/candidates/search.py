@@ -10,7 +10,7 @@ from math import prod
 from operator import itemgetter
 from typing import NamedTuple
 
-from placement.candidates.alike import Alike, Choice
+from placement.candidates.alike import Alike, Choice, Sketch
 from placement.candidates.budget import Budget, Steps
 from placement.candidates.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Plan, Slot
@@ -51,6 +51,10 @@ class Composer:
             return self._searched(tree)
         sketch = self._alike.sketch(tree)
         return self._alike.choices(sketch) or self._alike.kept(self._searched(tree), sketch)
+
+    def sketch(self, tree: Tree) -> Sketch:
+        """Draw a tree that is served by its own providers alone: trees of one shape have the same candidates."""
+        return self._alike.sketch(tree)
 
     def _searched(self, tree: Tree) -> Iterator[Choice]:
         return self.choices_under((), tree, Steps(self._budget))
