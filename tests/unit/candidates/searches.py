@@ -90,6 +90,20 @@ def devices(groups: int, count: int, *, isolate: bool = True) -> tuple[Plan, Tre
     return plan, Tree(1, [providers], room={(provider, "PGPU"): 1.0 for provider in providers})
 
 
+def moved(tree: Tree, by: int) -> Tree:
+    """Return a tree that is the same but for the ids."""
+    return Tree(
+        tree.root + by,
+        [[provider + by for provider in row] for row in tree.options],
+        room={(provider + by, name): room for (provider, name), room in tree.room.items()},
+        met={provider + by: mask for provider, mask in tree.met.items()},
+        parents={child + by: above and above + by for child, above in tree.parents.items()},
+        home={provider + by: root + by for provider, root in tree.home.items()},
+        places=Places({p + by: mask for p, mask in tree.places.of.items()}, tree.places.levels),
+        room_for={(kind, provider + by): room for (kind, provider), room in tree.room_for.items()},
+    )
+
+
 def brute_force(plan: Plan, tree: Tree) -> set[tuple[int, ...]]:
     """Return every choice that satisfies the definitions, by looking at all of them."""
     rows = [tree.options[slot.kind] for slot in plan.slots]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from placement.candidates import compact
 from placement.candidates.compact import CompactFirst
 from placement.candidates.search import Budget, Composer
-from placement.domain.levels import Places, places_of
+from placement.domain.levels import places_of
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
-from tests.unit.candidates.searches import brute_force, devices, searches_with_places
+from tests.unit.candidates.searches import brute_force, devices, moved, searches_with_places
 
 
 def sorted_by_definition(plan: Plan, tree: Tree) -> list[tuple]:
@@ -108,20 +108,6 @@ def test_all_searches_of_a_tree_share_its_steps():
     assert budget.was_hit
 
 
-def shifted(tree: Tree, by: int) -> Tree:
-    """Return a tree that is the same but for the ids."""
-    return Tree(
-        tree.root + by,
-        [[provider + by for provider in row] for row in tree.options],
-        room={(provider + by, name): room for (provider, name), room in tree.room.items()},
-        met={provider + by: mask for provider, mask in tree.met.items()},
-        parents={child + by: above and above + by for child, above in tree.parents.items()},
-        home={provider + by: root + by for provider, root in tree.home.items()},
-        places=Places({provider + by: place for provider, place in tree.places.of.items()}, tree.places.levels),
-        room_for={(kind, provider + by): room for (kind, provider), room in tree.room_for.items()},
-    )
-
-
 @settings(max_examples=100, deadline=None)
 @given(searches_with_places(), st.data())
 def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
@@ -132,8 +118,8 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     }
     fuller = replace(tree, room={**tree.room, **room})
     elsewhere = replace(tree, places=replace(tree.places, of={**tree.places.of, **place}))
-    trees = [shifted(one, 100 * number) for number, one in enumerate((tree, tree, fuller, elsewhere, tree))]
-    alone = [CompactFirst(plan, Budget(), all_wanted=False).composed(shifted(one, 0)) for one in trees]
+    trees = [moved(one, 100 * number) for number, one in enumerate((tree, tree, fuller, elsewhere, tree))]
+    alone = [CompactFirst(plan, Budget(), all_wanted=False).composed(moved(one, 0)) for one in trees]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compact, "FEW", 0)
         together = CompactFirst(plan, Budget(), all_wanted=False)
@@ -155,7 +141,7 @@ def test_a_tree_like_one_before_is_searched_only_when_its_candidates_are_wanted(
     plan, tree = switches(4, 4, 8)
     budget = Budget()
     compose = CompactFirst(plan, budget, all_wanted=False)
-    trees = [shifted(tree, 100 * number) for number in range(20)]
+    trees = [moved(tree, 100 * number) for number in range(20)]
     assert compose.composed(trees[0]).counts == (1, 2)
     spent = compose._for_order.left
     later = [compose.composed(one) for one in trees[1:]]

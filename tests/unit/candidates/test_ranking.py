@@ -19,7 +19,7 @@ from placement.candidates.search import Budget
 from placement.candidates.walk import walked
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
-from tests.unit.candidates.searches import CLASSES, devices, requests, searches_of, with_places
+from tests.unit.candidates.searches import CLASSES, devices, moved, requests, searches_of, with_places
 
 STEP = 100  # Between the ids of one tree and those of the next.
 
@@ -67,20 +67,6 @@ def clouds(draw) -> Cloud:
             used = {name: draw(st.integers(0, 4)) for name in CLASSES}
             sums[trees[-1].root] = Node(capacity, used)
     return Cloud(plan, trees, sums)
-
-
-def moved(tree: Tree, by: int) -> Tree:
-    """Return a tree with other ids."""
-    return Tree(
-        tree.root + by,
-        [[provider + by for provider in row] for row in tree.options],
-        room={(provider + by, name): room for (provider, name), room in tree.room.items()},
-        met={provider + by: mask for provider, mask in tree.met.items()},
-        parents={child + by: above and above + by for child, above in tree.parents.items()},
-        home={provider + by: root + by for provider, root in tree.home.items()},
-        places=type(tree.places)({p + by: mask for p, mask in tree.places.of.items()}, tree.places.levels),
-        room_for={(kind, provider + by): room for (kind, provider), room in tree.room_for.items()},
-    )
 
 
 FITS = st.sampled_from(
