@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from placement.candidates.explain.conditions import Condition, Sort, any_of_value
 from placement.candidates.explain.explain import explain
@@ -18,7 +18,7 @@ from placement.store.connection.unit_of_work import reads
 from placement.store.search.names import ids_for
 from placement.store.search.trees import TreeSource
 from tests.definition_of_candidates import without_part
-from tests.small_clouds import Cloud, facts_of, situations, write
+from tests.small_clouds import Cloud, facts_of, random_situation, situations, write
 
 on_one_database = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -64,6 +64,7 @@ def test_a_request_is_explained_by_what_is_in_the_database(database, situation):
 
 @on_one_database
 @given(situation=situations)
+@example(random_situation(94)).via("a group that only forbids, in a tree that does not exist")
 def test_the_cause_in_a_word_is_the_one_of_the_explanation(database, situation):
     """Without looking at trees it may only tell that no tree is left, or that the search refused them all."""
     request, cloud = situation

@@ -65,10 +65,10 @@ class RuleBook:
         if group.forbidden_aggregates:
             members = facts.members_of_any(group.forbidden_aggregates)
             yield Rule(forbidden_aggregates(group.forbidden_aggregates, groups), members, keeps=False)
-        yield from self._tree(kind, groups, shared=shared)
         if not (group.resources or group.required or group.member_of):
-            # The reference finds no provider for a group that only forbids.
+            # The reference finds no provider for a group that only forbids, whichever tree it names.
             yield Rule(Condition(Sort.EMPTY_GROUP, groups), frozenset(), keeps=True)
+        yield from self._tree(kind, groups, shared=shared)
 
     def _amounts(self, kind: Kind, groups: tuple[str, ...]) -> Iterator[Rule]:
         refused = [self._refused(name, amount) for name, amount in kind.resources]
