@@ -100,12 +100,10 @@ class Definition:
 
     def _is_placed(self, slot: Slot, node: Node, *, shared: bool) -> bool:
         group = self.groups[slot.suffix]
-        member_of = node.aggregates
-        if not slot.is_granular and not shared:
-            member_of = member_of | self.cloud[node.root].aggregates
-        for any_of in group.member_of:
-            if not any_of & member_of and not self.is_out(Sort.MEMBER_OF, slot.suffix, any_of_value(any_of)):
-                return False
+        spans = not slot.is_granular and not shared
+        # One of both is in all of them: not the provider in one, and its root in another one.
+        if not any(self._is_member(slot, one) for one in ([node, self.cloud[node.root]] if spans else [node])):
+            return False
         forbidden = node.aggregates & group.forbidden_aggregates
         if forbidden and not self.is_out(Sort.FORBIDDEN_AGGREGATES, slot.suffix, _forbidden(group)):
             return False
@@ -116,6 +114,12 @@ class Definition:
         tree = next((other.root for other in self.cloud.values() if other.uuid == group.in_tree), None)
         right = node.root == tree if group.resources else tree is not None
         return right or self.is_out(Sort.IN_TREE, slot.suffix, group.in_tree)
+
+    def _is_member(self, slot: Slot, node: Node) -> bool:
+        return all(
+            any_of & node.aggregates or self.is_out(Sort.MEMBER_OF, slot.suffix, any_of_value(any_of))
+            for any_of in self.groups[slot.suffix].member_of
+        )
 
     def _is_candidate(self, root: int, choice: tuple[int, ...]) -> bool:
         placed = list(zip(self.slots, choice, strict=True))

@@ -1,13 +1,15 @@
 """Who can serve each demand of a plan, and who fails one condition only."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.explanation import Demand, Step
-from placement.candidates.explain.rules import Rule, RuleBook
+from placement.candidates.explain.rules import Rule, RuleBook, Way
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Kind, Plan
 
@@ -93,29 +95,31 @@ class Judge:
         return found
 
     def _judged(self, kind: Kind, groups: tuple[str, ...]) -> Judged:
-        rules = list(self._book.rules(kind, groups, shared=False))
-        own = _Sieve(self._book.base(kind, shared=False))
-        shared = _Sieve(self._book.base(kind, shared=True))
-        # Without providers that share nothing has to be judged twice.
-        twice = self._book.rules(kind, groups, shared=True) if self._facts.shares else rules
-        steps = list(self._steps(own, shared, zip(rules, twice, strict=True)))
-        home, shares = self._facts.home, self._facts.shares
+        book, facts = self._book, self._facts
+        ways = book.ways(kind)
+        rules = [list(book.rules(kind, groups, way)) for way in ways]
+        own = [_Sieve(book.base(kind, way)) for way in ways if way is not Way.SHARED]
+        shared = [_Sieve(book.base(kind, way)) for way in ways if way is Way.SHARED]
+        steps = tuple(self._steps(own, shared, zip(*rules, strict=True)))
         return Judged(
             kind,
             groups,
-            tuple(rule.condition for rule in rules),
-            own.sifted(lambda provider: (home[provider],)),
-            shared.sifted(lambda provider: shares[provider]),
-            tuple(steps),
+            tuple(rule.condition for rule in rules[0]),
+            _sifted(own, lambda provider: (facts.home[provider],)),
+            _sifted(shared, lambda provider: facts.shares[provider]),
+            steps,
         )
 
-    def _steps(self, own: "_Sieve", shared: "_Sieve", rules: Iterable[tuple[Rule, Rule]]) -> Iterator[Step]:
+    def _steps(
+        self, own: Sequence["_Sieve"], shared: Sequence["_Sieve"], rules: Iterable[Sequence[Rule]]
+    ) -> Iterator[Step]:
         counted: tuple[int, int] | None = None
-        for own_rule, shared_rule in rules:
-            refused = [own.apply(own_rule), shared.apply(shared_rule)]
+        for rule_of_each in rules:
+            refused = [sieve.apply(rule) for sieve, rule in zip((*own, *shared), rule_of_each, strict=True)]
             if counted is None or any(refused):
-                counted = len(own.left | shared.left), len(self._facts.trees_with(own.left, shared.left))
-            yield Step(own_rule.condition, *counted)
+                in_own, as_shared = _union([sieve.left for sieve in own]), _union([sieve.left for sieve in shared])
+                counted = len(in_own | as_shared), len(self._facts.trees_with(in_own, as_shared))
+            yield Step(rule_of_each[0].condition, *counted)
 
 
 class _Sieve:
@@ -123,23 +127,33 @@ class _Sieve:
 
     def __init__(self, base: AbstractSet[int]) -> None:
         self.left = base
-        self._failing_only: dict[Condition, AbstractSet[int]] = {}
+        self.failing_only: dict[Condition, AbstractSet[int]] = {}
 
     def apply(self, rule: Rule) -> bool:
         """Apply a rule; tell whether it refused anybody who was left."""
-        for condition, providers in self._failing_only.items():
+        for condition, providers in self.failing_only.items():
             if providers:
-                self._failing_only[condition] = providers - rule.refused(providers)
+                self.failing_only[condition] = providers - rule.refused(providers)
         refused = rule.refused(self.left)
-        self._failing_only[rule.condition] = refused
+        self.failing_only[rule.condition] = refused
         if refused:
             self.left = self.left - refused
         return bool(refused)
 
-    def sifted(self, trees_of: Callable[[int], Iterable[int]]) -> Sifted:
-        """Return the result."""
-        failing_only = {condition: found for condition, found in self._failing_only.items() if found}
-        return Sifted(self.left, failing_only, trees_of)
+
+def _sifted(sieves: Sequence["_Sieve"], trees_of: Callable[[int], Iterable[int]]) -> Sifted:
+    """Return who came through any of some sieves, which had the same conditions, and who would without one of these."""
+    fitting = _union([sieve.left for sieve in sieves])
+    failing_only = {
+        condition: found
+        for condition in (sieves[0].failing_only if sieves else ())
+        if (found := _union([sieve.failing_only[condition] for sieve in sieves]) - fitting)
+    }
+    return Sifted(fitting, failing_only, trees_of)
+
+
+def _union(sets: Sequence[AbstractSet[int]]) -> AbstractSet[int]:
+    return reduce(or_, sets) if sets else frozenset()
 
 
 def groups_of(plan: Plan, kind: int) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from enum import Enum, auto
 from typing import NamedTuple
 
 from placement.candidates.explain.conditions import NUMERIC, Condition, Sort, any_of_value
@@ -21,6 +22,17 @@ class Rule(NamedTuple):
         return among - self.providers if self.keeps else among & self.providers
 
 
+class Way(Enum):
+    """How a provider comes to serve a demand: what the rules look at."""
+
+    ITSELF = auto()
+    """In its own tree, by aggregates of its own."""
+    ROOT = auto()
+    """In its own tree, by the aggregates of the root, which span the tree for the unsuffixed group."""
+    SHARED = auto()
+    """In trees that it shares with."""
+
+
 class RuleBook:
     """Knows the rules of each kind of demand in one cloud."""
 
@@ -29,20 +41,25 @@ class RuleBook:
         self._owners = {name: frozenset(row[1] for row in rows) for name, rows in facts.stocks.items()}
         self._numeric: dict[tuple[str, int], list[set[int]]] = {}
 
-    def base(self, kind: Kind, *, shared: bool) -> AbstractSet[int]:
-        """Return all providers that come into question before any rule: those with the first resource class.
+    def ways(self, kind: Kind) -> list[Way]:
+        """Return the ways in which providers may come to serve a demand, that of sharing last.
 
-        Args:
-            kind: the demand.
-            shared: whether to look at providers that share instead, with the eyes of the trees they share with.
+        Either a provider or its root is in one aggregate of each set: not one of them here and the other one there. So
+        the root is a way of its own.
         """
+        spans = not kind.group.is_granular and kind.group.member_of
+        shares = [Way.SHARED] if self._facts.shares else []
+        return [Way.ITSELF, *([Way.ROOT] if spans else []), *shares]
+
+    def base(self, kind: Kind, way: Way) -> AbstractSet[int]:
+        """Return all providers that come into question before any rule: those with the first resource class."""
         if kind.resources:
             found: AbstractSet[int] = self._owners.get(kind.resources[0][0], frozenset())
         else:
             found = self._facts.parents.keys()
-        return found & self._facts.shares.keys() if shared else found
+        return found & self._facts.shares.keys() if way is Way.SHARED else found
 
-    def rules(self, kind: Kind, groups: tuple[str, ...], *, shared: bool) -> Iterator[Rule]:
+    def rules(self, kind: Kind, groups: tuple[str, ...], way: Way) -> Iterator[Rule]:
         """Yield the rules of a demand of some groups in the order in which they are counted."""
         group = kind.group
         facts = self._facts
@@ -59,16 +76,15 @@ class RuleBook:
             yield Rule(condition, facts.owners.get(name, frozenset()), keeps=False)
         for any_of in group.member_of:
             members = facts.members_of_any(any_of)
-            spans = not (group.is_granular or shared)
             condition = Condition(Sort.MEMBER_OF, groups, any_of_value(any_of))
-            yield Rule(condition, self._spanned(members) if spans else members, keeps=True)
+            yield Rule(condition, self._spanned(members) if way is Way.ROOT else members, keeps=True)
         if group.forbidden_aggregates:
             members = facts.members_of_any(group.forbidden_aggregates)
             yield Rule(forbidden_aggregates(group.forbidden_aggregates, groups), members, keeps=False)
         if not (group.resources or group.required or group.member_of):
             # The reference finds no provider for a group that only forbids, whichever tree it names.
             yield Rule(Condition(Sort.EMPTY_GROUP, groups), frozenset(), keeps=True)
-        yield from self._tree(kind, groups, shared=shared)
+        yield from self._tree(kind, groups, way)
 
     def _amounts(self, kind: Kind, groups: tuple[str, ...]) -> Iterator[Rule]:
         refused = [self._refused(name, amount) for name, amount in kind.resources]
@@ -94,16 +110,16 @@ class RuleBook:
         return found
 
     def _spanned(self, members: AbstractSet[int]) -> AbstractSet[int]:
-        """Return members, and all providers of the trees whose roots are: for the unsuffixed group these span."""
-        return members | {provider for provider, root in self._facts.home.items() if root in members}
+        """Return all providers of the trees whose roots are members."""
+        return {provider for provider, root in self._facts.home.items() if root in members}
 
-    def _tree(self, kind: Kind, groups: tuple[str, ...], *, shared: bool) -> Iterator[Rule]:
+    def _tree(self, kind: Kind, groups: tuple[str, ...], way: Way) -> Iterator[Rule]:
         wanted = kind.group.in_tree
         if wanted is None:
             return
         condition = Condition(Sort.IN_TREE, groups, wanted)
         root = self._facts.roots.get(wanted)
-        if shared and not kind.group.is_granular:
+        if way is Way.SHARED and not kind.group.is_granular:
             # in_tree keeps the unsuffixed group inside the tree.
             yield Rule(condition, frozenset(), keeps=True)
         elif kind.resources:
