@@ -18,6 +18,14 @@ START_TIMEOUT_S = 60
 OPTIONS = ("--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0", "--skip-log-bin")
 
 
+def execute(socket: Path, *statements: str) -> None:
+    """Run statements as the root of the database server behind a socket, each committed by itself."""
+    connecting = pymysql.connect(unix_socket=str(socket), user="root", autocommit=True)
+    with contextlib.closing(connecting) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
 class MariaDB:
     """A running server that makes databases."""
 
@@ -36,13 +44,7 @@ class MariaDB:
 
     def execute(self, *statements: str) -> None:
         """Run statements as the root of the database server."""
-        connection = pymysql.connect(unix_socket=str(self._socket), user="root")
-        try:
-            with connection.cursor() as cursor:
-                for statement in statements:
-                    cursor.execute(statement)
-        finally:
-            connection.close()
+        execute(self._socket, *statements)
 
     def answers(self) -> bool:
         """Tell whether it is ready. It listens last; a connection that nobody accepts would leak in the driver."""

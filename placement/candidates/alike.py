@@ -9,11 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from placement.candidates.budget import Budget
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
-
-Choice = tuple[int, ...]
-"""The provider of each slot of the plan, in the plan's order."""
 
 Shape = tuple[object, ...]
 

@@ -15,10 +15,11 @@ from operator import itemgetter, or_
 from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
+from placement.candidates.budget import Budget, Steps
 from placement.candidates.regions import Regions, Touches
-from placement.candidates.search import Budget, Choice, Composer, Steps
+from placement.candidates.search import Composer
 from placement.domain.levels import Places
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 _Arrangement = tuple[Counts, Callable[[Sequence[Choice]], tuple[Choice, ...]] | None]
@@ -120,6 +121,7 @@ class CompactFirst:
         return composed
 
     def _later(self, tree: Tree, by_id: list[list[int]]) -> Iterator[Choice]:
+        """Search as the choices are asked for. There may be none after all, if the steps are used up by then."""
         if composed := self._searched(tree, by_id):
             yield from composed.choices
 

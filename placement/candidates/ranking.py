@@ -17,8 +17,7 @@ from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactnes
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import scorer_for
 from placement.candidates.compact import Composed
-from placement.candidates.search import Choice
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 MAX_SCORE = 100.0

@@ -10,13 +10,11 @@ from math import prod
 from operator import itemgetter
 from typing import NamedTuple
 
-from placement.candidates.alike import Alike, Choice, Sketch
+from placement.candidates.alike import Alike, Sketch
 from placement.candidates.budget import Budget, Steps
 from placement.candidates.constraints import Constraint, constraints_on
-from placement.domain.search_plan import Plan, Slot
+from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
-
-__all__ = ["Budget", "Choice", "Composer", "Order", "Steps", "search_order"]
 
 FEW = 64
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from itertools import repeat
 
-from placement.candidates.search import Budget, Choice, Composer
-from placement.domain.search_plan import Plan
+from placement.candidates.budget import Budget
+from placement.candidates.search import Composer
+from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 Candidate = tuple[int, Choice]

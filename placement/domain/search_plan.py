@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 
+Choice = tuple[int, ...]
+"""The provider of each slot of a plan, in the plan's order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:

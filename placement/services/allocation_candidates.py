@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from placement.candidates.budget import Budget
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.quick import quick_cause
 from placement.candidates.ranking import Ranking
-from placement.candidates.search import Budget
 from placement.candidates.walk import Candidate, candidates_in, walked
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan, plan_for

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from placement.allocators.patterns import WILDCARD
+from placement.candidates.budget import Budget
 from placement.candidates.compact import CompactFirst
 from placement.candidates.ranking import Portion, Ranking, TreeScores, amounts_of, best_first
 from placement.candidates.reading import ByScore, by_root
-from placement.candidates.search import Budget, Choice
+from placement.domain.search_plan import Choice
 from placement.domain.tree import Tree
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes

@@ -7,10 +7,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import pymysql
-
 from tests.failover.replicas import NAME, wait_until
-from tests.mariadb import SERVER, unprivileged_user
+from tests.mariadb import SERVER, execute, unprivileged_user
 from tests.servers import free_port
 
 # The data is thrown away, so nothing waits for a disk.
@@ -48,13 +46,7 @@ class Node:
 
     def execute(self, *statements: str) -> None:
         """Run statements as the root of the server."""
-        connection = pymysql.connect(unix_socket=str(self._socket), user="root", autocommit=True)
-        try:
-            with connection.cursor() as cursor:
-                for statement in statements:
-                    cursor.execute(statement)
-        finally:
-            connection.close()
+        execute(self._socket, *statements)
 
     def kill(self) -> None:
         """End it as a power cut would."""

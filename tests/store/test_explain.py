@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
+from placement.candidates.budget import Budget
 from placement.candidates.explain.conditions import Condition, Sort, any_of_value
 from placement.candidates.explain.explain import explain
-from placement.candidates.search import Budget
 from placement.candidates.walk import candidates_in
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for

@@ -8,7 +8,6 @@ history of its own, and the groups compete.
 import http.client
 import json
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tests.claims import entry, new_uuid
+from tests.survival.at_work import AtWork
 from tests.survival.history import LOST, NOTHING, Operation, Register, Shares
 
 VERSION = "placement 1.39"
@@ -267,33 +267,13 @@ def _bodies(changes: Mapping[str, tuple[Register, Shares]]) -> dict[str, Any]:
     return {consumer: body_of(before.generation, shares) for consumer, (before, shares) in changes.items()}
 
 
-class Crowd:
-    """Clients at work, two for each group, in threads of their own."""
+class Crowd(AtWork):
+    """Clients at work, two for each group."""
 
     def __init__(self, record: Record, urls: Sequence[str], *, seed: int, per_group: int = 2) -> None:
-        self._enough = threading.Event()
-        self._failures: list[BaseException] = []
         groups = [group for group in record.groups for _ in range(per_group)]
         clients = [Client(record, group, urls, seed + number) for number, group in enumerate(groups)]
-        self._threads = [threading.Thread(target=self._run, args=(client,)) for client in clients]
-
-    def __enter__(self) -> "Crowd":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._enough.set()
-        for thread in self._threads:
-            thread.join(2 * CLIENT_TIMEOUT_S)
-        assert not self._failures, self._failures
-        assert not any(thread.is_alive() for thread in self._threads), "a request is still waiting"
-
-    def _run(self, client: Client) -> None:
-        try:
-            client.run(self._enough.is_set)
-        except BaseException as failure:
-            self._failures.append(failure)
+        super().__init__([client.run for client in clients], longest_s=CLIENT_TIMEOUT_S)
 
 
 def wait_for(record: Record, count: int, *, timeout_s: float) -> None:

@@ -1,18 +1,19 @@
 """Clients that ask, claim and release as fast as they are answered, and what the server's workers hold meanwhile."""
 
+import contextlib
 import http.client
 import json
 import random
-import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from tests.claims import entry, new_uuid
 from tests.servers import Served
+from tests.survival.at_work import AtWork
 from tests.survival.load import VERSION
 
 LONGEST_WAIT_S = 60
@@ -60,9 +61,11 @@ class _Client:
         else:
             self._send("GET", "/resource_providers?resources=VCPU:1")
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+    def run(self, is_over: Callable[[], bool]) -> None:
+        """Go on until it is over."""
+        with contextlib.closing(self._connection):
+            while not is_over():
+                self.step()
 
     def _send(self, method: str, path: str, body: object = None) -> Any:
         start = time.monotonic()
@@ -76,26 +79,12 @@ class _Client:
         return json.loads(content) if answer.status == 200 else None
 
 
-class Traffic:
-    """So many clients in threads of their own; the first failure of one ends them all."""
+class Traffic(AtWork):
+    """So many clients at work."""
 
     def __init__(self, url: str, providers: Sequence[str], *, clients: int) -> None:
         self._clients = [_Client(url, providers, seed) for seed in range(clients)]
-        self._enough = threading.Event()
-        self._failures: list[BaseException] = []
-        self._threads = [threading.Thread(target=self._run, args=(client,)) for client in self._clients]
-
-    def __enter__(self) -> "Traffic":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._enough.set()
-        for thread in self._threads:
-            thread.join(2 * LONGEST_WAIT_S)
-        assert not any(thread.is_alive() for thread in self._threads), "a request is still waiting"
-        assert not self._failures, self._failures
+        super().__init__([client.run for client in self._clients], longest_s=LONGEST_WAIT_S)
 
     @property
     def answered(self) -> int:
@@ -115,21 +104,11 @@ class Traffic:
     def wait_for(self, count: int) -> None:
         """Wait until so many requests were answered."""
         before, since = -1, time.monotonic()
-        while (answered := self.answered) < count and not self._failures:
+        while (answered := self.answered) < count and not self.has_failed:
             if answered > before:
                 before, since = answered, time.monotonic()
             assert time.monotonic() - since < 2 * LONGEST_WAIT_S, f"no answer any more after {answered}"
             time.sleep(0.02)
-
-    def _run(self, client: _Client) -> None:
-        try:
-            while not self._enough.is_set():
-                client.step()
-        except BaseException as failure:
-            self._failures.append(failure)
-            self._enough.set()
-        finally:
-            client.close()
 
 
 def workers(served: Served) -> list[int]:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
+from placement.candidates.budget import Budget
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import Judge, Judged
 from placement.candidates.explain.stages import is_searched, without
 from placement.candidates.explain.tree_rules import Intersections, TreeRule, common, tree_rules
 from placement.candidates.explain.tree_search import Served, TreeSearch
-from placement.candidates.search import Budget
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Plan
 

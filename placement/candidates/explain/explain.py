@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
+from placement.candidates.budget import Budget
 from placement.candidates.explain.case import Case
 from placement.candidates.explain.conditions import Condition, Sort
 from placement.candidates.explain.demands import Judge
@@ -12,7 +13,6 @@ from placement.candidates.explain.near_misses import near_misses
 from placement.candidates.explain.stages import stages
 from placement.candidates.explain.tree_rules import common
 from placement.candidates.explain.tree_search import TreeSearch
-from placement.candidates.search import Budget
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Plan
 

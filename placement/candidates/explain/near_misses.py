@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from placement.candidates.budget import Budget
 from placement.candidates.explain.case import Case
 from placement.candidates.explain.conditions import NUMERIC, Condition, Sort
 from placement.candidates.explain.examples import examples, shortages
 from placement.candidates.explain.explanation import NearMiss
 from placement.candidates.explain.less import parts
 from placement.candidates.explain.stages import stages
-from placement.candidates.search import Budget
 from placement.domain.search_plan import plan_for
 
 NOT_REMOVABLE = (Sort.INVENTORY, Sort.EMPTY_GROUP)

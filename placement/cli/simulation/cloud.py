@@ -8,10 +8,9 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from placement.candidates.search import Choice
 from placement.cli.simulation.workload import GPUS_PER_SWITCH, MB_PER_VCPU, VCPUS_PER_GPU
 from placement.domain.levels import NOWHERE, Places, places_of
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 VCPUS = 64

@@ -6,13 +6,13 @@ from types import MappingProxyType
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.candidates.budget import Budget
 from placement.candidates.compact import CompactFirst
 from placement.candidates.ranking import LAST, Portion, Ranking, TreeScores, amounts_of, best_first
-from placement.candidates.search import Budget, Choice
 from placement.candidates.walk import Candidate, candidates_in
 from placement.cli.simulation.cloud import LEVELS, Cloud
 from placement.cli.simulation.workload import VCPUS_PER_GPU
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 Policy = Callable[[Plan, Cloud], Candidate | None]

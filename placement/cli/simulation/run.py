@@ -4,11 +4,10 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placement.candidates.search import Choice
 from placement.cli.simulation.cloud import Cloud
 from placement.cli.simulation.policies import Policy
 from placement.cli.simulation.workload import Job
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import Choice, Plan, plan_for
 
 SAMPLES = 100
 """How often a run is looked at, in equal steps of time."""

@@ -58,7 +58,7 @@ def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most
         conditions.append(store.of_type(None if search.type == NO_TYPE else search.type))
     rows = store.listed_consumers(tx, conditions, first=first, most=most + 1)
     total = store.consumer_count(tx, conditions)
-    part = part_of(rows, most=most, total=total, counted_most=store.COUNTED_MOST)
+    part = part_of(rows, most=most, total=total)
     return FoundConsumers(part, store.sums_of(tx, {row.uuid for row in part.rows}), store.type_names(tx))
 
 

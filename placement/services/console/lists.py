@@ -15,6 +15,6 @@ class Part(Generic[Row]):
     total: int | None
 
 
-def part_of(rows: list[Row], *, most: int, total: int, counted_most: int) -> Part[Row]:
+def part_of(rows: list[Row], *, most: int, total: int | None) -> Part[Row]:
     """Return a part from rows of which one more was read than are shown."""
-    return Part(rows[:most], len(rows) > most, total if total < counted_most else None)
+    return Part(rows[:most], len(rows) > most, total)

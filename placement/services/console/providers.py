@@ -51,7 +51,7 @@ def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, most
         conditions.append(store.is_root())
     rows = store.listed_providers(tx, conditions, first=first, most=most + 1)
     total = store.provider_count(tx, conditions)
-    part = part_of(rows, most=most, total=total, counted_most=store.COUNTED_MOST)
+    part = part_of(rows, most=most, total=total)
     roots = {row.id for row in part.rows if row.is_root}
     others = {row.id for row in part.rows} - roots
     return FoundProviders(part, {**stocks_of_trees(tx, roots), **stocks_of_providers(tx, others)})

@@ -8,11 +8,9 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, func, select
 
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.console.counting import counted
 from placement.store.providers import RP
 from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers, users
-
-COUNTED_MOST = 100_000
-"""So many rows are counted to say how long a list is."""
 
 UUID_LENGTH = 36
 
@@ -81,10 +79,9 @@ def listed_consumers(
     return [ListedConsumer(*row) for row in tx.execute(query)]
 
 
-def consumer_count(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> int:
-    """Return how many consumers meet the conditions, counting no further than COUNTED_MOST."""
-    found = select(_C.id).select_from(_SOURCE).where(*conditions).limit(COUNTED_MOST).subquery("found")
-    return int(tx.execute(select(func.count()).select_from(found)).scalar_one())
+def consumer_count(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> int | None:
+    """Return how many consumers meet the conditions; None for too many to count."""
+    return counted(tx, select(_C.id).select_from(_SOURCE).where(*conditions))
 
 
 def type_names(tx: Transaction) -> list[str]:

@@ -7,11 +7,9 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, func, or_, select
 
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.console.counting import counted
 from placement.store.providers import RP
 from placement.store.tables import resource_providers
-
-COUNTED_MOST = 100_000
-"""So many rows are counted to say how long a list is."""
 
 
 class Listed(NamedTuple):
@@ -76,7 +74,6 @@ def listed_providers(
     return [Listed(*row) for row in tx.execute(query)]
 
 
-def provider_count(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> int:
-    """Return how many providers meet the conditions, counting no further than COUNTED_MOST."""
-    found = select(RP.id).where(*conditions).limit(COUNTED_MOST).subquery("found")
-    return int(tx.execute(select(func.count()).select_from(found)).scalar_one())
+def provider_count(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> int | None:
+    """Return how many providers meet the conditions; None for too many to count."""
+    return counted(tx, select(RP.id).where(*conditions))

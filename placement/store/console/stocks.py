@@ -4,12 +4,13 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, FromClause, Integer, Select, and_, case, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, and_, case, cast, func, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.kept_usage.usage_source import usage_rows
 from placement.store.providers import RP
 from placement.store.tables import inventories, resource_providers
+from placement.store.whole_numbers import whole
 
 INV = inventories.c
 
@@ -49,7 +50,7 @@ def amounts(tx: Transaction) -> Amounts:
         usage.c.resource_provider_id == INV.resource_provider_id, usage.c.resource_class_id == INV.resource_class_id
     )
     source = inventories.join(resource_providers, RP.id == INV.resource_provider_id).outerjoin(usage, of_same)
-    return Amounts(source, _capacity(tx.dialect), func.coalesce(usage.c.used, 0))
+    return Amounts(source, _capacity(), func.coalesce(usage.c.used, 0))
 
 
 def summed(column: ColumnElement[Any]) -> ColumnElement[int]:
@@ -57,11 +58,10 @@ def summed(column: ColumnElement[Any]) -> ColumnElement[int]:
     return cast(func.coalesce(func.sum(column), 0), BigInteger)
 
 
-def _capacity(dialect: str) -> ColumnElement[int]:
-    """Return domain.inventory.Inventory.capacity as SQL. A conversion rounds on most databases and cuts on SQLite."""
+def _capacity() -> ColumnElement[int]:
+    """Return domain.inventory.Inventory.capacity as SQL."""
     exact = (INV.total - INV.reserved) * INV.allocation_ratio
-    whole = cast(exact, Integer) if dialect == "sqlite" else cast(func.floor(exact), BigInteger)
-    return case((exact > 0, whole), else_=0)
+    return case((exact > 0, cast(whole(exact), BigInteger)), else_=0)
 
 
 def stocks_of_trees(tx: Transaction, root_ids: Collection[int]) -> dict[int, list[Stock]]:

@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from sqlalchemy import BigInteger, Double, Integer, and_, bindparam, case, cast, func, select
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import GenericFunction
 
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.kept_usage.usage_source import usage_source
 from placement.store.tables import inventories, resource_providers
+from placement.store.whole_numbers import whole
 
 Sums = tuple[int, ...]
 """The root of a tree, then its capacity of each class, then its use of each class."""
@@ -37,35 +34,11 @@ def tree_sums(tx: Transaction, classes: Sequence[int], others: Sequence[int]) ->
     return tx.tuples(statement, {**numbered, "any_class": sorted({*classes, *others})})
 
 
-class _whole(GenericFunction[float]):  # noqa: N801 - a function of SQL
-    """A number without what is behind the point, still as a float: sums of floats are cheap, and exact to 2^53."""
-
-    type = Double()
-    inherit_cache = True
-
-
-@compiles(_whole)
-def _truncate(element: Any, compiler: SQLCompiler, **options: Any) -> str:
-    return f"trunc({compiler.process(element.clauses, **options)})"
-
-
-@compiles(_whole, "sqlite")
-def _cast(element: Any, compiler: SQLCompiler, **options: Any) -> str:
-    # Not every SQLite is built with trunc().
-    return f"CAST({compiler.process(element.clauses, **options)} AS INTEGER)"
-
-
-@compiles(_whole, "mysql")
-@compiles(_whole, "mariadb")
-def _truncate_to_no_digits(element: Any, compiler: SQLCompiler, **options: Any) -> str:
-    return f"TRUNCATE({compiler.process(element.clauses, **options)}, 0)"
-
-
 @lru_cache(maxsize=128)
 def _sums(classes: int, *, keeps_usage: bool) -> Kept:
     owner, has = resource_providers.c, inventories.c
     usage = usage_source(keeps_usage=keeps_usage)
-    capacity = _whole((has.total - has.reserved) * has.allocation_ratio)
+    capacity = whole((has.total - has.reserved) * has.allocation_ratio)
     used = cast(usage.c.used, Double)
     portions = [
         case((has.resource_class_id == bindparam(f"class_{index}", type_=Integer, literal_execute=True), amount))

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.candidates import compact
+from placement.candidates.budget import Budget
 from placement.candidates.compact import CompactFirst
-from placement.candidates.search import Budget, Composer
+from placement.candidates.search import Composer
 from placement.domain.levels import places_of
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree

@@ -7,8 +7,8 @@ from placement.allocators.group.place import place
 from placement.allocators.group.rules import Rules
 from placement.allocators.group.tree import Capacity, Demand, Location
 from placement.candidates import compact
+from placement.candidates.budget import Budget
 from placement.candidates.compact import CompactFirst
-from placement.candidates.search import Budget
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.levels import places_of
 from placement.domain.search_plan import plan_for

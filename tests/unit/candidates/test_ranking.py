@@ -12,10 +12,10 @@ from placement.allocators.compactness import compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Node, Preference, Profile, Proportional, Sra, assess
 from placement.candidates import reading
+from placement.candidates.budget import Budget
 from placement.candidates.compact import CompactFirst
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of, best_first
 from placement.candidates.reading import ByScore, by_root
-from placement.candidates.search import Budget
 from placement.candidates.walk import walked
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree

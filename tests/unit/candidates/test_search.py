@@ -5,8 +5,9 @@ from itertools import islice, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.candidates.budget import Budget
 from placement.candidates.matching import can_match
-from placement.candidates.search import Budget, Composer
+from placement.candidates.search import Composer
 from tests.unit.candidates.searches import brute_force, devices, searches
 
 

@@ -1,6 +1,6 @@
 """From trees to the list of candidates."""
 
-from placement.candidates.search import Budget
+from placement.candidates.budget import Budget
 from placement.candidates.walk import candidates_in
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
