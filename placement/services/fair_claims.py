@@ -15,7 +15,7 @@ from placement.errors import Conflict, InvalidAt
 from placement.services.fair_share import Where, Wish, counted
 from placement.services.kept_usage import UNKNOWN, KeptUsage
 from placement.services.planner.placing import ClaimMember
-from placement.settings.planner.fair_share import FairShareSettings
+from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
 

@@ -9,7 +9,7 @@ from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, FairShares, Giving, Held, NodeShare, Task, Turn
 from placement.errors import InvalidAt
 from placement.services.kept_usage import UNKNOWN, KeptUsage, Reading, usage_now
-from placement.settings.planner.fair_share import FairShareSettings
+from placement.settings.planner.values import FairShareSettings
 from placement.store import fair_share as store
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, looks_up, reads

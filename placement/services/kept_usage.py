@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from placement.allocators.fair_share import Amounts, FairShares
-from placement.settings.planner.fair_share import FairShareSettings
+from placement.settings.planner.values import FairShareSettings
 from placement.store import fair_share as store
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads

@@ -8,7 +8,7 @@ from flask import Flask
 from placement.allocators.fair_share import Queue, tree_of
 from placement.app import create_app
 from placement.settings import Settings
-from placement.settings.planner.fair_share import FairShareSettings
+from placement.settings.planner.values import FairShareSettings
 from tests import clouds
 from tests.clouds import provider
 from tests.ui.apis import calls_of

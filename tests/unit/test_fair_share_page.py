@@ -9,7 +9,7 @@ from placement.api.planner.fair_share_json import tree_json
 from placement.cli.fair_share_text import tree_text
 from placement.services.fair_share import shares_of_reading
 from placement.services.kept_usage import Reading
-from placement.settings.planner.fair_share import FairShareSettings
+from placement.settings.planner.values import FairShareSettings
 from tests.unit.test_planner_file import read
 
 PAGE = Path(__file__).parents[2] / "docs" / "fair-share.md"

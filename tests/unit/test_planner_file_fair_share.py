@@ -6,8 +6,8 @@ import pytest
 
 from placement.allocators.fair_share import Queue, tree_of
 from placement.errors import ConfigurationError
-from placement.settings.planner.fair_share import FairShareSettings
 from placement.settings.planner.sections import load_planner
+from placement.settings.planner.values import FairShareSettings
 from tests.unit.test_planner_file import SAMPLE, read
 
 AGGREGATE = "0c6f8b1f-0f3a-4a01-9c2e-4f0a59d44c38"

@@ -8,7 +8,7 @@ from placement.api.planner.fair_share_json import named, tree_json, turn_json
 from placement.api.planner.index import PATH
 from placement.api.routing import Route
 from placement.services import fair_share as service
-from placement.settings.planner.fair_share import FairShareSettings
+from placement.settings.planner.values import FairShareSettings
 
 RULE = "placement:planner:fair_share"
 

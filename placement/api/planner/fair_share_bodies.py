@@ -9,7 +9,7 @@ from placement.api.validation import Schema
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
 from placement.errors import InvalidAt
 from placement.services.fair_share import Choice, Where, Wish
-from placement.settings.planner.fair_share import FairShareSettings, Leaves
+from placement.settings.planner.values import FairShareSettings, Leaves
 
 MOST_TASKS = 10_000
 

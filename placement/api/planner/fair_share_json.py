@@ -5,7 +5,7 @@ from typing import Any
 
 from placement.allocators.fair_share import Behind, NodeShare, Turn
 from placement.services.fair_share import Shares
-from placement.settings.planner.fair_share import FairShareSettings
+from placement.settings.planner.values import FairShareSettings
 
 
 def tree_json(shares: Shares, settings: FairShareSettings, own: str | None = None) -> dict[str, Any]:

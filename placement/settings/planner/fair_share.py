@@ -2,19 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import cast
 
 from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share.queues import Contradiction, Queue, QueueTree, tree_of
 from placement.allocators.fair_share.tree import GREATEST_WEIGHT, LEAST_WEIGHT, SEPARATOR
 from placement.errors import ConfigurationError
 from placement.settings.planner.document import Entry
-
-if TYPE_CHECKING:
-    from placement.settings.planner.values import PlannerSettings
-
-Leaves = Literal["project", "consumer_type"]
+from placement.settings.planner.values import FairShareSettings, Leaves, PlannerSettings
 
 MEMBERS: Mapping[Leaves, str] = {"project": "projects", "consumer_type": "consumer_types"}
 """Under which key a queue lists who belongs to it."""
@@ -26,26 +21,7 @@ _A_PATH = "a path such as root/eng/dev"
 _A_WEIGHT = "a number from 0.000001 to 1000000"
 
 
-@dataclass(frozen=True, slots=True)
-class FairShareSettings:
-    """How resources are shared; made without arguments, all projects are equal.
-
-    Args:
-        classes: the resource classes that count.
-        leaves: whether queues consist of projects or of consumer types.
-        queues: the tree.
-        partition: the uuid of the aggregate whose providers count; None for all.
-        keep_s: for how many seconds usage and totals that were read are used again.
-    """
-
-    classes: tuple[str, ...] = ("VCPU", "MEMORY_MB")
-    leaves: Leaves = "project"
-    queues: QueueTree = field(default_factory=lambda: tree_of([]))
-    partition: str | None = None
-    keep_s: float = 5
-
-
-def read_fair_share(entry: Entry, _known: "PlannerSettings") -> FairShareSettings:
+def read_fair_share(entry: Entry, _known: PlannerSettings) -> FairShareSettings:
     """Return what the section says.
 
     Raises:

@@ -3,14 +3,36 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
+from placement.allocators.fair_share.queues import QueueTree, tree_of
 from placement.allocators.ranking_profile import RankingProfile
 from placement.domain.device_types import DeviceSettings
-from placement.settings.planner.fair_share import FairShareSettings
 
 DEFAULT_LEVELS: Mapping[str, str] = MappingProxyType({"numa": "HW_NUMA_ROOT", "pcie": "CUSTOM_HW_PCIE_SWITCH"})
 DEFAULT_PROFILES: Mapping[str, RankingProfile] = MappingProxyType({"default": RankingProfile()})
 DEFAULT_LOCKS: Mapping[str, str] = MappingProxyType({"pcie": "CUSTOM_PCIE_LOCK", "device": "CUSTOM_DEVICE_LOCK"})
+
+Leaves = Literal["project", "consumer_type"]
+
+
+@dataclass(frozen=True, slots=True)
+class FairShareSettings:
+    """How resources are shared; made without arguments, all projects are equal.
+
+    Args:
+        classes: the resource classes that count.
+        leaves: whether queues consist of projects or of consumer types.
+        queues: the tree.
+        partition: the uuid of the aggregate whose providers count; None for all.
+        keep_s: for how many seconds usage and totals that were read are used again.
+    """
+
+    classes: tuple[str, ...] = ("VCPU", "MEMORY_MB")
+    leaves: Leaves = "project"
+    queues: QueueTree = field(default_factory=lambda: tree_of([]))
+    partition: str | None = None
+    keep_s: float = 5
 
 
 @dataclass(frozen=True, slots=True)

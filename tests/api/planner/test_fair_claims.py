@@ -8,7 +8,7 @@ from flask import Flask
 from placement.allocators.fair_share import Queue, tree_of
 from placement.app import create_app
 from placement.settings import PlannerSettings
-from placement.settings.planner.fair_share import FairShareSettings
+from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api
 from tests.api.planner.test_scores import call
 from tests.claims import ask

@@ -11,7 +11,7 @@ from placement.allocators.fair_share import Queue, tree_of
 from placement.app import create_app
 from placement.services.kept_usage import KeptUsage
 from placement.settings import PlannerSettings
-from placement.settings.planner.fair_share import FairShareSettings
+from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
 from tests.clouds import Cloud, allocate, build, provider
