@@ -68,7 +68,7 @@ class TreeParts:
         self._details = details
 
     def options(self, part: Part) -> list[int]:
-        """Return the providers that can serve a part: of virtual functions one provider of each device."""
+        """Return the providers that can serve a part."""
         providers = self._tree.options[part.slot.kind]
         if part.group.device is None:
             return providers
@@ -76,23 +76,18 @@ class TreeParts:
         if THE_DEVICE in part.exclusive:
             in_use = self._details.in_use()
             matching = [provider for provider in matching if self._device(provider) not in in_use]
-        best: dict[int | None, int] = {}
-        for provider in sorted(matching, key=lambda provider: self._rank(part.slot, provider)):
-            best.setdefault(self._device(provider), provider)
-        return list(best.values())
+        return matching
 
-    def _device(self, provider: int) -> int | None:
-        return self._details.parents.get(provider)
+    def _device(self, provider: int) -> int:
+        """Return the device that virtual functions are of: their parent."""
+        parent = self._details.parents.get(provider)
+        return provider if parent is None else parent
 
     def _has_right_device(self, group: PlannerGroup, provider: int) -> bool:
         assert group.device is not None
-        device = self._device(provider)
-        traits = self._details.traits.get(device, frozenset()) if device is not None else frozenset()
+        traits = self._details.traits.get(self._device(provider), frozenset())
         wanted = group.device.required
         return not traits & group.device.forbidden and all([any_of & traits for any_of in wanted])
-
-    def _rank(self, slot: Slot, provider: int) -> tuple[int, object]:
-        return self._misfit(slot, provider), natural_key(self._details.names[provider])
 
     def _misfit(self, slot: Slot, provider: int) -> int:
         stocks = self._details.stocks.get(provider, {})
@@ -151,6 +146,7 @@ class TreeParts:
             apart=self._request.isolate and part.slot.is_granular,
             exclusive=levels,
             shares=part.shares,
+            by_card=part.group.device is not None,
             meets={names[provider]: self._meets(part.slot, provider, heads) for provider in row},
         )
 
@@ -161,8 +157,8 @@ class TreeParts:
                 mask |= 1 << (len(self._plan.trait_sets) + place)
         return mask
 
-    def host(self, providers: Collection[int], levels: tuple[str, ...]) -> Host:
-        """Return the providers as devices."""
+    def host(self, providers: Collection[int], functions: Collection[int], levels: tuple[str, ...]) -> Host:
+        """Return the providers as devices; some of them are virtual functions of another."""
         names = self._details.names
         devices = []
         for provider in providers:
@@ -172,6 +168,7 @@ class TreeParts:
                 if (provider, name) in self._tree.room
             }
             path = tuple([None if place is None else names[place] for place in self._details.positions[provider]])
-            devices.append(Device(names[provider], path, room))
+            card = names.get(self._device(provider), "") if provider in functions else ""
+            devices.append(Device(names[provider], path, room, card))
         in_use = self._details.in_use() if self._request.exclusive else set()
         return Host(levels, tuple(devices), frozenset([names[provider] for provider in in_use if provider in names]))

@@ -15,11 +15,18 @@ class Device:
         name: tells it from the others; breaks ties, in natural order.
         path: the place it is in at each level of the host, outermost first; None where it is in none.
         room: how much is left of the resource classes that several groups may want of it; of others it does not matter.
+        card: what it is a part of, as virtual functions are of a NIC; "" if it is all there is.
     """
 
     name: str
     path: tuple[str | None, ...]
     room: Mapping[str, float] = field(default_factory=dict)
+    card: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The name of its card, or its own if it is no part of one."""
+        return self.card or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,7 @@ class Group:
         apart: shares no device with another group that is apart.
         exclusive: levels; the place around each device must not be in use by anybody else.
         shares: whether one device may be taken several times, as far as there is room, instead of different ones.
+        by_card: whether it takes one device of a card at most: different devices are of different cards then.
         meets: which of the request's shared conditions each option meets, as a bit mask.
     """
 
@@ -61,6 +69,7 @@ class Group:
     apart: bool = True
     exclusive: tuple[str, ...] = ()
     shares: bool = False
+    by_card: bool = False
     meets: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -8,6 +8,7 @@ milliseconds.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 
 from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.counters import Counter, Counters
@@ -36,6 +37,7 @@ class Search:
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required]
         self._counters = Counters(self._all_counters())
+        self._by_card = [self._counters.mask([index]) for index, one in enumerate(request.groups) if one.by_card]
         self.costs = Costs(len(host.levels), len(options))
         self._of_device: dict[str, list[Option]] = defaultdict(list)
         for option in options:
@@ -57,21 +59,41 @@ class Search:
 
     def _table(self, devices: Sequence[Device], level: int) -> Table:
         """Return the table of devices that are in the same places above a level."""
+        parts: list[tuple[Sequence[Device], Table]]
         if level == len(self._host.levels):
-            tables = [self._table_of(device) for device in devices]
+            parts = [([device], self._table_of(device)) for device in devices]
         else:
             inside: dict[str | None, list[Device]] = defaultdict(list)
             for device in devices:
                 inside[device.path[level]].append(device)
-            tables = [self._table_of_place(place, some, level) for place, some in inside.items()]
+            parts = [(some, self._table_of_place(place, some, level)) for place, some in inside.items()]
         table: Table = {0: [0]}
-        for other in tables:
+        for other in self._tables_of_cards(parts) if self._by_card else [of_part for _devices, of_part in parts]:
             table = self._merged(table, other)
         return table
 
     def _table_of_place(self, place: str | None, devices: Sequence[Device], level: int) -> Table:
         table = self._table(devices, level + 1)
-        return table if place is None else self._closed(table, level, len(devices))
+        return table if place is None else self._closed(table, level, len({device.whole for device in devices}))
+
+    def _tables_of_cards(self, parts: Sequence[tuple[Sequence[Device], Table]]) -> list[Table]:
+        """Return the tables of parts with those as one that are of one card: some groups take it only once."""
+        tables: dict[object, Table] = {}
+        for number, (devices, table) in enumerate(parts):
+            cards = {device.whole for device in devices}
+            card = cards.pop() if len(cards) == 1 else number
+            tables[card] = self._beside(tables[card], table) if card in tables else table
+        return list(tables.values())
+
+    def _beside(self, left: Table, right: Table) -> Table:
+        """Return the table of two parts of a card."""
+        table: Table = defaultdict(list)
+        self.steps_left -= len(left) * len(right)
+        for state, other in product(left, right) if self.steps_left >= 0 else ():
+            both = self._counters.settled(state + other)
+            if both is not None and not any([state & mask and other & mask for mask in self._by_card]):
+                table[both] += [cost + more for cost in left[state] for more in right[other]]
+        return {state: sorted(costs)[: self._most] for state, costs in table.items()}
 
     def _table_of(self, device: Device) -> Table:
         """Return the ways to use one device: for no group, for one, or for several that it can serve at once."""

@@ -116,7 +116,9 @@ class DeviceComposer:
             composition.group(index, part, row, (counts[index], heads))
             for index, (part, row) in enumerate(zip(self._parts, allowed, strict=True))
         ]
-        host = composition.host({provider for row in allowed for provider in row}, self._levels.names)
+        used = {provider for row in allowed for provider in row}
+        functions = {p for part, row in zip(self._parts, allowed, strict=True) if part.group.device for p in row}
+        host = composition.host(used, functions, self._levels.names)
         conditions = len(self._plan.trait_sets) + len(heads)
         return host, Request(groups=tuple(groups), joint=self._joint(), within=self._within(), conditions=conditions)
 
@@ -151,7 +153,7 @@ class DeviceComposer:
     def _place(self, details: PlannerTree, part: Part, provider: int, *, level: str) -> int | None:
         """Return what has to be held for a provider to be alone at a level."""
         if level == THE_DEVICE:
-            return details.parents.get(provider) if part.group.device is not None else provider
+            return (part.group.device is not None and details.parents.get(provider)) or provider
         return details.positions[provider][self._levels.names.index(level)]
 
     def _proposal(self, details: PlannerTree, chosen: Sequence[Sequence[int]]) -> Proposal:

@@ -51,7 +51,15 @@ def _renamed(host: Host, numbers: dict[str, str], names: list[str]) -> Host:
         path = [
             None if place is None else places.setdefault(place, f"place {len(places)}") for place in devices[name].path
         ]
-        plain.append(Device(numbers[name], tuple(path), devices[name].room))
+        card = devices[name].card
+        plain.append(
+            Device(
+                numbers[name],
+                tuple(path),
+                devices[name].room,
+                places.setdefault(card, f"place {len(places)}") if card else "",
+            )
+        )
     known = {**numbers, **places}
     return Host(host.levels, tuple(plain), frozenset([known[name] for name in host.in_use if name in known]))
 
@@ -66,13 +74,14 @@ def _with_numbers(group: Group, numbers: dict[str, str]) -> Group:
         apart=group.apart,
         exclusive=group.exclusive,
         shares=group.shares,
+        by_card=group.by_card,
         meets={numbers[name]: mask for name, mask in group.meets.items() if name in numbers},
     )
 
 
 def _shape(host: Host, groups: tuple[Group, ...]) -> Shape:
     """Return what tells problems of one request apart; labels, amounts and rules are the request's."""
-    devices = tuple([(device.path, tuple(device.room.items())) for device in host.devices])
+    devices = tuple([(device.path, tuple(device.room.items()), device.card) for device in host.devices])
     wanted = tuple([(one.count, _items(one.options), _items(one.meets)) for one in groups])
     return (devices, host.in_use, wanted)
 

@@ -20,7 +20,15 @@ class Everything:
         self.eligible = {group.label: self._eligible(group) for group in request.groups}
 
     def _eligible(self, group):
-        return [name for name in sorted(group.options) if self._is_free(group, name) and self._is_placed(group, name)]
+        return [
+            name
+            for name in sorted(group.options)
+            if self._is_free(group, name) and self._is_placed(group, name) and self._is_of_use(group, name)
+        ]
+
+    def _is_of_use(self, group, name) -> bool:
+        room = self.devices[name].room
+        return not group.shares or all(amount <= room[c] for c, amount in group.amounts.items())
 
     def _is_free(self, group, name) -> bool:
         around = {**dict(zip(LEVELS, self.devices[name].path, strict=True)), THE_DEVICE: name}
@@ -44,7 +52,9 @@ class Everything:
         names = self.eligible[group.label]
         sizes = range(group.count, len(names) + 1) if group.per_subtree else [group.count]
         for size in sizes:
-            yield from (combinations_with_replacement if group.shares else combinations)(names, size)
+            for way in (combinations_with_replacement if group.shares else combinations)(names, size):
+                if not group.by_card or len({self.devices[name].whole for name in way}) == size:
+                    yield way
 
     def _is_allowed(self, choice) -> bool:
         return (
@@ -88,7 +98,7 @@ class Everything:
                 numbers.append(len(taken))
             else:
                 touched = {self.place(name, level) for name in taken} - {None}
-                numbers.append(sum(self.place(name, level) in touched for name in wanted))
+                numbers.append(len({self.devices[name].whole for name in wanted if self.place(name, level) in touched}))
         misfit = sum(group.options[name] for group in self.request.groups for name in choice[group.label])
         order = [number for group in self.request.groups for number in self._turns(group, choice[group.label])]
         every = [number for group in self.request.groups for number in self._turns(group, self._all_turns(group))]
@@ -124,7 +134,8 @@ def instances(draw):
         numa = draw(st.sampled_from([None, *range(numas)]))
         switch = draw(st.sampled_from([None, 0, 1]))
         path = (None if numa is None else f"numa{numa}", None if switch is None else f"pcie{numa}{switch}")
-        devices.append(Device(f"d{index}", path, {"VF": draw(st.integers(1, 3))}))
+        card = draw(st.sampled_from(["", f"card{path}"]))
+        devices.append(Device(f"d{index}", path, {"VF": draw(st.integers(1, 3))}, card))
     places = [place for device in devices for place in (*device.path, device.name) if place]
     in_use = draw(st.lists(st.sampled_from(places), max_size=2))
     host = Host(LEVELS, tuple(draw(st.permutations(devices))), frozenset(in_use))
@@ -139,6 +150,7 @@ def instances(draw):
 def groups_of(draw, label, devices, conditions):
     names = draw(st.lists(st.sampled_from([device.name for device in devices]), unique=True, min_size=1))
     per_subtree, apart = draw(st.booleans()), draw(st.booleans())
+    shares = not per_subtree and not apart and draw(st.booleans())
     return Group(
         label=label,
         options={name: draw(st.integers(0, 2)) for name in names},
@@ -146,7 +158,8 @@ def groups_of(draw, label, devices, conditions):
         per_subtree=per_subtree,
         amounts={"VF": draw(st.integers(1, 2))},
         apart=apart,
-        shares=not per_subtree and not apart and draw(st.booleans()),
+        shares=shares,
+        by_card=not shares and draw(st.booleans()),
         exclusive=draw(st.sampled_from([(), (), ("pcie",), (THE_DEVICE,)])),
         meets={name: draw(st.integers(0, 2**conditions - 1)) for name in names},
     )

@@ -1,0 +1,71 @@
+"""Virtual functions in the planner: groups count NICs, and use every provider of functions that a NIC has."""
+
+import pytest
+
+from tests.api.conftest import Api
+from tests.claims import ask
+from tests.planner_hosts import CLAIMS, consumer, planned, provider, register, uuid_of
+
+FUNCTION = {"resources": {"SRIOV_NET_VF": 1}, "vf_selector": []}
+ONE_SWITCH = [[{"gpus": 1, "nics": 1}]]
+
+
+@pytest.fixture
+def host(api: Api) -> Api:
+    """A host with one NIC, which has two providers of functions: one with room for one, one with room for two."""
+    register(api, numa_nodes=ONE_SWITCH, virtual_functions=1)
+    provider(api, "host-nic0-more", uuid_of("host-nic0"), {"SRIOV_NET_VF": {"total": 2}}, [])
+    return api
+
+
+def functions(api: Api, body: dict) -> dict[str, str] | None:
+    """Return the providers of the best candidate without the NIC's name, None if there is none."""
+    found = planned(api, body)
+    return (
+        {suffix: " ".join(n.removeprefix("host-nic0-") for n in names) for suffix, names in found[0].items()}
+        if found
+        else None
+    )
+
+
+def test_equal_groups_use_all_providers_of_a_nic(host: Api) -> None:
+    groups = {"_A": FUNCTION, "_B": FUNCTION, "_C": FUNCTION}
+    assert functions(host, {"groups": groups, "group_policy": "none"}) == {"_A": "more", "_B": "more", "_C": "vf"}
+    assert functions(host, {"groups": {**groups, "_D": FUNCTION}, "group_policy": "none"}) is None
+
+
+def test_isolated_groups_get_a_provider_of_a_nic_each(host: Api) -> None:
+    groups = {"_A": FUNCTION, "_B": FUNCTION}
+    assert functions(host, {"groups": groups, "group_policy": "isolate"}) == {"_A": "more", "_B": "vf"}
+    assert functions(host, {"groups": {**groups, "_C": FUNCTION}, "group_policy": "isolate"}) is None
+
+
+def test_a_group_of_two_takes_them_of_two_nics(host: Api) -> None:
+    assert functions(host, {"groups": {"_A": {**FUNCTION, "count": 2}}}) is None
+    provider(host, "host-nic1", uuid_of("host-pcie0.0"), {}, [])
+    provider(host, "host-nic1-vf", uuid_of("host-nic1"), {"SRIOV_NET_VF": {"total": 1}}, [])
+    assert functions(host, {"groups": {"_A": {**FUNCTION, "count": 2}}}) == {"_A": "vf host-nic1-vf"}
+
+
+def test_two_groups_share_a_nic_that_they_have_for_themselves(host: Api) -> None:
+    """Nobody else has anything of it: not of the second provider of functions either."""
+    body = {
+        "groups": {"_A": {**FUNCTION, "resources": {"SRIOV_NET_VF": 2}}, "_B": FUNCTION},
+        "group_policy": "none",
+        "exclusive": [{"groups": ["_A", "_B"], "level": "device"}],
+    }
+    assert functions(host, body) == {"_A": "more", "_B": "vf"}
+    claimed = host.post(CLAIMS, {**body, "consumer": consumer()})
+    assert claimed.status_code == 201, claimed.text
+    assert {uuid_of("host-nic0-more"), uuid_of("host-nic0-vf")} < set(claimed.json["allocations"])
+    assert functions(host, {"groups": {"_A": FUNCTION}, "exclusive": [{"groups": ["_A"], "level": "device"}]}) is None
+
+
+def test_the_best_fitting_provider_of_a_nic_is_taken(host: Api) -> None:
+    assert functions(host, {"groups": {"_A": FUNCTION}}) == {"_A": "vf"}
+    ask(host, "PUT", "/traits/CUSTOM_NIC_LABEL_FAST")
+    path = f"/resource_providers/{uuid_of('host-nic0-more')}/traits"
+    body = {"resource_provider_generation": 1, "traits": ["CUSTOM_NIC_LABEL_FAST"]}
+    ask(host, "PUT", path, body=body)
+    labelled = {"groups": {"_A": {**FUNCTION, "vf_selector": ["CUSTOM_NIC_LABEL_FAST"]}}}
+    assert functions(host, labelled) == {"_A": "more"}
