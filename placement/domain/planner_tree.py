@@ -3,16 +3,24 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from placement.domain.inventory import UNBOUNDED
+
 Position = tuple[int | None, ...]
 """For each level, outermost first, the provider that stands for the place; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What a provider has of a resource class, and how much of that is in use."""
+    """What a provider has of a resource class, how much of that is in use, and in which units it comes.
+
+    The units are those of the inventory where they have been read, or else do not restrict anything.
+    """
 
     capacity: int
     used: int
+    min_unit: int = 1
+    max_unit: int = UNBOUNDED
+    step_size: int = 1
 
 
 @dataclass(slots=True)

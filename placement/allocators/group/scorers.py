@@ -5,9 +5,10 @@ equations 17 to 25). Here are the two it needs, quantities and enumerations, and
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -55,8 +56,8 @@ class Scorer:
     Args:
         judge: the function. It must be pure and its scores in 0..1; the order of the amounts it is given must not
             matter, and of amounts that fit together any fewer must fit.
-        adds_up: several amounts count as their sum, running ones fit exactly while all in use, they included, is at
-            most what is allocatable, and may be judged one after the other.
+        adds_up: several amounts count as their sum, running ones fit only while all in use, they included, is at most
+            what is allocatable, and may be judged one after the other.
         diminishing: what does not fit fits no better when more is in use, and raises the score no more than before.
     """
 
@@ -104,6 +105,41 @@ def judge_enumeration(allocatable: int, used: Used, requested: Sequence[int], ph
 
 QUANTITY = Scorer(judge_quantity, adds_up=True, diminishing=True)
 ENUMERATION = Scorer(judge_enumeration, diminishing=True)
+
+
+class Units(NamedTuple):
+    """Which amounts can be had of a resource: each at least ``least`` and in steps, not more than ``most`` together."""
+
+    least: int = 0
+    most: int | None = None
+    step: int = 1
+
+    def allow(self, amounts: Sequence[int], together: int) -> bool:
+        """Tell whether amounts can be had that make up so much together with those before them.
+
+        >>> Units(least=2, most=6, step=2).allow([4, 2], 6), Units(most=6).allow([4], 8), Units(step=2).allow([1], 2)
+        (True, False, False)
+        """
+        fits = all([amount == 0 or (amount >= self.least and amount % self.step == 0) for amount in amounts])
+        return fits and (self.most is None or together <= self.most)
+
+
+ANY_AMOUNT = Units()
+
+
+@lru_cache(maxsize=1024)
+def in_units(scorer: Scorer, units: Units) -> Scorer:
+    """Return a scorer that refuses in addition what cannot be had in these units."""
+    if units == ANY_AMOUNT:
+        return scorer
+
+    def judge(allocatable: int, used: Used, requested: Sequence[int], phase: Phase) -> Verdict:
+        verdict = scorer.judge(allocatable, used, requested, phase)
+        is_allowed = not any(requested) or units.allow(requested, verdict.used.own)
+        return verdict._replace(fits=verdict.fits and is_allowed)
+
+    return replace(scorer, judge=judge)
+
 
 ScorerChoice = Callable[[str], Scorer]
 """The scorer of an allocatable resource, by its base name."""

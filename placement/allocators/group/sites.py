@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
-from placement.allocators.group.scorers import Phase, Scorer, ScorerChoice, Used
+from placement.allocators.group.scorers import Phase, Scorer, ScorerChoice, Used, in_units
 from placement.allocators.group.tree import Capacity, Location, Path, natural_key
 
 ROUNDING = 10**12
@@ -88,7 +88,8 @@ class Sites:
             if capacity.allocatable < 0 or capacity.used < 0:
                 where = "/".join([part for step in path for part in step] + [base])
                 raise ValueError(f"What is allocatable or used of {where} is negative.")
-            cells[base] = Cell(capacity.allocatable, self._scorer_for(base), Used(capacity.used))
+            scorer = in_units(self._scorer_for(base), capacity.units)
+            cells[base] = Cell(capacity.allocatable, scorer, Used(capacity.used))
         return cells
 
     def _add_up(self) -> None:

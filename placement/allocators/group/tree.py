@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from placement.allocators.group.scorers import Phase
+from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 
 Path = tuple[tuple[str, str], ...]
 """Where a location is: the (level, name) pairs from below the root down to it; the root is ()."""
@@ -18,10 +18,14 @@ NaturalKey = tuple[tuple[str | int, ...], str]
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """One allocatable resource of a location: how much there is and how much of it is in use, in the same unit."""
+    """One allocatable resource of a location: how much there is and how much of it is in use, in the same unit.
+
+    ``units`` says which amounts of it can be had.
+    """
 
     allocatable: int
     used: int = 0
+    units: Units = ANY_AMOUNT
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from placement.allocators.group.names import demand_tree
 from placement.allocators.group.place import Placement, place
 from placement.allocators.group.rules import SEARCH_BUDGET, Rules
-from placement.allocators.group.scorers import Phase
+from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
 from placement.candidates.device_parts import Levels
 from placement.candidates.planner.proposals import Proposal, Proposals, touched_places
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import PlannerTree
+from placement.domain.planner_tree import PlannerTree, Stock
 
 LOOKS_PER_REQUEST = 4 * SEARCH_BUDGET
 
@@ -103,7 +103,7 @@ class PathComposer:
         return Location(
             name=details.names[provider],
             level=own[-1] if own else "",
-            capacities={name: Capacity(stock.capacity, stock.used) for name, stock in stocks.items()},
+            capacities={name: _capacity(stock) for name, stock in stocks.items()},
             children=tuple([self._location(details, child, children) for child in children[provider]]),
         )
 
@@ -123,6 +123,12 @@ class PathComposer:
             mappings=mappings,
             touched=touched_places(positions, len(self._levels.names)),
         )
+
+
+def _capacity(stock: Stock) -> Capacity:
+    is_free = stock.min_unit <= 1 and stock.step_size == 1 and stock.max_unit >= stock.capacity
+    units = ANY_AMOUNT if is_free else Units(stock.min_unit, stock.max_unit, stock.step_size)
+    return Capacity(stock.capacity, stock.used, units)
 
 
 def _walk(demand: Demand) -> Iterator[Demand]:

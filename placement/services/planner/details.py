@@ -2,14 +2,23 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from placement.candidates.device_parts import Levels
 from placement.domain.inventory import Inventory
 from placement.domain.planner_tree import PlannerTree, Stock, positions_of
 from placement.domain.tree import Tree
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import provider_names
+from placement.store.search.planner_trees import UnitRules, provider_names, unit_rules
 from placement.store.search.summaries import Summaries, tree_summaries
+
+
+class _Rows(NamedTuple):
+    """What has been read of some trees."""
+
+    summaries: Summaries
+    names: Mapping[int, str]
+    units: UnitRules
 
 
 class Details:
@@ -18,11 +27,13 @@ class Details:
     Args:
         tx: the transaction.
         levels: the levels.
+        with_units: whether unit rules are read, too.
     """
 
-    def __init__(self, tx: Transaction, levels: Levels) -> None:
+    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool) -> None:
         self._tx = tx
         self._levels = levels
+        self._with_units = with_units
         ids = tx.names.traits.ids(tx.connection, set(levels.traits))
         self.level_ids = [ids.get(trait) for trait in levels.traits]
         """The ids of the traits of levels, None for one that does not exist."""
@@ -35,16 +46,15 @@ class Details:
         roots.update([tree.home[provider] for tree in trees for provider in _shared(tree)])
         found = tree_summaries(self._tx, roots)
         self.summaries = _add(self.summaries, found)
-        names = provider_names(self._tx, roots)
+        units = unit_rules(self._tx, roots) if self._with_units else {}
+        rows = _Rows(found, provider_names(self._tx, roots), units)
         by_root: dict[int, list[int]] = defaultdict(list)
         for member in found.members.values():
             by_root[member.root_id].append(member.id)
-        return [self._tree(tree, found, names, by_root) for tree in trees]
+        return [self._tree(tree, [*by_root[tree.root], *_shared(tree)], rows) for tree in trees]
 
-    def _tree(
-        self, tree: Tree, found: Summaries, names: Mapping[int, str], by_root: Mapping[int, list[int]]
-    ) -> PlannerTree:
-        providers = [*by_root[tree.root], *_shared(tree)]
+    def _tree(self, tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
+        found = rows.summaries
         parents = {provider: found.members[provider].parent_id for provider in providers}
         traits = {
             provider: frozenset([found.trait_names[trait] for trait in found.traits[provider]])
@@ -58,9 +68,9 @@ class Details:
         return PlannerTree(
             root=tree.root,
             parents=parents,
-            names={provider: names[provider] for provider in providers},
+            names={provider: rows.names[provider] for provider in providers},
             traits=traits,
-            stocks={provider: _stocks(found, provider) for provider in providers if provider in found.stocks},
+            stocks={provider: _stocks(rows, provider) for provider in providers if provider in found.stocks},
             positions=positions_of(providers, parents, marks, len(self._levels.names)),
         )
 
@@ -72,9 +82,12 @@ def _shared(tree: Tree) -> set[int]:
     return {provider for options in tree.options for provider in options if provider in tree.sharing}
 
 
-def _stocks(found: Summaries, provider: int) -> dict[str, Stock]:
+def _stocks(rows: _Rows, provider: int) -> dict[str, Stock]:
+    found, units = rows.summaries, rows.units
     return {
-        found.class_names[class_id]: Stock(Inventory(total, reserved, allocation_ratio=ratio).capacity, int(used))
+        found.class_names[class_id]: Stock(
+            Inventory(total, reserved, allocation_ratio=ratio).capacity, int(used), *units.get((provider, class_id), ())
+        )
         for class_id, total, reserved, ratio, used in found.stocks[provider]
     }
 

@@ -69,7 +69,7 @@ class Planning:
             self._composer = DeviceComposer(request, self._plan, self._levels, options.locks)
         _check_names(tx, request, self._plan)
         self._source = TreeSource(tx, self._plan, ids_for(tx, self._plan))
-        self._details = Details(tx, self._levels)
+        self._details = Details(tx, self._levels, with_units=bool(request.paths))
         self._forecast = Forecast(tx, self._source, profile=options.profile, requested=self._requested)
         self._known: dict[int, PlannerTree] = {}
         self.searched = 0

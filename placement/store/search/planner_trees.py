@@ -1,6 +1,6 @@
 """What the planner wants to know of provider trees besides who can serve what: names, places, what is left."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +22,16 @@ def provider_names(tx: Transaction, roots: Collection[int]) -> dict[int, str]:
     """Return the names of all providers of trees."""
     rows = tx.tuples(_names(listed=_is_listed(roots)), _values(roots))
     return {id_: name or uuid for id_, name, uuid, root in rows if root in roots}
+
+
+UnitRules = Mapping[tuple[int, int], tuple[int, int, int]]
+"""(min_unit, max_unit, step_size) by provider and class."""
+
+
+def unit_rules(tx: Transaction, roots: Collection[int]) -> UnitRules:
+    """Return the unit rules of all inventories of trees, and perhaps of others in between."""
+    rows = tx.tuples(_units(listed=_is_listed(roots)), _values(roots))
+    return {(provider, class_id): (least, most, step) for provider, class_id, least, most, step in rows}
 
 
 def places(tx: Transaction, trait_ids: Sequence[int]) -> list[tuple[int, int | None, int]]:
@@ -56,6 +66,14 @@ def _among(column: Any, *, listed: bool) -> Any:
 @lru_cache(maxsize=2)
 def _names(*, listed: bool) -> Kept:
     columns = select(_RP.id, _RP.name, _RP.uuid, _RP.root_provider_id)
+    return Kept(columns.where(_among(_RP.root_provider_id, listed=listed)))
+
+
+@lru_cache(maxsize=2)
+def _units(*, listed: bool) -> Kept:
+    columns = select(
+        _INV.resource_provider_id, _INV.resource_class_id, _INV.min_unit, _INV.max_unit, _INV.step_size
+    ).join(resource_providers, _RP.id == _INV.resource_provider_id)
     return Kept(columns.where(_among(_RP.root_provider_id, listed=listed)))
 
 

@@ -11,7 +11,7 @@ from itertools import product
 from hypothesis import strategies as st
 
 from placement.allocators.group.place import Placement
-from placement.allocators.group.scorers import Phase, ScorerChoice, Used, scorer_by_name
+from placement.allocators.group.scorers import Phase, ScorerChoice, Units, Used, scorer_by_name
 from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
 
 Key = tuple[int, ...]
@@ -109,7 +109,10 @@ class Everything:
                 if cell not in self._cells:
                     return None
                 verdict = self._judge(cell, used[cell], amounts, phase)
-                if not verdict.fits:
+                units = self._cells[cell].units
+                if not verdict.fits or any(not _is_allowed(units, amount) for amount in amounts):
+                    return None
+                if any(amounts) and units.most is not None and verdict.used.own > units.most:
                     return None
                 used[cell] = verdict.used
                 if phase is Phase.RUNNING:
@@ -156,6 +159,10 @@ class Everything:
         return count
 
 
+def _is_allowed(units: Units, amount: int) -> bool:
+    return amount == 0 or (amount >= units.least and amount % units.step == 0)
+
+
 def choice_of(placement: Placement) -> Choice:
     """Return what a placement chose."""
 
@@ -182,8 +189,14 @@ def beside(children) -> tuple[Location, ...]:
 OFFERS = [
     {base: capacity for base, capacity in zip(("cards", "memory", "enumKind"), offer, strict=True) if capacity}
     for offer in product(
-        [Capacity(1), Capacity(2), Capacity(3), Capacity(3, 1)],
-        [None, Capacity(4), Capacity(4, 1), Capacity(3), Capacity(2), Capacity(1), Capacity(0)],
+        [
+            Capacity(1),
+            Capacity(2),
+            Capacity(3, 0, Units(most=2)),
+            Capacity(4, 0, Units(least=2, step=2)),
+            Capacity(3, 1),
+        ],
+        [None, Capacity(4), Capacity(4, 1), Capacity(4, 1, Units(most=2)), Capacity(3), Capacity(2), Capacity(0)],
         [None, None, Capacity(1), Capacity(2)],
     )
 ]

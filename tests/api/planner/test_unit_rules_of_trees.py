@@ -1,0 +1,52 @@
+"""min_unit, max_unit and step_size where groups of a tree meet on one provider: what is proposed can be allocated."""
+
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+
+from placement.app import create_app
+from placement.settings import PlannerSettings
+from tests.api.conftest import Api
+from tests.planner_hosts import CLAIMS, consumer, planned, provider, register, uuid_of
+
+
+@pytest.fixture
+def levels(app: Flask) -> Api:
+    """A server that calls GPUs a level, with a host that has none yet."""
+    settings = app.extensions["placement"].settings
+    planner = replace(PlannerSettings(), levels={**PlannerSettings().levels, "gpu": "CUSTOM_GPU"})
+    api = Api(create_app(replace(settings, planner=planner)))
+    register(api, numa_nodes=[[{"gpus": 0, "nics": 0}]], gpu_traits=["CUSTOM_GPU"])
+    return api
+
+
+def gpu(api: Api, name: str, **rules: int) -> None:
+    provider(api, name, uuid_of("host-pcie0.0"), {"VGPU": {"total": 8, **rules}}, ["CUSTOM_GPU"])
+
+
+def tree(*amounts: int) -> dict:
+    return {"tree": {"gpu": {str(number): {"VGPU": amount} for number, amount in enumerate(amounts)}}}
+
+
+def claimed(api: Api, body: dict) -> int:
+    return int(api.post(CLAIMS, {**body, "consumer": consumer()}).status_code)
+
+
+def test_what_meets_on_a_provider_is_no_more_than_max_unit(levels: Api) -> None:
+    gpu(levels, "gpu0", max_unit=3)
+    gpu(levels, "gpu1", max_unit=3)
+    (found,) = planned(levels, tree(2, 1, 2))
+    assert found["gpu/0"] != found["gpu/2"]
+    assert claimed(levels, tree(2, 1, 2)) == 201
+    assert planned(levels, tree(2, 2, 2)) == []
+
+
+@pytest.mark.parametrize(
+    "rules", [{"max_unit": 2}, {"step_size": 2}, {"min_unit": 4}], ids=["max_unit", "step_size", "min_unit"]
+)
+def test_an_amount_goes_where_it_keeps_the_rules(levels: Api, rules: dict[str, int]) -> None:
+    gpu(levels, "gpu0", **rules)
+    gpu(levels, "gpu1")
+    assert planned(levels, tree(3)) == [{"gpu/0": ["gpu1"]}]
+    assert claimed(levels, tree(3)) == 201
