@@ -4,13 +4,13 @@ Fewer places of the outermost level, then of the next; among those that touch as
 comes first in the tree, which is the one in the place with least left. Without any place, candidates come in the order
 of the search.
 
-Where there are few candidates, or all are wanted, they are composed and sorted. Otherwise the search runs once for
-each way to count places, the smallest first, and finds only candidates that touch exactly as many.
+Where there are few candidates, or all are wanted and not too many, they are composed and sorted. Otherwise the search
+runs once for each way to count places, the smallest first, and finds only candidates that touch exactly as many.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, product, repeat
-from math import inf, prod
+from math import prod
 from operator import itemgetter, or_
 from typing import NamedTuple
 
@@ -39,6 +39,9 @@ class Composed(NamedTuple):
 FEW = 100
 """So many combinations are composed and sorted faster than they are searched in order."""
 
+MOST_SORTED = 100_000
+"""So many combinations are composed and sorted in one request: an answer has room for not many more candidates."""
+
 MOST_SHAPES = 1000
 """So many shapes of trees are remembered in one request."""
 
@@ -58,7 +61,7 @@ class CompactFirst:
         # The search for so many places at a time may take as many steps again, and leaves the other one all of its own.
         self._for_order = Budget(per_tree=budget.per_tree, per_request=budget.left)
         self._composer = Composer(plan, budget)
-        self._few = inf if all_wanted else FEW
+        self._left_to_sort = MOST_SORTED if all_wanted else 0
         consuming = [bool(slot.resources) for slot in plan.slots]
         self._consuming = None if all(consuming) else consuming
         self._arrangements: dict[tuple[tuple[int, ...], tuple[int, ...]], _Arrangement] = {}
@@ -73,9 +76,19 @@ class CompactFirst:
         if not tree.places.of:
             return _with_first((), self._composer.choices(tree))
         by_id, tree.options = tree.options, preferred(tree)
-        if prod([len(tree.options[slot.kind]) for slot in self._plan.slots]) <= self._few:
+        if self._is_sorted_sooner(tree):
             return self._sorted(tree)
         return self._searched(tree, by_id) if tree.home else self._as_alike(tree, by_id)
+
+    def _is_sorted_sooner(self, tree: Tree) -> bool:
+        """Tell whether to compose every candidate of a tree at once, although the answer may have no room for them."""
+        combinations = prod([len(tree.options[slot.kind]) for slot in self._plan.slots])
+        if combinations <= FEW:
+            return True
+        if combinations > self._left_to_sort:
+            return False
+        self._left_to_sort -= combinations
+        return True
 
     def _sorted(self, tree: Tree) -> Composed | None:
         """Compose everything; what touches as many places stays in the order of the search."""

@@ -82,11 +82,12 @@ def switches(count: int, each: int, groups: int) -> tuple[Plan, Tree]:
     return plan, tree
 
 
-def test_the_most_compact_of_very_many_candidates_takes_few_steps():
+@pytest.mark.parametrize("all_wanted", [False, True])
+def test_the_most_compact_of_very_many_candidates_takes_few_steps(all_wanted):
     """8 groups on 16 devices have 518,918,400 candidates; four switches of one NUMA node have room for all."""
     plan, tree = switches(8, 2, 8)
     budget = Budget(per_tree=2000)
-    counts, choices = CompactFirst(plan, budget, all_wanted=False).composed(tree)
+    counts, choices = CompactFirst(plan, budget, all_wanted=all_wanted).composed(tree)
     first = list(islice(choices, 20))
     assert counts == (1, 4)
     assert len(first) == 20
