@@ -3,11 +3,19 @@
 Row locks do not reach other nodes: of two transactions that meet, one loses its certification, at COMMIT as a rule.
 """
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, inspect
 
+from placement.errors import Unavailable
+from placement.store.connection.database import engine_for
+from placement.store.connection.url import normalised
+from placement.store.lifecycle import maintenance, schema
+from placement.store.lifecycle.cluster_turn import TURN
+from placement.store.lifecycle.maintenance import exclusively
 from tests import servers
 from tests.claims import new_uuid
 from tests.failover.galera import Node, Programs, running_cluster
@@ -33,6 +41,15 @@ def name(nodes: list[Node]) -> Iterator[str]:
     nodes[0].query(f"CREATE DATABASE {made} CHARACTER SET utf8mb4")
     yield made
     nodes[0].query(f"DROP DATABASE {made}")
+
+
+@pytest.fixture
+def engines(nodes: list[Node], name: str) -> Iterator[list[Engine]]:
+    """An empty database, as each node shows it."""
+    opened = [engine_for(normalised(node.url(name))) for node in nodes]
+    yield opened
+    for engine in opened:
+        engine.dispose()
 
 
 def test_writers_on_all_nodes_lose_nothing(nodes: list[Node], name: str, tmp_path: Path, is_long: bool) -> None:
@@ -62,3 +79,48 @@ def check_read_after_write(urls: list[str]) -> None:
         uuid = new_uuid()
         assert send(urls[number % 3], "POST", "/resource_providers", {"name": uuid, "uuid": uuid}).status == 200
         assert send(urls[(number + 1) % 3], "GET", f"/resource_providers/{uuid}").status == 200
+
+
+def test_upgrades_at_all_nodes_at_once_are_done_once(engines: list[Engine]) -> None:
+    at_work = [*engines, *engines]
+    start = threading.Barrier(len(at_work))
+    steps: list[str] = []
+    errors: list[Exception] = []
+
+    def upgrade(engine: Engine) -> None:
+        start.wait()
+        try:
+            schema.upgrade(engine, steps.append)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=upgrade, args=(engine,)) for engine in at_work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(steps) == len(set(steps)) > 0
+    assert all(schema.current(engine).keeps_usage for engine in engines)
+    assert not inspect(engines[0]).has_table(TURN.name)
+
+
+def be_killed_at_work(engine: Engine) -> None:
+    with exclusively(engine) as killed, engine.begin() as other:
+        session = killed.exec_driver_sql("SELECT CONNECTION_ID()").scalar_one()
+        other.exec_driver_sql(f"KILL {session}")
+        killed.exec_driver_sql("SELECT 1")
+
+
+def test_a_turn_is_taken_over_from_a_killed_session_at_its_own_node_alone(
+    engines: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "TURN_TIMEOUT_S", 1)
+    first, second, _third = engines
+    with pytest.raises(Unavailable):
+        be_killed_at_work(first)
+    with pytest.raises(Unavailable, match="through the node"):
+        schema.upgrade(second)
+    schema.upgrade(first)
+    assert schema.upgrade(second) == ()
+    assert not inspect(second).has_table(TURN.name)

@@ -11,9 +11,10 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 from placement.errors import Unavailable
+from placement.settings import DatabaseSettings
 from placement.store.connection.database import Database
 from placement.store.kept_usage.usage_triggers import remove, triggers_in_place
-from placement.store.lifecycle import maintenance, reference_schema, schema
+from placement.store.lifecycle import maintenance, opening, reference_schema, schema
 from placement.store.lifecycle.maintenance import MaintenanceFailed, exclusively
 from placement.store.lifecycle.reference_schema import SchemaRefused
 from placement.store.lifecycle.standard_names import sync_standard_names
@@ -184,6 +185,14 @@ def test_missing_standard_names_are_added_without_touching_others(migrated: Data
         found = connection.execute(text("SELECT id FROM resource_classes WHERE name IN ('VCPU', 'CUSTOM_GOLD')"))
         assert sorted(found.scalars()) == [0, 10000]
         assert connection.execute(text("SELECT COUNT(*) FROM traits")).scalar_one() == len(os_traits.get_traits())
+
+
+def test_a_server_that_misses_no_name_starts_while_another_process_works_on_the_schema(
+    migrated: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "TURN_TIMEOUT_S", 1)
+    with exclusively(migrated.engine):
+        opening.open_database(DatabaseSettings(connection=migrated.engine.url.render_as_string(False))).dispose()
 
 
 def test_standard_names_may_be_added_by_eight_at_once(migrated: Database) -> None:

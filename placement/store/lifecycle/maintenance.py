@@ -10,6 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from placement.errors import PlacementError, Unavailable
 from placement.store.connection.database import READ, WRITE, transactions
 from placement.store.connection.retry import transient_reason
+from placement.store.lifecycle.cluster_turn import turn_in_cluster
 
 MAINTENANCE_KEY = 0x706C_6163_656D_6462
 TURN_TIMEOUT_S = 600
@@ -89,7 +90,7 @@ def _alone_on_postgresql(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def _alone_on_mariadb(engine: Engine) -> Iterator[Connection]:
-    """MariaDB commits at every change of a table, so the turn is a lock of the session."""
+    """MariaDB commits at every change of a table, so the turn is a lock of the session; in a cluster, of a row too."""
     # READ COMMITTED would leave the gaps between rows open while usage is counted.
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         connection.detach()  # the session's settings are not for the pool
@@ -101,8 +102,9 @@ def _alone_on_mariadb(engine: Engine) -> Iterator[Connection]:
         for setting in ("lock_wait_timeout", "innodb_lock_wait_timeout"):
             connection.exec_driver_sql(f"SET SESSION {setting} = {LOCK_TIMEOUT_S}")
         connection.commit()
-        yield connection
-        connection.commit()
+        with turn_in_cluster(connection, timeout_s=TURN_TIMEOUT_S):
+            yield connection
+            connection.commit()
 
 
 _ALONE = {

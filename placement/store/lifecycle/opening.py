@@ -13,7 +13,7 @@ from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.following import standby_of
 from placement.store.lifecycle.maintenance import exclusively, looking
-from placement.store.lifecycle.standard_names import sync_standard_names
+from placement.store.lifecycle.standard_names import has_standard_names, sync_standard_names
 
 LOG = logging.getLogger(__name__)
 
@@ -44,8 +44,7 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) ->
             "The database holds no tables of Placement: run 'placement db upgrade', or set [placement_database] "
             "sync_on_startup."
         )
-    with exclusively(engine) as connection:
-        sync_standard_names(connection)
+    _add_standard_names(engine)
     if not state.keeps_usage:
         LOG.warning(
             "The triggers that keep usage are missing; usage is summed at each request. Run 'placement db upgrade' "
@@ -56,6 +55,15 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) ->
     if standby_url is not None:
         database.standby = standby_of(database, _engine(settings, _impatient(standby_url)))
     return database
+
+
+def _add_standard_names(engine: Engine) -> None:
+    """Add what the libraries of this installation know and the database does not: usually nothing."""
+    with looking(engine) as connection:
+        if has_standard_names(connection):
+            return
+    with exclusively(engine) as connection:
+        sync_standard_names(connection)
 
 
 def _urls(settings: DatabaseSettings) -> tuple[URL, URL | None]:

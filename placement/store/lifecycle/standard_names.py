@@ -18,6 +18,13 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from placement.store.tables import resource_classes, traits
 
 
+def has_standard_names(connection: Connection) -> bool:
+    """Tell whether none of the standard names is missing."""
+    return set(os_resource_classes.STANDARDS) <= _names(connection, resource_classes) and (
+        set(os_traits.get_traits()) <= _names(connection, traits)
+    )
+
+
 def sync_standard_names(connection: Connection) -> None:
     """Add the standard names that are missing. Several processes may do so at once; nothing is written twice."""
     known = _names(connection, resource_classes)
