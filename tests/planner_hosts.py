@@ -56,3 +56,23 @@ def planned(api: Client, body: dict[str, Any]) -> list[dict[str, Any]]:
         {suffix: [names[uuid] for uuid in uuids] for suffix, uuids in request["mappings"].items()}
         for request in answer["allocation_requests"]
     ]
+
+
+def only(api: Client, body: dict) -> dict[str, str]:
+    """Return the one candidate in short: the names without the host's, in one line for each group."""
+    (candidate,) = planned(api, body)
+    return {suffix: " ".join(name.removeprefix("host-") for name in names) for suffix, names in candidate.items()}
+
+
+def hold(api: Client, name: str, **amounts: int) -> str:
+    """Take something of a provider, as somebody else."""
+    consumer = new_uuid()
+    body = {
+        "allocations": {uuid_of(f"host-{name}"): {"resources": amounts}},
+        "project_id": "other",
+        "user_id": "other",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    ask(api, "PUT", f"/allocations/{consumer}", body=body)
+    return consumer

@@ -60,8 +60,9 @@ def _renamed(host: Host, numbers: dict[str, str], names: list[str]) -> Host:
                 places.setdefault(card, f"place {len(places)}") if card else "",
             )
         )
-    known = {**numbers, **places}
-    return Host(host.levels, tuple(plain), frozenset([known[name] for name in host.in_use if name in known]))
+    # A device may be a place, too.
+    in_use = frozenset([known[name] for known in (numbers, places) for name in host.in_use if name in known])
+    return Host(host.levels, tuple(plain), in_use)
 
 
 def _with_numbers(group: Group, numbers: dict[str, str]) -> Group:

@@ -25,17 +25,17 @@ class Locks:
     def usable(self, rows: Sequence[Sequence[int]], details: PlannerTree) -> list[list[int]]:
         """Return the options that are not inside a place that somebody holds exclusively."""
         held = {
-            place
+            (place, level)
             for place, of_place in details.stocks.items()
-            for name in self._classes.values()
+            for level, name in self._classes.items()
             if name in of_place and of_place[name].used >= of_place[name].capacity
         }
         if not held:
             return [list(row) for row in rows]
         return [[p for p in row if held.isdisjoint(self._around(details, p))] for row in rows]
 
-    def _around(self, details: PlannerTree, provider: int) -> list[int | None]:
-        return [place for level in self._classes for place in self._places(details, provider, level)]
+    def _around(self, details: PlannerTree, provider: int) -> list[tuple[int | None, str]]:
+        return [(place, level) for level in self._classes for place in self._places(details, provider, level)]
 
     def _places(self, details: PlannerTree, provider: int, level: str) -> list[int | None]:
         """Return what is locked around a provider: its place; or it and what it is a virtual function of."""

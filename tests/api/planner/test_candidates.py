@@ -12,17 +12,11 @@ from placement.app import create_app
 from placement.settings import PlannerSettings
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
-from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, names_of, planned, provider, register, uuid_of
+from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, hold, names_of, only, planned, provider, register, uuid_of
 
 GPUS = {"resources": {"PGPU": 1}, "count": 4}
 NICS = {"resources": {"SRIOV_NET_VF": 1}, "count": "per-subtree"}
 JOINT = [{"groups": ["_GPU", "_NIC"], "primary": "_GPU", "level": "pcie"}]
-
-
-def only(api: Api, body: dict) -> dict[str, str]:
-    """Return the one candidate in short: the names without the host's, in one line for each group."""
-    (candidate,) = planned(api, body)
-    return {suffix: " ".join(name.removeprefix("host-") for name in names) for suffix, names in candidate.items()}
 
 
 def refused(api: Api, body: object) -> str:
@@ -30,20 +24,6 @@ def refused(api: Api, body: object) -> str:
     answer = api.post(CANDIDATES, body)
     assert answer.status_code == 400, answer.text
     return str(answer.json["errors"][0]["detail"].splitlines()[-1])
-
-
-def hold(api: Api, name: str, **amounts: int) -> str:
-    """Take something of a provider, as somebody else."""
-    consumer = new_uuid()
-    body = {
-        "allocations": {uuid_of(f"host-{name}"): {"resources": amounts}},
-        "project_id": "other",
-        "user_id": "other",
-        "consumer_generation": None,
-        "consumer_type": "INSTANCE",
-    }
-    ask(api, "PUT", f"/allocations/{consumer}", body=body)
-    return consumer
 
 
 def test_seed_004_gpus_and_nics_forced_on_the_same_switches(api: Api) -> None:
@@ -181,46 +161,6 @@ def test_the_answer_has_the_shape_of_candidates_and_scores(api: Api) -> None:
     assert score["touched"] == {"numa": 1, "pcie": 2}
     plain = ask(api, "GET", "/allocation_candidates?resources=VCPU:1")
     assert answer["provider_summaries"] == plain["provider_summaries"]
-
-
-def test_a_switch_that_is_held_exclusively_is_not_shared(api: Api) -> None:
-    """DV-35: Koordinator forgets it as soon as the pod is placed."""
-    register(api)
-    alone = {
-        "groups": {"_NIC": {"resources": {"CUSTOM_RDMA_SHARE": 1}}},
-        "exclusive": [{"groups": ["_NIC"], "level": "pcie"}],
-    }
-    answer = ask(api, "POST", CANDIDATES, body=alone)
-    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
-    ask(api, "PUT", f"/allocations/{new_uuid()}", body={**answer["allocation_requests"][0], **owner})
-    assert only(api, {"groups": {"_NIC": {"resources": {"CUSTOM_RDMA_SHARE": 1}}}}) == {"_NIC": "nic1"}
-    assert only(api, alone) == {"_NIC": "nic1"}
-
-
-def test_who_shares_a_switch_takes_one_of_its_lock(api: Api) -> None:
-    register(api)
-    answer = ask(api, "POST", CANDIDATES, body={"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}})
-    (request,) = answer["allocation_requests"]
-    assert request["allocations"][uuid_of("host-pcie0.0")] == {"resources": {"CUSTOM_PCIE_LOCK": 1}}
-
-
-def test_a_place_without_a_lock_is_named_as_such(api: Api) -> None:
-    register(api)
-    switch = uuid_of("host-pcie0.0")
-    ask(api, "DELETE", f"/resource_providers/{switch}/inventories/CUSTOM_PCIE_LOCK")
-    body = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}, "exclusive": [{"groups": ["_GPU"], "level": "pcie"}]}
-    answer = ask(api, "POST", CANDIDATES, body=body)
-    assert answer["scores"][0]["exclusive"] == {switch: None}
-
-
-def test_an_exclusive_device_has_nobody_on_its_functions_either(api: Api) -> None:
-    register(api)
-    hold(api, "nic0-vf", SRIOV_NET_VF=1)
-    body = {
-        "groups": {"_NIC": {"resources": {"CUSTOM_RDMA_SHARE": 1}}},
-        "exclusive": [{"groups": ["_NIC"], "level": "device"}],
-    }
-    assert only(api, body) == {"_NIC": "nic1"}
 
 
 def test_within_keeps_groups_in_one_place(api: Api) -> None:

@@ -1,0 +1,62 @@
+"""Exclusive places and devices in the planner: what is held, what is looked at, what is in the way."""
+
+from tests.api.conftest import Api
+from tests.claims import ask, new_uuid
+from tests.planner_hosts import CANDIDATES, hold, only, provider, register, uuid_of
+
+
+def test_a_switch_that_is_held_exclusively_is_not_shared(api: Api) -> None:
+    """DV-35: Koordinator forgets it as soon as the pod is placed."""
+    register(api)
+    alone = {
+        "groups": {"_NIC": {"resources": {"CUSTOM_RDMA_SHARE": 1}}},
+        "exclusive": [{"groups": ["_NIC"], "level": "pcie"}],
+    }
+    answer = ask(api, "POST", CANDIDATES, body=alone)
+    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
+    ask(api, "PUT", f"/allocations/{new_uuid()}", body={**answer["allocation_requests"][0], **owner})
+    assert only(api, {"groups": {"_NIC": {"resources": {"CUSTOM_RDMA_SHARE": 1}}}}) == {"_NIC": "nic1"}
+    assert only(api, alone) == {"_NIC": "nic1"}
+
+
+def test_who_shares_a_switch_takes_one_of_its_lock(api: Api) -> None:
+    register(api)
+    answer = ask(api, "POST", CANDIDATES, body={"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}})
+    (request,) = answer["allocation_requests"]
+    assert request["allocations"][uuid_of("host-pcie0.0")] == {"resources": {"CUSTOM_PCIE_LOCK": 1}}
+
+
+def test_a_place_without_a_lock_is_named_as_such(api: Api) -> None:
+    register(api)
+    switch = uuid_of("host-pcie0.0")
+    ask(api, "DELETE", f"/resource_providers/{switch}/inventories/CUSTOM_PCIE_LOCK")
+    body = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}, "exclusive": [{"groups": ["_GPU"], "level": "pcie"}]}
+    answer = ask(api, "POST", CANDIDATES, body=body)
+    assert answer["scores"][0]["exclusive"] == {switch: None}
+
+
+def test_an_exclusive_device_has_nobody_on_its_functions_either(api: Api) -> None:
+    register(api)
+    hold(api, "nic0-vf", SRIOV_NET_VF=1)
+    body = {
+        "groups": {"_NIC": {"resources": {"CUSTOM_RDMA_SHARE": 1}}},
+        "exclusive": [{"groups": ["_NIC"], "level": "device"}],
+    }
+    assert only(api, body) == {"_NIC": "nic1"}
+
+
+def test_a_numa_node_is_not_had_alone_while_something_below_it_is_in_use(api: Api) -> None:
+    """It is a place and, for its processors, a device at once."""
+    register(api)
+    hold(api, "gpu0", PGPU=1)
+    body = {"groups": {"_A": {"resources": {"VCPU": 1}}}, "exclusive": [{"groups": ["_A"], "level": "device"}]}
+    assert only(api, body) == {"_A": "numa1"}
+
+
+def test_a_lock_counts_only_on_a_place_of_its_level(api: Api) -> None:
+    """A riser is no switch, so nothing below it is held with what it has of the switches' lock."""
+    register(api, numa_nodes=[[{"gpus": 0, "nics": 0}]])
+    riser = provider(api, "host-riser", uuid_of("host-numa0"), {"CUSTOM_PCIE_LOCK": {"total": 10}}, [])
+    provider(api, "host-gpu0", riser, {"PGPU": {"total": 1}}, [])
+    hold(api, "riser", CUSTOM_PCIE_LOCK=10)
+    assert only(api, {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}) == {"_GPU": "gpu0"}
