@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
 from placement.allocators.devices.fit import misfit
-from placement.allocators.group.tree import Capacity, natural_key
+from placement.allocators.group.tree import Capacity
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ancestry
 from placement.domain.search_plan import Plan, Slot
@@ -34,28 +34,12 @@ Heads = tuple[tuple[frozenset[str], int], ...]
 
 
 class Part(NamedTuple):
-    """Something the device allocator gives devices to: a granular group, or one class of the unsuffixed group.
-
-    Groups that want the same are one part, with ``further`` names; ``shares`` if they may have it of one provider.
-    """
+    """Something the device allocator gives devices to: a granular group, or one class of the unsuffixed group."""
 
     slot: Slot
     group: PlannerGroup
     every: int | None
     exclusive: tuple[str, ...]
-    further: tuple[str, ...] = ()
-    shares: bool = False
-
-    @property
-    def least(self) -> int:
-        """How many different providers it takes at least."""
-        return 1 if self.shares else self.group.count
-
-    def served(self, providers: Sequence[int]) -> list[tuple[str, int]]:
-        """Return (group, provider) for the providers that were chosen."""
-        if not self.further:
-            return [(self.slot.suffix, provider) for provider in providers]
-        return list(zip(sorted((self.slot.suffix, *self.further), key=natural_key), providers, strict=True))
 
 
 class TreeParts:
@@ -145,7 +129,6 @@ class TreeParts:
             amounts=contended,
             apart=self._request.isolate and part.slot.is_granular,
             exclusive=levels,
-            shares=part.shares,
             by_card=part.group.device is not None,
             meets={names[provider]: self._meets(part.slot, provider, heads) for provider in row},
         )

@@ -5,13 +5,16 @@ one, and it is the best by the numbers of ``Objective``: fewest NUMA nodes, then
 places, then the natural order of names. Labels, and the order in which anything is given, do not matter.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from placement.allocators.devices.costs import Objective
 from placement.allocators.devices.options import Option, options_of
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, Joint, Request, Within
 from placement.allocators.devices.search import STEPS, Search
+from placement.allocators.devices.twins import Twins, shared_out, without_twins
 
 __all__ = [
     "THE_DEVICE",
@@ -76,26 +79,39 @@ def allocate(host: Host, request: Request, *, most: int = 1, steps: int = STEPS)
     {'gpu': ('gpu1', 'gpu2'), 'nic': ('nic1', 'nic2')}
     """
     _check(host, request)
-    options = options_of(host, request)
-    if any([_supply(options, index) < group.count for index, group in enumerate(request.groups)]):
+    searched, twins = without_twins(request)
+    options = options_of(host, searched)
+    if _is_hopeless(searched, options):
         return Found(())
-    search = Search(host, request, options, most=most, steps=steps)
+    search = Search(host, searched, options, most=most, steps=steps)
     costs = search.run()
     taken = steps - search.steps_left
     if search.steps_left < 0:
         return Found((), complete=False, steps=taken)
-    return Found(tuple([_allocation(request, options, search, cost) for cost in costs]), steps=taken)
+    chosen = [[options[number] for number in search.costs.chosen(cost)] for cost in costs]
+    devices = [_devices(request, searched, some, twins) for some in chosen]
+    objectives = [search.costs.objective(cost) for cost in costs]
+    return Found(tuple(map(Allocation, devices, objectives)), steps=taken)
 
 
-def _supply(options: list[Option], group: int) -> int:
-    return sum([option.group == group for option in options])
+def _is_hopeless(request: Request, options: list[Option]) -> bool:
+    """Tell whether there are too few devices for a group, or too little of a class for all groups."""
+    supply = Counter([option.group for option in options])
+    if any([supply[index] < group.count for index, group in enumerate(request.groups)]):
+        return True
+    wanted: Counter[str] = Counter()
+    for group in request.groups:
+        wanted.update({name: group.count * amount for name, amount in group.amounts.items()})
+    rooms = {option.device.name: option.device.room for option in options}.values()
+    return any([amount > sum([room.get(name, inf) for room in rooms]) for name, amount in wanted.items()])
 
 
-def _allocation(request: Request, options: list[Option], search: Search, cost: int) -> Allocation:
-    devices: dict[str, list[str]] = {group.label: [] for group in request.groups}
-    for number in search.costs.chosen(cost):
-        devices[request.groups[options[number].group].label].append(options[number].device.name)
-    return Allocation({label: tuple(names) for label, names in devices.items()}, search.costs.objective(cost))
+def _devices(request: Request, searched: Request, chosen: list[Option], twins: Twins) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for index, group in enumerate(searched.groups):
+        names = [option.device.name for option in chosen if option.group == index]
+        found |= shared_out(names, twins[group.label])
+    return {group.label: found[group.label] for group in request.groups}
 
 
 def _check(host: Host, request: Request) -> None:

@@ -56,6 +56,22 @@ class Counters:
                 state -= excess << self._shifts[index]
         return state
 
+    def floor(self, least: Sequence[int]) -> int:
+        """Return what ``reaches`` compares with, of the least values of the first counters; others may be 0."""
+        wanted = [*least, *[0] * (len(self._counters) - len(least))]
+        widths = [counter.most.bit_length() for counter in self._counters]
+        fields = zip(widths, wanted, self._shifts, strict=True)
+        return sum([((1 << width) - max(0, least)) << shift for width, least, shift in fields])
+
+    def reaches(self, state: int, floor: int) -> bool:
+        """Tell whether no counter is below a floor.
+
+        >>> pair = Counters([Counter(2, 2), Counter(1, 1)])
+        >>> [pair.reaches(state, pair.floor([1, 0])) for state in (pair.units[0], pair.units[1])]
+        [True, False]
+        """
+        return (state + floor) & self.guard == self.guard
+
     def is_enough(self, state: int) -> bool:
         """Tell whether every counter has reached its least value."""
         return all([self.value(state, index) >= counter.least for index, counter in enumerate(self._counters)])

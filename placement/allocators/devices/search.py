@@ -6,6 +6,7 @@ with devices x (counts)^2 instead of with the number of combinations: eight GPUs
 milliseconds.
 """
 
+from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
@@ -42,6 +43,7 @@ class Search:
         self._of_device: dict[str, list[Option]] = defaultdict(list)
         for option in options:
             self._of_device[option.device.name].append(option)
+        self._supply = Counts([option.group for option in options])
         self._rules = [self._rules_of(level) for level in host.levels]
         self.steps_left = steps
 
@@ -63,27 +65,40 @@ class Search:
         if level == len(self._host.levels):
             parts = [([device], self._table_of(device)) for device in devices]
         else:
-            inside: dict[str | None, list[Device]] = defaultdict(list)
+            places: dict[str | None, list[Device]] = defaultdict(list)
             for device in devices:
-                inside[device.path[level]].append(device)
-            parts = [(some, self._table_of_place(place, some, level)) for place, some in inside.items()]
+                places[device.path[level]].append(device)
+            parts = [(some, self._table_of_place(place, some, level)) for place, some in places.items()]
         table: Table = {0: [0]}
-        for other in self._tables_of_cards(parts) if self._by_card else [of_part for _devices, of_part in parts]:
-            table = self._merged(table, other)
+        inside: list[Device] = []
+        for some, other in self._in_cards(parts) if self._by_card else parts:
+            inside += some
+            table = self._without_debts(self._merged(table, other), inside)
         return table
+
+    def _without_debts(self, table: Table, inside: Sequence[Device]) -> Table:
+        """Return the table of some devices without what leaves more for the others than these can do."""
+        here = Counts([option.group for device in inside for option in self._of_device[device.name]])
+        groups = enumerate(self._request.groups)
+        debts = [group.count - (self._supply[index] - here[index]) for index, group in groups]
+        if max(debts) <= 0:
+            return table
+        floor, reaches = self._counters.floor(debts), self._counters.reaches
+        return {state: costs for state, costs in table.items() if reaches(state, floor)}
 
     def _table_of_place(self, place: str | None, devices: Sequence[Device], level: int) -> Table:
         table = self._table(devices, level + 1)
         return table if place is None else self._closed(table, level, len({device.whole for device in devices}))
 
-    def _tables_of_cards(self, parts: Sequence[tuple[Sequence[Device], Table]]) -> list[Table]:
-        """Return the tables of parts with those as one that are of one card: some groups take it only once."""
-        tables: dict[object, Table] = {}
+    def _in_cards(self, parts: Sequence[tuple[Sequence[Device], Table]]) -> list[tuple[Sequence[Device], Table]]:
+        """Return the parts with those as one that are of one card: some groups take it only once."""
+        found: dict[object, tuple[Sequence[Device], Table]] = {}
         for number, (devices, table) in enumerate(parts):
             cards = {device.whole for device in devices}
             card = cards.pop() if len(cards) == 1 else number
-            tables[card] = self._beside(tables[card], table) if card in tables else table
-        return list(tables.values())
+            others, known = found.get(card, ((), {0: [0]}))
+            found[card] = [*others, *devices], self._beside(known, table)
+        return list(found.values())
 
     def _beside(self, left: Table, right: Table) -> Table:
         """Return the table of two parts of a card."""
@@ -167,7 +182,7 @@ class Search:
     def _closed(self, table: Table, level: int, devices: int) -> Table:
         """Return the table of a complete place, with its rules applied. ``devices`` could have been taken there."""
         touched = self.costs.touched[level] + devices * self.costs.free[level]
-        closed: Table = {0: table[0]}
+        closed: Table = {0: table[0]} if 0 in table else {}
         for state, costs in table.items():
             after = self._after_rules(state, level) if state else None
             if after is not None:

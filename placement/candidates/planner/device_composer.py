@@ -1,11 +1,11 @@
 """Composes a planner request of groups in one tree: from providers and rules to the device allocator and back."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from placement.allocators.devices import THE_DEVICE, Allocation, Host, Joint, Request
 from placement.allocators.devices import Within as InOnePlace
+from placement.allocators.group.tree import natural_key
 from placement.candidates.device_parts import Heads, Levels, Part, TreeParts
 from placement.candidates.planner.device_memo import DeviceMemo
 from placement.candidates.planner.locks import Locks
@@ -35,16 +35,17 @@ class DeviceComposer:
         self._levels = levels
         self._locks = Locks(levels.names, locks)
         self._memo = DeviceMemo(most=request.per_tree)
-        self._parts = self._without_twins(self._all_parts())
+        self._parts = list(self._all_parts())
+        self._least = self._least_by_kind()
 
     @property
     def counted(self) -> list[tuple[int, int]]:
         """(kind, how many different providers of it) for what is wanted more than once."""
-        return [(part.slot.kind, part.least) for part in self._parts if part.least > 1]
+        return [(kind, number) for kind, number in self._least.items() if number > 1]
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
-        return any([len(tree.options[part.slot.kind]) < part.least for part in self._parts])
+        return any([len(tree.options[kind]) < number for kind, number in self._least.items()])
 
     def proposals(self, tree: Tree, details: PlannerTree) -> Proposals:
         """Return the best ways to serve the request in a tree."""
@@ -74,34 +75,19 @@ class DeviceComposer:
     def _all_parts(self) -> Iterator[Part]:
         groups = {one.suffix: one for one in self._request.groups}
         every = {kind.group.suffix: index for index, kind in enumerate(self._plan.kinds) if kind.regardless}
-        for slot in self._plan.slots:
+        for slot in sorted(self._plan.slots, key=lambda slot: natural_key(slot.suffix)):
             rules = [rule for rule in self._request.exclusive if slot.suffix in rule.groups]
             exclusive = tuple(dict.fromkeys([self._levels.named(rule.level) for rule in rules]))
             yield Part(slot, groups[slot.suffix], every.get(slot.suffix), exclusive)
 
-    def _without_twins(self, parts: Iterable[Part]) -> list[Part]:
-        """Return the parts with those as one that may change places: groups that no rule tells apart.
-
-        Eight groups of a device each would be 2^8 counts of devices, one group of eight is nine.
-        """
-        request = self._request
-        ruled = {suffix for rule in request.affinity for suffix in (rule.primary, *rule.secondaries)}
-        ruled.update(*[rule.groups for rule in request.within], *[rule.groups for rule in request.exclusive])
-        ruled.update(*request.same_subtree)
-        found: dict[object, Part] = {}
-        for part in parts:
-            group = part.group
-            plain = part.slot.is_granular and part.slot.suffix not in ruled and group.device is None
-            is_twin = plain and group.count == 1 and not group.everything
-            key = part.slot.kind if is_twin else part.slot
-            if key in found:
-                first = found[key]
-                wanted = replace(first.group, count=first.group.count + 1)
-                further = (*first.further, part.slot.suffix)
-                found[key] = first._replace(group=wanted, further=further, shares=not request.isolate)
-            else:
-                found[key] = part
-        return list(found.values())
+    def _least_by_kind(self) -> dict[int, int]:
+        """Return for each kind how many different providers it takes at least."""
+        least: dict[int, int] = {}
+        for part in self._parts:
+            kind, known = part.slot.kind, least.get(part.slot.kind, 0)
+            is_apart = self._request.isolate and part.slot.is_granular
+            least[kind] = known + part.group.count if is_apart else max(known, part.group.count)
+        return least
 
     def _problem(
         self,
@@ -160,11 +146,11 @@ class DeviceComposer:
         amounts: dict[int, dict[str, int]] = defaultdict(dict)
         mappings: dict[str, list[int]] = defaultdict(list)
         for part, providers in zip(self._parts, chosen, strict=True):
-            for suffix, provider in part.served(providers):
+            for provider in providers:
                 for name, amount in part.slot.resources:
                     amounts[provider][name] = amounts[provider].get(name, 0) + amount
-                if provider not in mappings[suffix]:
-                    mappings[suffix].append(provider)
+                if provider not in mappings[part.slot.suffix]:
+                    mappings[part.slot.suffix].append(provider)
         alone = [
             (self._place(details, part, provider, level=level), level)
             for part, providers in zip(self._parts, chosen, strict=True)

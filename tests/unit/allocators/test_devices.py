@@ -230,10 +230,34 @@ def test_eight_of_sixteen_switches_on_eight_numa_nodes_fill_four() -> None:
     assert jointly(cloud, 8, required=True) == f"{gpus} {nics}"
 
 
+def test_many_groups_with_devices_of_their_own_are_no_long_search() -> None:
+    """What only one place can serve has to be served there: nothing else is kept of it."""
+    cloud = host(*[[f"gpu{2 * place} gpu{2 * place + 1}"] for place in range(32)])
+    groups = [Group(label=str(n), options={f"gpu{2 * n}": 0, f"gpu{2 * n + 1}": 0}) for n in range(32)]
+    assert chosen(cloud, *groups) == " ".join(f"gpu{2 * n}" for n in range(32))
+
+
+def test_groups_of_different_words_that_fit_the_same_devices_are_no_long_search() -> None:
+    cloud = host(*[[f"gpu{4 * place + n}" for n in range(4)] for place in range(16)])
+    every = [device.name for device in cloud.devices]
+    groups = [Group(label=str(n), options=dict.fromkeys(every[16 * (n % 4) :], 0)) for n in range(32)]
+    found = allocate(cloud, Request(groups=tuple(groups)))
+    assert found.complete
+    assert len({name for names in found.best.devices.values() for name in names}) == 32
+
+
+def test_more_than_there_is_for_all_groups_together_is_no_long_search() -> None:
+    numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 64}) for n in range(2)])
+    options = {"numa0": 0, "numa1": 0}
+    groups = [Group(label=str(n), options=options, amounts={"VCPU": n}, apart=False) for n in range(1, 21)]
+    found = allocate(Host(LEVELS, numas), Request(groups=tuple(groups)))
+    assert (found.best, found.complete) == (None, True)
+
+
 def test_a_search_that_would_take_too_long_says_so() -> None:
     names = [f"d{number}" for number in range(40)]
     cloud = Host(LEVELS, tuple(Device(name, ("n", "p")) for name in names))
-    groups = [Group(label=str(index), options=dict.fromkeys(names, 0), count=4) for index in range(8)]
+    groups = [Group(label=str(index), options=dict.fromkeys(names, index), count=4) for index in range(8)]
     found = allocate(cloud, Request(groups=tuple(groups)))
     assert (found.best, found.complete) == (None, False)
 

@@ -1,6 +1,7 @@
 """The device allocator compared with trying everything: nothing is missed and nothing better is left."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations, combinations_with_replacement, product
 
 from hypothesis import given, settings
@@ -141,6 +142,8 @@ def instances(draw):
     host = Host(LEVELS, tuple(draw(st.permutations(devices))), frozenset(in_use))
     conditions = draw(st.integers(0, 1))
     groups = [draw(groups_of(label, devices, conditions)) for label in draw(st.sampled_from(["a", "ab", "abc"]))]
+    if len(groups) < 3 and draw(st.booleans()):
+        groups.insert(1, replace(groups[0], label="twin"))
     labels = [group.label for group in groups]
     rules = {"joint": draw(joints(labels)), "within": draw(withins(labels))}
     return host, Request(groups=tuple(groups), conditions=conditions, **rules)
