@@ -1,11 +1,17 @@
-"""How transactions begin and end on PostgreSQL, where this server sends BEGIN and ROLLBACK itself."""
+"""How transactions begin and end on PostgreSQL and MariaDB, where this server says itself what they are to be."""
+
+from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
-from placement.errors import Invalid
+from placement.errors import Invalid, Unavailable
+from placement.services.providers import create_provider
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, looks_up, reads, writes
+from tests.claims import new_uuid
+from tests.databases import open_database
 
 SETTINGS = ("transaction_isolation", "transaction_read_only")
 OFTEN = 8
@@ -41,6 +47,39 @@ def refused(tx: Transaction) -> None:
 @looks_up
 def prepared(tx: Transaction) -> int:
     return int(tx.connection.execute(text("SELECT count(*) FROM pg_prepared_statements")).scalar_one())
+
+
+@pytest.fixture(params=["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)])
+def either(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A migrated database of one of the two kinds, opened."""
+    opened = open_database(request.getfixturevalue(f"{request.param}_url"))
+    yield opened
+    opened.dispose()
+
+
+def providers_that_appear(tx: Transaction) -> int:
+    """Look twice, and let somebody else commit a provider meanwhile."""
+    count = text("SELECT count(*) FROM resource_providers")
+    before: int = tx.execute(count).scalar_one()
+    uuid = new_uuid()
+    create_provider(tx.database, uuid=uuid, name=uuid)
+    return int(tx.execute(count).scalar_one()) - before
+
+
+def delete_everything(tx: Transaction) -> None:
+    tx.execute(text("DELETE FROM resource_providers"))
+
+
+def test_a_reader_sees_one_moment_and_the_writer_after_it_the_newest(either: Database):
+    assert reads(providers_that_appear)(either) == 0
+    assert writes(providers_that_appear)(either) == 1
+    assert reads(providers_that_appear)(either) == 0
+
+
+def test_a_reader_may_not_write(either: Database):
+    with pytest.raises((Unavailable, DBAPIError), match=r"(?i)read.only"):
+        reads(delete_everything)(either)
+    writes(delete_everything)(either)
 
 
 def test_readers_have_a_snapshot_and_may_not_write(postgresql: Database):

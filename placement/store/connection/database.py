@@ -35,8 +35,14 @@ _BEGINNINGS = {
         READ: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         LOOK: "",
     },
+    # For the next transaction, which begins by itself.
+    "mysql": {
+        WRITE: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        READ: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        LOOK: "",
+    },
 }
-_ISOLATION_LEVELS = {WRITE: "READ COMMITTED", READ: "REPEATABLE READ", LOOK: "AUTOCOMMIT"}
+_BEGINNINGS["mariadb"] = _BEGINNINGS["mysql"]
 
 SQLITE_BUSY_TIMEOUT_S = 15.0
 
@@ -130,9 +136,7 @@ def _leave_to_the_parent(database: Database) -> None:
 
 def transactions(engine: Engine, kind: str) -> dict[str, Any]:
     """Return the execution options for transactions of a kind: WRITE, READ or LOOK."""
-    if engine.dialect.name in _BEGINNINGS:
-        return {_BEGIN: _BEGINNINGS[engine.dialect.name][kind]}
-    return {"isolation_level": _ISOLATION_LEVELS[kind]}
+    return {_BEGIN: _BEGINNINGS[engine.dialect.name][kind]}
 
 
 def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_synchronous: bool = True) -> Engine:
@@ -146,15 +150,23 @@ def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_sync
         max_overflow=pool.overflow,
         pool_timeout=pool.timeout_s,
         pool_recycle=pool.recycle_s,
-        # MariaDB's isolation level is set before anything else is sent, and an error then is no error of SQLAlchemy's:
-        # nothing would be tried again after the database has restarted. So connections are looked at first.
-        pool_pre_ping=backend != "postgresql",
     )
     if backend == "postgresql":
         _speak_ourselves(engine)
     else:
         event.listen(engine, "connect", _read_what_others_wrote)
+        event.listen(engine, "begin", _begin_on_mariadb)
     return engine
+
+
+def _begin_on_mariadb(connection: Connection) -> None:
+    """Say what the next transaction is to be.
+
+    SQLAlchemy's own isolation levels are set for the session and taken back afterwards: four statements instead of
+    one, and where the connection breaks at one of them, an error that nothing knows to try again.
+    """
+    if text := connection.get_execution_options().get(_BEGIN):
+        direct.say(connection, text)
 
 
 def _read_what_others_wrote(connection: Any, _record: Any) -> None:

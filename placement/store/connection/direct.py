@@ -1,4 +1,4 @@
-"""Text sent straight to PostgreSQL's driver: SQLAlchemy takes longer around a statement than the driver for it.
+"""Text sent straight to the driver, PostgreSQL's mostly: SQLAlchemy takes longer around a statement than that for it.
 
 Errors are SQLAlchemy's all the same; those who listen to statements and those who log them hear of these, too.
 """
@@ -33,6 +33,16 @@ def send(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor
 def begin(connection: Connection, text: str) -> None:
     """Begin a transaction."""
     _run(connection, _cursor(connection), text, ())
+
+
+def say(connection: Connection, text: str) -> None:
+    """Send MariaDB a statement without values that answers nothing."""
+    LOG.info("%s", text)
+    try:
+        with _driver(connection).cursor() as cursor:
+            cursor.execute(text)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(connection, text, (), error) from error
 
 
 def roll_back(connection: Connection) -> None:
