@@ -15,6 +15,7 @@ from tests import reference, servers
 from tests.differential.answers import Answer
 from tests.differential.requests import Request
 from tests.empty_database import empty_database, sqlite_path
+from tests.mariadb import running_mariadb
 from tests.postgresql import running_postgresql
 
 DATABASES = ("sqlite", "postgresql")
@@ -168,11 +169,16 @@ def compared_projects(databases: Sequence[str]) -> Iterator[list[Pair]]:
         pairs = []
         for name in databases:
             directory = _directory(stack)
-            database_url = f"sqlite:///{directory / 'placement.sqlite'}"
-            if name == "postgresql":
-                database_url = stack.enter_context(running_postgresql()).database("differential")
+            database_url = _new_database(stack, name, directory)
             pairs.append(Pair(oracle, stack.enter_context(started_project(directory, database_url)), executor))
         yield pairs
+
+
+def _new_database(stack: contextlib.ExitStack, name: str, directory: Path) -> str:
+    if name == "sqlite":
+        return f"sqlite:///{directory / 'placement.sqlite'}"
+    server = running_mariadb() if name == "mariadb" else running_postgresql()
+    return stack.enter_context(server).database("differential")
 
 
 def _directory(stack: contextlib.ExitStack) -> Path:

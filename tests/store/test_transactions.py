@@ -82,6 +82,13 @@ def test_a_reader_may_not_write(either: Database):
     writes(delete_everything)(either)
 
 
+def test_a_reader_that_asked_nothing_leaves_the_next_transaction_alone(either: Database):
+    reads(lambda tx: None)(either)
+    writes(delete_everything)(either)
+    writes(lambda tx: None)(either)
+    assert reads(providers_that_appear)(either) == 0
+
+
 def test_readers_have_a_snapshot_and_may_not_write(postgresql: Database):
     assert settings_of_a_reader(postgresql) == ["repeatable read", "on"]
 
