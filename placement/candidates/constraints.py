@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
-from placement.candidates.matching import always_matches, can_match
+from placement.candidates.matching import Matching
 from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
 
@@ -36,88 +36,77 @@ class Isolation:
         granular = [(depth, options[depth]) for depth, slot in enumerate(slots) if slot.is_granular]
         uses = Counter(provider for _depth, row in granular for provider in row)
         # A group whose providers no other group wants is left alone.
-        self._rows = {depth: row for depth, row in granular if any(uses[provider] > 1 for provider in row)}
-        self.depths = frozenset(self._rows)
-        self._taken: set[int] = set()
-        self._looks_ahead = {depth: self._may_dead_end(depth) for depth in self._rows}
-
-    def _after(self, depth: int) -> list[Sequence[int]]:
-        return [row for later, row in self._rows.items() if later > depth]
-
-    def _may_dead_end(self, depth: int) -> bool:
-        taken = sum(1 for earlier in self._rows if earlier <= depth)
-        return not always_matches([len(row) for row in self._after(depth)], taken=taken)
+        rows = {depth: row for depth, row in granular if any(uses[provider] > 1 for provider in row)}
+        self.depths = frozenset(rows)
+        self._matching = Matching(rows, dict.fromkeys(uses, 1))
 
     def is_hopeless(self) -> bool:
         """Tell whether there are too few providers."""
-        return not can_match(list(self._rows.values()), lambda _provider: 1)
+        return not self._matching.is_complete
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider that no other granular group has, if the groups still to come can have theirs."""
-        if provider in self._taken:
-            return False
-        self._taken.add(provider)
-        if self._looks_ahead[depth] and not can_match(self._after(depth), self._places):
-            self._taken.discard(provider)
-            return False
-        return True
+        return self._matching.fix(depth, provider)
 
-    def _places(self, provider: int) -> int:
-        return 0 if provider in self._taken else 1
-
-    def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the depth does not matter here
+    def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the matching knows it
         """Forget a provider."""
-        self._taken.discard(provider)
+        self._matching.free(depth)
 
 
 class Capacity:
-    """Amounts of one class that several slots take from one provider fit there together."""
+    """Amounts of one class that several slots take from one provider fit there together.
+
+    Looks ahead in two ways, each exact where all amounts are equal and never wrongly strict: each slot has a provider
+    if all took no more than the least amount; and what is left has room for the larger amounts to come.
+    """
 
     def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]], tree: Tree, name: str) -> None:
-        self._amounts = {depth: dict(slot.resources).get(name, 0) for depth, slot in enumerate(slots)}
-        self._amounts = {depth: amount for depth, amount in self._amounts.items() if amount}
+        amounts = {depth: dict(slot.resources).get(name, 0) for depth, slot in enumerate(slots)}
+        self._amounts = {depth: amount for depth, amount in amounts.items() if amount}
         self.depths = frozenset(self._amounts)
-        self._rows = {depth: options[depth] for depth in self._amounts}
-        self._left = {provider: tree.room[provider, name] for row in self._rows.values() for provider in row}
-        self._looks_ahead = {depth: self._may_dead_end(depth) for depth in self._rows}
+        least = min(self._amounts.values())
+        providers = {provider for depth in self.depths for provider in options[depth]}
+        self._left = {provider: tree.room[provider, name] for provider in providers}
+        fitting = {
+            depth: [provider for provider in options[depth] if self._left[provider] >= amount]
+            for depth, amount in self._amounts.items()
+        }
+        self._matching = Matching(fitting, {provider: int(room // least) for provider, room in self._left.items()})
+        larger = {amount for amount in self._amounts.values() if amount > least}
+        self._later = {depth: [(amount, self._after(depth, amount)) for amount in larger] for depth in self.depths}
 
-    def _after(self, depth: int) -> list[int]:
-        return [later for later in self._rows if later > depth]
-
-    def _may_dead_end(self, depth: int) -> bool:
-        taken = sum(1 for earlier in self._rows if earlier <= depth)
-        return not always_matches([len(self._rows[later]) for later in self._after(depth)], taken=taken)
-
-    def _can_serve(self, depths: Sequence[int]) -> bool:
-        """Tell whether slots can be served if each took only the least that any of them asks: never wrongly no."""
-        if not depths:
-            return True
-        least = min(self._amounts[depth] for depth in depths)
-        # A slot can only go where its own amount still fits.
-        rows = [[p for p in self._rows[depth] if self._left[p] >= self._amounts[depth]] for depth in depths]
-        return can_match(rows, lambda provider: int(self._left[provider] // least))
+    def _after(self, depth: int, amount: int) -> int:
+        """Return how many slots behind a depth ask for this amount or more."""
+        return sum(later > depth and asked >= amount for later, asked in self._amounts.items())
 
     def is_hopeless(self) -> bool:
         """Tell whether the providers have too little room for all slots."""
-        providers = {provider for row in self._rows.values() for provider in row}
-        if sum(self._amounts.values()) > sum(self._left[provider] for provider in providers):
-            return True
-        return not self._can_serve(list(self._rows))
+        return not self._matching.is_complete or sum(self._amounts.values()) > sum(self._left.values())
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider that has room for this slot beside those already there."""
         amount = self._amounts[depth]
-        if self._left[provider] < amount:
+        if self._left[provider] < amount or not self._matching.fix(depth, provider):
             return False
         self._left[provider] -= amount
-        if self._looks_ahead[depth] and not self._can_serve(self._after(depth)):
-            self._left[provider] += amount
-            return False
-        return True
+        if self._has_room_after(depth):
+            return True
+        self.give_back(depth, provider)
+        return False
+
+    def _has_room_after(self, depth: int) -> bool:
+        return all(
+            [
+                sum([left // amount for left in self._left.values()]) >= slots
+                for amount, slots in self._later[depth]
+                if slots
+            ]
+        )
 
     def give_back(self, depth: int, provider: int) -> None:
         """Return the amount of this slot."""
         self._left[provider] += self._amounts[depth]
+        self._matching.free(depth)
 
 
 class SameSubtree:

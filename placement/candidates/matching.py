@@ -1,49 +1,91 @@
 """Whether every row can have a column of its own: bipartite matching where columns have a number of places.
 
 Used to look ahead: nine groups that need a device each fail at once on eight devices, not after 8! tries. Augmenting
-paths (Kuhn), O(rows x edges).
+paths (Kuhn).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 
-def can_match(rows: Sequence[Sequence[int]], places: Callable[[int], int]) -> bool:
-    """Tell whether each row can be given one of its columns with no column used more often than it has places.
+class Matching:
+    """A column for each row, where there is one, kept up to date while a search fixes rows and frees them again.
+
+    A search changes one row at a time; what the others have is still good, or one of them has to move.
 
     Args:
-        rows: the columns each row may have.
-        places: how many rows a column can take.
+        rows: the columns that each row may have.
+        places: how many rows each column can take.
 
-    >>> can_match([[1, 2], [1]], places=lambda column: 1)
-    True
-    >>> can_match([[1], [1]], places=lambda column: 1)
-    False
+    >>> matching = Matching({0: [7, 8], 1: [7]}, places={7: 1, 8: 1})
+    >>> matching.fix(0, 7), matching.fix(0, 8)
+    (False, True)
     """
-    taken: dict[int, list[int]] = {}
 
-    def augment(row: int, visited: set[int]) -> bool:
-        """Give a row a column, moving other rows elsewhere where that is needed."""
-        for column in rows[row]:
+    def __init__(self, rows: Mapping[int, Sequence[int]], places: Mapping[int, int]) -> None:
+        self._rows = rows
+        self._places = places
+        self._holders: dict[int, list[int]] = {column: [] for row in rows.values() for column in row}
+        self._column: dict[int, int] = {}
+        self._fixed: set[int] = set()
+        self.is_complete = all([self._augment(row, set()) for row in rows])
+        """Whether each row has a column."""
+
+    def fix(self, row: int, column: int) -> bool:
+        """Give a row this column if every other row can then have one; otherwise change nothing. O(edges), mostly O(1).
+
+        It keeps it until it is freed.
+        """
+        if not self.is_complete:
+            return False
+        if self._column[row] != column and not self._move(row, column):
+            return False
+        self._fixed.add(row)
+        return True
+
+    def free(self, row: int) -> None:
+        """Let a row have any column again."""
+        self._fixed.discard(row)
+
+    def _move(self, row: int, column: int) -> bool:
+        before, holders = self._column[row], self._holders[column]
+        if len(holders) < self._places[column]:
+            self._holders[before].remove(row)
+            self._seat(row, column)
+            return True
+        # Whoever gives way is as good as any other: the rows could exchange their columns.
+        other = next((holder for holder in holders if holder not in self._fixed), None)
+        if other is None:
+            return False
+        self._holders[before].remove(row)
+        holders.remove(other)
+        self._seat(row, column)
+        self._fixed.add(row)
+        if self._augment(other, set()):
+            return True
+        self._fixed.discard(row)
+        holders.remove(row)
+        self._seat(other, column)
+        self._seat(row, before)
+        return False
+
+    def _seat(self, row: int, column: int) -> None:
+        self._holders[column].append(row)
+        self._column[row] = column
+
+    def _augment(self, row: int, visited: set[int]) -> bool:
+        """Give a row a column, moving other rows elsewhere where that is needed; otherwise change nothing."""
+        for column in self._rows[row]:
             if column in visited:
                 continue
             visited.add(column)
-            holders = taken.setdefault(column, [])
-            if len(holders) < places(column):
-                holders.append(row)
+            holders = self._holders[column]
+            if len(holders) < self._places[column]:
+                self._seat(row, column)
                 return True
-            for index, holder in enumerate(holders):
-                if augment(holder, visited):
+            for holder in holders:
+                if holder not in self._fixed and self._augment(holder, visited):
                     # The holder found another column; its old place is free now.
-                    holders[index] = row
+                    holders.remove(holder)
+                    self._seat(row, column)
                     return True
         return False
-
-    return all(augment(row, set()) for row in range(len(rows)))
-
-
-def always_matches(option_counts: Sequence[int], *, taken: int) -> bool:
-    """Tell cheaply that rows can be matched one by one whatever ``taken`` columns are gone already.
-
-    Sufficient, not necessary: with the rows sorted, each still has a free column when its turn comes.
-    """
-    return all(count > taken + turn for turn, count in enumerate(sorted(option_counts)))

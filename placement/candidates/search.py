@@ -83,13 +83,22 @@ class Composer:
 
 
 def search_order(plan: Plan, counts: Sequence[int]) -> Order:
-    """Return the order in which slots are placed: few options first, those tied to placed ones by same_subtree next.
+    """Return the order in which slots are placed: those in a same_subtree set first, and few options first.
+
+    A set is finished before the next one is begun. What is tied by nothing but amounts comes last: there the search can
+    look ahead.
 
     Args:
         plan: the plan.
         counts: how many options there are for each kind.
     """
-    waiting = sorted(range(len(plan.slots)), key=lambda index: (counts[plan.slots[index].kind], index))
+    tied_at_all = frozenset[str]().union(*plan.request.same_subtree)
+
+    def eagerness(index: int) -> tuple[bool, int, int]:
+        slot = plan.slots[index]
+        return slot.suffix not in tied_at_all, counts[slot.kind], index
+
+    waiting = sorted(range(len(plan.slots)), key=eagerness)
     order: list[int] = []
     while waiting:
         tied = [index for index in waiting if _is_tied(plan, plan.slots[index], [plan.slots[i] for i in order])]

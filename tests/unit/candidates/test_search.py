@@ -1,13 +1,14 @@
 """The search inside one tree, compared with trying every combination."""
 
-from itertools import islice, product
+from itertools import islice
 
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from placement.candidates.budget import Budget
-from placement.candidates.matching import can_match
-from placement.candidates.search import Composer
+from placement.candidates.search import Composer, search_order
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import plan_for
+from placement.domain.tree import Tree
 from tests.unit.candidates.searches import brute_force, devices, searches
 
 
@@ -19,19 +20,6 @@ def test_the_search_finds_exactly_what_trying_everything_finds(search):
     found = list(Composer(plan, Budget()).choices(tree))
     assert len(found) == len(set(found))
     assert set(found) == brute_force(plan, tree)
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(st.lists(st.integers(1, 4), unique=True), max_size=5),
-    st.dictionaries(st.integers(1, 4), st.integers(0, 2)),
-)
-def test_matching_agrees_with_trying_everything(rows, places):
-    def possible(choice):
-        return all(choice.count(column) <= places.get(column, 1) for column in choice)
-
-    expected = any(possible(choice) for choice in product(*rows))
-    assert can_match(rows, lambda column: places.get(column, 1)) == expected
 
 
 def test_groups_alike_are_of_one_kind():
@@ -74,3 +62,26 @@ def test_a_budget_is_shared_by_all_trees_of_a_request():
     for _ in range(5):
         list(Composer(plan, budget).choices(tree))
     assert budget.was_hit
+
+
+def test_a_subtree_that_is_too_small_is_found_out_before_other_groups_are_tried():
+    """24 groups on 12 devices with room for two each, and three of the groups on the same device."""
+    names = [f"_{number}" for number in range(24)]
+    groups = tuple(RequestGroup(suffix=name, resources={"PGPU": 1}) for name in names)
+    plan = plan_for(CandidateRequest(groups=groups, same_subtree=(frozenset(names[5:20:5]),)))
+    devices = list(range(2, 14))
+    tree = Tree(1, [devices] * len(plan.kinds), parents={1: None, **dict.fromkeys(devices, 1)})
+    tree.room = {(device, "PGPU"): 2.0 for device in devices}
+    budget = Budget(per_tree=1000)
+    assert list(Composer(plan, budget).choices(tree)) == []
+    assert not budget.was_hit
+
+
+def test_what_is_tied_comes_first():
+    request = CandidateRequest(
+        groups=tuple(RequestGroup(suffix=f"_{name}", resources={"PGPU": 1}) for name in "ABCDE"),
+        same_subtree=(frozenset({"_B", "_E"}), frozenset({"_C"})),
+    )
+    order = search_order(plan_for(request), [3] * 5)
+    assert [slot.suffix for slot in order.slots] == ["_B", "_E", "_C", "_A", "_D"]
+    assert order.restore(("b", "e", "c", "a", "d")) == ("a", "b", "c", "d", "e")
