@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
-from placement.allocators.devices.costs import Objective
+from placement.allocators.devices.attempts import WIDTH, Attempts
+from placement.allocators.devices.costs import Costs, Objective
 from placement.allocators.devices.options import Option, options_of
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, Joint, Request, Within
-from placement.allocators.devices.search import STEPS, Search
+from placement.allocators.devices.search import STEPS, Bounds
 from placement.allocators.devices.twins import Twins, shared_out, without_twins
 
 __all__ = [
@@ -43,7 +44,7 @@ class Allocation:
 class Found:
     """Allocations, the best first.
 
-    ``complete`` is False if the search was cut off, after ``steps``: then nothing is known.
+    ``complete`` is False if the search was cut off, after ``steps``: then there may be better ones, or any at all.
     """
 
     allocations: tuple[Allocation, ...]
@@ -56,14 +57,15 @@ class Found:
         return self.allocations[0] if self.allocations else None
 
 
-def allocate(host: Host, request: Request, *, most: int = 1, steps: int = STEPS) -> Found:
+def allocate(host: Host, request: Request, *, most: int = 1, steps: int = STEPS, width: int = WIDTH) -> Found:
     """Find the best ways to serve a request on a host.
 
     Args:
         host: its devices.
         request: what is wanted.
         most: how many ways are wanted.
-        steps: how many steps the search may take.
+        steps: how many steps each search may take.
+        width: how many states of a table are looked at in the first search.
 
     Raises:
         ValueError: the request names a group or level that there is not, or wants no device at all.
@@ -83,15 +85,12 @@ def allocate(host: Host, request: Request, *, most: int = 1, steps: int = STEPS)
     options = options_of(host, searched)
     if _is_hopeless(searched, options):
         return Found(())
-    search = Search(host, searched, options, most=most, steps=steps)
-    costs = search.run()
-    taken = steps - search.steps_left
-    if search.steps_left < 0:
-        return Found((), complete=False, steps=taken)
-    chosen = [[options[number] for number in search.costs.chosen(cost)] for cost in costs]
+    attempts = Attempts(host, searched, options, most=most, bounds=Bounds(steps, width))
+    costs, packing = attempts.best(), Costs(len(host.levels), len(options))
+    chosen = [[options[number] for number in packing.chosen(cost)] for cost in costs]
     devices = [_devices(request, searched, some, twins) for some in chosen]
-    objectives = [search.costs.objective(cost) for cost in costs]
-    return Found(tuple(map(Allocation, devices, objectives)), steps=taken)
+    objectives = [packing.objective(cost) for cost in costs]
+    return Found(tuple(map(Allocation, devices, objectives)), attempts.is_complete, attempts.steps_taken)
 
 
 def _is_hopeless(request: Request, options: list[Option]) -> bool:

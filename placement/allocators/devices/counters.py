@@ -40,6 +40,10 @@ class Counters:
         """Return one counter."""
         return state >> self._shifts[index] & self._masks[index]
 
+    def total(self, state: int) -> int:
+        """Return the sum of all counters."""
+        return sum([state >> shift & mask for shift, mask in zip(self._shifts, self._masks, strict=True)])
+
     def mask(self, indices: Sequence[int]) -> int:
         """Return the bits of some counters: a state has none of them where all these counters are 0."""
         return sum([self._masks[index] << self._shifts[index] for index in indices])

@@ -8,30 +8,38 @@ milliseconds.
 
 from collections import Counter as Counts
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from collections.abc import Callable, Sequence
+from operator import sub
+from typing import NamedTuple
 
 from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.counters import Counter, Counters
 from placement.allocators.devices.options import Option
 from placement.allocators.devices.request import Device, Group, Host, Joint, Request, Within
-
-Table = dict[int, list[int]]
-"""For each state (packed counters) the costs of the best ways to get there, ascending."""
+from placement.allocators.devices.tables import Table, Tables
 
 STEPS = 1_000_000
-"""How many pairs of states, and sets of groups on one device, may be looked at for one host."""
+"""How many pairs of states may be looked at in a search."""
+
+STEPS_FOR_A_SET = 5
+"""What it costs beside these to look at a set of groups on one device."""
 
 Closing = Callable[[int], int | None]
 """What a rule adds to the cost of a state of a complete place; None if it forbids the state."""
 
 
+class Bounds(NamedTuple):
+    """How long a search goes on: for so many steps, with so many states of a table, up to what cost."""
+
+    steps: int
+    width: int | None = None
+    limit: int | None = None
+
+
 class Search:
     """All that is known about serving one request on one host."""
 
-    def __init__(
-        self, host: Host, request: Request, options: Sequence[Option], *, most: int, steps: int = STEPS
-    ) -> None:
+    def __init__(self, host: Host, request: Request, options: Sequence[Option], *, most: int, bounds: Bounds) -> None:
         self._host = host
         self._request = request
         self._most = most
@@ -39,20 +47,24 @@ class Search:
         self._bound = [within for within in request.within if within.required]
         self._counters = Counters(self._all_counters())
         self._by_card = [self._counters.mask([index]) for index, one in enumerate(request.groups) if one.by_card]
+        self._apart = self._counters.mask([index for index, one in enumerate(request.groups) if one.apart])
         self.costs = Costs(len(host.levels), len(options))
+        self._devices = list({option.device.name: option.device for option in options}.values())
         self._of_device: dict[str, list[Option]] = defaultdict(list)
+        self._supply: Counts[int] = Counts()
+        self._rules = [self._rules_of(level) for level in host.levels]
+        # The notes of what is chosen lower a cost by less than this.
+        limit = None if bounds.limit is None else bounds.limit + (1 << len(options))
+        self.tables = Tables(self._counters, most=most, steps=bounds.steps, width=bounds.width, limit=limit)
+
+    def run(self, options: Sequence[Option]) -> list[int]:
+        """Return the costs of the best ways to serve the request with some options, the best first."""
         for option in options:
             self._of_device[option.device.name].append(option)
-        self._supply = Counts([option.group for option in options])
-        self._rules = [self._rules_of(level) for level in host.levels]
-        self.steps_left = steps
-
-    def run(self) -> list[int]:
-        """Return the costs of the best ways to serve the request, the best first; empty if there is none."""
-        devices = {options[0].device.name: options[0].device for options in self._of_device.values()}
-        table = self._table(list(devices.values()), 0)
+        self._supply.update([option.group for option in options])
+        table = self._table(self._devices, 0)
         enough = [cost for state, costs in table.items() if self._counters.is_enough(state) for cost in costs]
-        return sorted(enough)[: self._most]
+        return [] if self.tables.is_over else sorted(enough)[: self._most]
 
     def _all_counters(self) -> list[Counter]:
         groups = [_counter_of(group) for group in self._request.groups]
@@ -73,7 +85,7 @@ class Search:
         inside: list[Device] = []
         for some, other in self._in_cards(parts) if self._by_card else parts:
             inside += some
-            table = self._without_debts(self._merged(table, other), inside)
+            table = self._without_debts(self.tables.merged(table, other), inside)
         return table
 
     def _without_debts(self, table: Table, inside: Sequence[Device]) -> Table:
@@ -97,47 +109,30 @@ class Search:
             cards = {device.whole for device in devices}
             card = cards.pop() if len(cards) == 1 else number
             others, known = found.get(card, ((), {0: [0]}))
-            found[card] = [*others, *devices], self._beside(known, table)
+            found[card] = [*others, *devices], self.tables.beside(known, table, self._by_card)
         return list(found.values())
-
-    def _beside(self, left: Table, right: Table) -> Table:
-        """Return the table of two parts of a card."""
-        table: Table = defaultdict(list)
-        self.steps_left -= len(left) * len(right)
-        for state, other in product(left, right) if self.steps_left >= 0 else ():
-            both = self._counters.settled(state + other)
-            if both is not None and not any([state & mask and other & mask for mask in self._by_card]):
-                table[both] += [cost + more for cost in left[state] for more in right[other]]
-        return {state: sorted(costs)[: self._most] for state, costs in table.items()}
 
     def _table_of(self, device: Device) -> Table:
         """Return the ways to use one device: for no group, for one, or for several that it can serve at once."""
         table: Table = {0: [0]}
-        for chosen in self._together(device, self._of_device[device.name]):
-            state = sum([self._units(option) for option in chosen])
-            table.setdefault(state, []).append(sum([self._cost(option) for option in chosen]))
-        return {self._settled(state): sorted(costs)[: self._most] for state, costs in table.items()}
+        left = {0: tuple(device.room.values())}
+        for option in self._of_device[device.name]:
+            asked = [self._request.groups[option.group].amounts.get(name, 0) for name in device.room]
+            units, cost = self._units(option), self._cost(option)
+            self.tables.steps_left -= STEPS_FOR_A_SET * len(table)
+            for state in [] if self.tables.is_over else self._before(option, table):
+                room = tuple(map(sub, left[state], asked))
+                both = self._counters.settled(state + units)
+                if both is not None and min(room, default=0) >= 0:
+                    table[both], left[both] = [known + cost for known in table[state]], room
+            table = self.tables.narrowed(table)
+        return table
 
-    def _settled(self, state: int) -> int:
-        settled = self._counters.settled(state)
-        assert settled is not None, "a group takes a device no more often than it wants one"
-        return settled
-
-    def _together(self, device: Device, options: Sequence[Option]) -> Iterator[tuple[Option, ...]]:
-        """Yield every set of options that one device can serve together, but the empty one."""
-        groups = self._request.groups
-        ways: list[tuple[Option, ...]] = [()]
-        for option in options:
-            self.steps_left -= len(ways)
-            if self.steps_left < 0:
-                return
-            for way in list(ways):
-                if option.turn and (not way or way[-1][1:] != (option.group, option.device, option.turn - 1)):
-                    continue  # Turns are all alike.
-                members = [groups[one.group] for one in (*way, option)]
-                if _fit_together(device, members):
-                    ways.append((*way, option))
-                    yield (*way, option)
+    def _before(self, option: Option, table: Table) -> list[int]:
+        """Return the states of a device that an option can be added to: turns are all alike, so they come in order."""
+        is_apart, value = self._request.groups[option.group].apart, self._counters.value
+        alone = self._apart if is_apart else 0
+        return [state for state in table if not state & alone and value(state, option.group) == option.turn]
 
     def _units(self, option: Option) -> int:
         group = self._request.groups[option.group]
@@ -162,22 +157,6 @@ class Search:
                 within = [one for one in self._request.within if one.level == name and label in one.groups]
                 missed += (joint + len(within)) * self.costs.missed[level]
         return missed
-
-    def _merged(self, left: Table, right: Table) -> Table:
-        """Return the table of two disjoint sets of devices."""
-        self.steps_left -= len(left) * len(right)
-        if self.steps_left < 0:
-            return {0: [0]}
-        return _merged_best(left, right, self._counters) if self._most == 1 else self._merged_several(left, right)
-
-    def _merged_several(self, left: Table, right: Table) -> Table:
-        table: Table = defaultdict(list)
-        for state, costs in left.items():
-            for other, others in right.items():
-                both = self._counters.settled(state + other)
-                if both is not None:
-                    table[both] += [cost + more for cost in costs for more in others]
-        return {state: sorted(costs)[: self._most] for state, costs in table.items()}
 
     def _closed(self, table: Table, level: int, devices: int) -> Table:
         """Return the table of a complete place, with its rules applied. ``devices`` could have been taken there."""
@@ -249,29 +228,3 @@ def _counter_of(group: Group) -> Counter:
         # One is counted even if none is demanded: the rules have to see that it is there.
         return Counter(max(group.count, 1), group.count, saturates=True)
     return Counter(group.count, group.count)
-
-
-def _fit_together(device: Device, groups: Sequence[Group]) -> bool:
-    """Tell whether one device can serve groups at once."""
-    if sum([group.apart for group in groups]) > 1:
-        return False
-    return all([sum([group.amounts.get(name, 0) for group in groups]) <= room for name, room in device.room.items()])
-
-
-def _merged_best(left: Table, right: Table, counters: Counters) -> Table:
-    """Return the merged table where only the best way to each state is wanted: the innermost loop of the search."""
-    offset, guard, settled = counters.offset, counters.guard, counters.settled
-    best: dict[int, int] = {}
-    others = [(state, costs[0]) for state, costs in right.items()]
-    for state, (cost,) in left.items():
-        for other, more in others:
-            both: int | None = state + other
-            if (state + other + offset) & guard:
-                both = settled(state + other)
-                if both is None:
-                    continue
-            sum_ = cost + more
-            known = best.get(both)  # type: ignore[arg-type]  # not None here
-            if known is None or sum_ < known:
-                best[both] = sum_  # type: ignore[index]
-    return {state: [cost] for state, cost in best.items()}

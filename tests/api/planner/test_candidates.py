@@ -408,12 +408,23 @@ def test_what_the_documentation_shows_is_understood(levels: Api) -> None:
 
 
 def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
-    """Fifteen different groups that fit the same two providers: thousands of ways on each of them."""
-    register(api)
-    groups = {f"_{number}": {"resources": {"VCPU": 1 + number}} for number in range(15)}
+    """Multiples of six, which would have to fill both nodes better than multiples of six can."""
+    register(api, numa_inventory={"VCPU": {"total": 317}})
+    groups = {f"_{number}": {"resources": {"VCPU": 6 * number}} for number in range(1, 15)}
     answer = api.post(CANDIDATES, {"groups": groups})
     assert answer.status_code == 503
     assert "cut off" in answer.json["errors"][0]["detail"]
+
+
+def test_many_different_groups_have_an_answer_that_may_not_be_the_best(api: Api) -> None:
+    """Fifteen groups fit the same two providers, in thousands of ways."""
+    register(api)
+    groups = {f"_{number}": {"resources": {"VCPU": number}} for number in range(1, 16)}
+    answer = ask(api, "POST", CANDIDATES, body={"groups": groups})
+    assert answer["complete"] is False
+    (request,) = answer["allocation_requests"]
+    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
+    ask(api, "PUT", f"/allocations/{new_uuid()}", body={**request, **owner})
 
 
 def test_many_isolated_groups_are_served_as_fast_as_one_that_counts(api: Api) -> None:

@@ -4,6 +4,8 @@ Where ours means to differ (W), the test says why. What translates Koordinator's
 requests; here the groups are written as that translation makes them.
 """
 
+import random
+
 import pytest
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host, Joint, Request, Within, allocate
@@ -254,12 +256,42 @@ def test_more_than_there_is_for_all_groups_together_is_no_long_search() -> None:
     assert (found.best, found.complete) == (None, True)
 
 
-def test_a_search_that_would_take_too_long_says_so() -> None:
-    names = [f"d{number}" for number in range(40)]
-    cloud = Host(LEVELS, tuple(Device(name, ("n", "p")) for name in names))
-    groups = [Group(label=str(index), options=dict.fromkeys(names, index), count=4) for index in range(8)]
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_that_would_take_too_long_has_an_answer_that_may_not_be_the_best(seed: int) -> None:
+    chance = random.Random(seed)
+    cloud = host(
+        *[[" ".join(f"d{16 * numa + 4 * place + n}" for n in range(4)) for place in range(4)] for numa in range(4)]
+    )
+    names = [device.name for device in cloud.devices]
+    groups = [Group(label=str(index), options=dict.fromkeys(chance.sample(names, 8), 0)) for index in range(32)]
     found = allocate(cloud, Request(groups=tuple(groups)))
-    assert (found.best, found.complete) == (None, False)
+    assert found.best is not None
+    assert not found.complete
+    taken = found.best.devices
+    assert all(taken[group.label][0] in group.options for group in groups)
+    assert len({name for names in taken.values() for name in names}) == 32
+
+
+def test_groups_of_different_amounts_are_packed_although_the_search_takes_too_long() -> None:
+    numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 64}) for n in range(2)])
+    options = {"numa0": 0, "numa1": 0}
+    groups = [Group(label=str(n), options=options, amounts={"VCPU": n}, apart=False) for n in range(1, 16)]
+    found = allocate(Host(LEVELS, numas), Request(groups=tuple(groups)))
+    assert found.best is not None
+    assert not found.complete
+    for name in options:
+        assert sum(int(label) for label, (numa,) in found.best.devices.items() if numa == name) <= 64
+
+
+def test_there_are_certainly_too_few_devices_for_groups_that_are_apart() -> None:
+    """Nineteen groups fit eighteen devices, in different ways: no search of all of them is needed."""
+    chance = random.Random(1)
+    names = [f"d{number}" for number in range(18)]
+    cloud = host([" ".join(names), "d18 d19 d20"])
+    groups = [Group(label=str(index), options=dict.fromkeys(chance.sample(names, 9), 0)) for index in range(19)]
+    spare = Group(label="spare", options={"d18": 0, "d19": 0, "d20": 0})
+    found = allocate(cloud, Request(groups=(*groups, spare)))
+    assert (found.best, found.complete) == (None, True)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,95 @@
+"""Some way to give each group its devices, whatever it costs: where the search has to leave out too much to find one.
+
+Groups take devices one after the other, the most demanding first; one that finds all its devices taken has another
+group move on (augmenting paths). Where each device serves one group only, that finds a way whenever there is one.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from placement.allocators.devices.options import Option
+from placement.allocators.devices.request import Request
+
+
+def assigned(request: Request, options: Sequence[Option]) -> list[Option] | None:
+    """Return an option for each device that groups want at least, None if none were found.
+
+    Only room is looked at, and that groups which are apart share no device; rules about places are not.
+
+    >>> from placement.allocators.devices.request import Device, Group
+    >>> big, small = Device("big", (), {"VCPU": 4}), Device("small", (), {"VCPU": 2})
+    >>> groups = tuple([Group(label=str(n), options={"big": 0, "small": 0}, amounts={"VCPU": n}) for n in (1, 3)])
+    >>> some = [Option(2 * n + m, n, device) for n in (0, 1) for m, device in enumerate((big, small))]
+    >>> [(option.group, option.device.name) for option in assigned(Request(groups=groups), some)]
+    [(0, 'small'), (1, 'big')]
+    """
+    turns = _Turns(request, options)
+    if not all([turns.serve(index, set()) for index in turns.most_demanding_first()]):
+        return None
+    return sorted(turns.taken())
+
+
+class _Turns:
+    """Who has what, while groups take their devices."""
+
+    def __init__(self, request: Request, options: Sequence[Option]) -> None:
+        self._groups = request.groups
+        self._options: dict[int, list[Option]] = defaultdict(list)
+        for option in options:
+            self._options[option.group].append(option)
+        self._on: dict[str, list[Option]] = defaultdict(list)
+        self._touched: set[str | None] = {None}
+
+    def most_demanding_first(self) -> list[int]:
+        """Return the indices of groups, as often as they want a device."""
+        indices = [index for index, group in enumerate(self._groups) for _one in range(group.count)]
+        return sorted(indices, key=self._ease)
+
+    def _ease(self, index: int) -> tuple[int, int]:
+        return -sum(self._groups[index].amounts.values()), len(self._options[index])
+
+    def taken(self) -> list[Option]:
+        return [option for on_device in self._on.values() for option in on_device]
+
+    def serve(self, index: int, asked: set[str]) -> bool:
+        """Find a device for a group. ``asked`` are devices that were looked at for others to move on for it."""
+        free = [option for option in self._options[index] if self._fits(option)]
+        if free:
+            self._take(min(free, key=self._distance))
+            return True
+        for option in self._options[index]:
+            if option.device.name not in asked:
+                asked.add(option.device.name)
+                if self._serve_instead(option, asked):
+                    return True
+        return False
+
+    def _serve_instead(self, option: Option, asked: set[str]) -> bool:
+        """Give a device to a group from which another moves on, if it can."""
+        on_device = self._on[option.device.name]
+        for other in [other for other in on_device if self._fits(option, without=other)]:
+            on_device.remove(other)
+            on_device.append(option)
+            if self.serve(other.group, asked):
+                return True
+            on_device.remove(option)
+            on_device.append(other)
+        return False
+
+    def _fits(self, option: Option, without: Option | None = None) -> bool:
+        """Tell whether a device has room for a group beside those that it serves, perhaps but one of them."""
+        others = [one for one in self._on[option.device.name] if one is not without]
+        if option in others or any([one.group == option.group and not option.turn + one.turn for one in others]):
+            return False
+        groups = [self._groups[one.group] for one in (*others, option)]
+        if sum([group.apart for group in groups]) > 1:
+            return False
+        rooms = option.device.room.items()
+        return all([sum([group.amounts.get(name, 0) for group in groups]) <= room for name, room in rooms])
+
+    def _distance(self, option: Option) -> tuple[int, int]:
+        return sum([place not in self._touched for place in option.device.path]), option.number
+
+    def _take(self, option: Option) -> None:
+        self._on[option.device.name].append(option)
+        self._touched.update(option.device.path)

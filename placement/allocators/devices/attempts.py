@@ -1,0 +1,72 @@
+"""How a request is searched for: quickly first, and then, where that left anything out, for what is better.
+
+Most requests are so small that the first search leaves nothing out. Of the others many have an answer that is certainly
+the best, because the second search need not look at what costs more than what is known. The rest have at least an
+answer: where even the first search finds none, some way to give each group its devices is improved.
+"""
+
+from collections.abc import Sequence
+
+from placement.allocators.devices.assigned import assigned
+from placement.allocators.devices.options import Option
+from placement.allocators.devices.request import Group, Host, Request
+from placement.allocators.devices.search import Bounds, Search
+
+WIDTH = 100
+"""How many states of a table the first search keeps."""
+
+
+class Attempts:
+    """The searches for one request on one host.
+
+    Args:
+        host: the host.
+        request: what is wanted, without twins.
+        options: the devices that may serve the groups.
+        most: how many ways are wanted.
+        bounds: how many steps each search may take, and how many states of a table the first one keeps.
+    """
+
+    def __init__(self, host: Host, request: Request, options: Sequence[Option], *, most: int, bounds: Bounds) -> None:
+        self._host = host
+        self._request = request
+        self._options = options
+        self._most = most
+        self._bounds = bounds
+        self.steps_taken = 0
+        self.is_complete = True
+        """Whether what was found is certainly the best."""
+
+    def best(self) -> list[int]:
+        """Return the costs of the best ways that are found, the best first."""
+        costs = self._searched(self._bounds)
+        if self._was_cut and not costs:
+            some = assigned(self._request, self._options)
+            if some is None and all([group.apart for group in self._request.groups]):
+                return []
+            costs = self._searched(self._bounds, self._around(some or []))
+        if not self._was_cut:
+            return costs
+        limit = costs[-1] if len(costs) == self._most else None
+        better = self._searched(Bounds(self._bounds.steps, limit=limit))
+        return better if self.is_complete else costs
+
+    def _searched(self, bounds: Bounds, options: Sequence[Option] | None = None) -> list[int]:
+        search = Search(self._host, self._request, self._options, most=self._most, bounds=bounds)
+        costs = search.run(self._options if options is None else options)
+        self.steps_taken += bounds.steps - max(0, search.tables.steps_left)
+        self.is_complete = not search.tables.is_over
+        self._was_cut = search.tables.is_cut or options is not None
+        return costs
+
+    def _around(self, some: Sequence[Option]) -> list[Option]:
+        """Return options to search among: some, and all of the groups that rules are about."""
+        pairs = {(option.group, option.device.name) for option in some}
+        ruled = {index for index, group in enumerate(self._request.groups) if self._is_ruled(group)}
+        return [one for one in self._options if one.group in ruled or (one.group, one.device.name) in pairs]
+
+    def _is_ruled(self, group: Group) -> bool:
+        request = self._request
+        joined = [label for joint in request.joint for label in (joint.primary, *joint.secondaries)]
+        within = [label for rule in request.within for label in rule.groups]
+        return group.label in {*joined, *within} or any(group.meets.values())

@@ -1,0 +1,103 @@
+"""The tables of the device allocator's search, and merging them: the innermost loops, and the bounds on them."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import product
+
+from placement.allocators.devices.counters import Counters
+
+Table = dict[int, list[int]]
+"""For each state (packed counters) the costs of the best ways to get there, ascending."""
+
+
+class Tables:
+    """Merges the tables of one search.
+
+    Args:
+        counters: what states are made of.
+        most: how many ways to each state are kept.
+        steps: how many steps may be taken.
+        width: how many states of a table are kept; None keeps all, and so the search is exact.
+        limit: what costs more is of no interest.
+    """
+
+    def __init__(
+        self, counters: Counters, *, most: int, steps: int, width: int | None = None, limit: int | None = None
+    ) -> None:
+        self._counters = counters
+        self._most = most
+        self._width = width
+        self._limit = limit
+        self.steps_left = steps
+        self.is_cut = False
+        """Whether states were left out because of the width."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no steps are left: what is in a table is not to be relied on."""
+        return self.steps_left < 0
+
+    def merged(self, left: Table, right: Table) -> Table:
+        """Return the table of two disjoint sets of devices."""
+        others = sorted([(costs[0], state) for state, costs in right.items()])
+        least = [cost for cost, _state in others]
+        within = [self._within(least, costs[0]) for costs in left.values()]
+        self.steps_left -= sum(within)
+        if self.is_over:
+            return {0: [0]}
+        merge = self._merged_best if self._most == 1 else self._merged_several
+        return self.narrowed(merge(left, right, [others[:number] for number in within]))
+
+    def _within(self, costs: Sequence[int], cost: int) -> int:
+        """Return how many of some costs, which ascend, keep to the limit beside another."""
+        return len(costs) if self._limit is None else bisect_right(costs, self._limit - cost)
+
+    def beside(self, left: Table, right: Table, once: Sequence[int]) -> Table:
+        """Return the table of two parts of a card. ``once`` are masks of counters that only one of them may raise."""
+        self.steps_left -= len(left) * len(right)
+        table: Table = defaultdict(list)
+        for state, other in product(left, right) if not self.is_over else ():
+            both = self._counters.settled(state + other)
+            if both is not None and not any([state & mask and other & mask for mask in once]):
+                table[both] += [cost + more for cost in left[state] for more in right[other]]
+        return self.narrowed(self._best(table))
+
+    def _best(self, table: Table) -> Table:
+        return {state: sorted(costs)[: self._most] for state, costs in table.items()}
+
+    def _merged_several(self, left: Table, right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
+        table: Table = defaultdict(list)
+        for (state, costs), some in zip(left.items(), others, strict=True):
+            for _least, other in some:
+                both = self._counters.settled(state + other)
+                if both is not None:
+                    table[both] += [cost + more for cost in costs for more in right[other]]
+        return self._best(table)
+
+    def _merged_best(self, left: Table, _right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
+        """Return the merged table where only the best way to each state is wanted."""
+        offset, guard, settled = self._counters.offset, self._counters.guard, self._counters.settled
+        best: dict[int, int] = {}
+        for (state, (cost,)), some in zip(left.items(), others, strict=True):
+            for more, other in some:
+                both: int | None = state + other
+                if (state + other + offset) & guard:
+                    both = settled(state + other)
+                    if both is None:
+                        continue
+                sum_ = cost + more
+                known = best.get(both)  # type: ignore[arg-type]  # not None here
+                if known is None or sum_ < known:
+                    best[both] = sum_  # type: ignore[index]
+        return {state: [cost] for state, cost in best.items()}
+
+    def narrowed(self, table: Table) -> Table:
+        """Return the states of a table that are kept: the cheapest, and those that serve most."""
+        if self._width is None or len(table) <= self._width:
+            return table
+        self.is_cut = True
+        cheapest = sorted(table, key=table.__getitem__)[: self._width // 2]
+        served = self._counters.total
+        fullest = sorted(table, key=lambda state: (-served(state), table[state]))[: self._width // 2]
+        return {state: table[state] for state in (*cheapest, *fullest)}
