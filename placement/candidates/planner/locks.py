@@ -68,7 +68,9 @@ class Locks:
         for place, level in shared | exclusive:
             stock = self._stock(details, place, level)
             if place is not None and stock:
-                amounts.setdefault(place, {})[self._classes[level]] = stock if (place, level) in exclusive else 1
+                of_place, name = amounts.setdefault(place, {}), self._classes[level]
+                # Somebody may have asked for the class itself.
+                of_place[name] = stock if (place, level) in exclusive else max(1, of_place.get(name, 0))
         found = [
             Lock(place, self._classes[level] if self._stock(details, place, level) else None)
             for place, level in exclusive

@@ -10,12 +10,16 @@ from placement.allocators.group.rules import SEARCH_BUDGET, Rules
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
 from placement.candidates.device_parts import Levels
+from placement.candidates.planner.locks import Locks
 from placement.candidates.planner.proposals import Proposal, Proposals, touched_places
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, Stock
 
 LOOKS_PER_REQUEST = 4 * SEARCH_BUDGET
+
+Among = tuple[Mapping[int | None, Sequence[int]], frozenset[int]]
+"""(the children of each provider, the providers that are not inside a place that somebody holds exclusively)."""
 
 
 class UnknownLevel(ValueError):
@@ -29,16 +33,20 @@ class PathComposer:
         request: the request.
         levels: the levels.
         base: the resource classes that the last parts of names mean; other parts are classes themselves.
+        locks: level -> lock class.
 
     Raises:
         UnknownLevel: a group in a name is no level.
         ValueError: a name is not valid.
     """
 
-    def __init__(self, request: PlannerRequest, levels: Levels, base: Mapping[str, str]) -> None:
+    def __init__(
+        self, request: PlannerRequest, levels: Levels, *, base: Mapping[str, str], locks: Mapping[str, str]
+    ) -> None:
         self._request = request
         self._levels = levels
         self._base = base
+        self._locks = Locks(levels.names, locks)
         self._known = {level.lower(): level for level in levels.names}
         self._looks_left = LOOKS_PER_REQUEST
         self._written = demand_tree(request.paths, Phase.RUNNING, {})
@@ -86,7 +94,8 @@ class PathComposer:
         for provider, parent in details.parents.items():
             children[parent].append(provider)
         ids: dict[Path, int] = {}
-        root = self._location(details, details.root, children)
+        (usable,) = self._locks.usable([list(details.parents)], details)
+        root = self._location(details, details.root, (children, frozenset(usable)))
         _note(root, (), {name: id_ for id_, name in details.names.items()}, ids)
         budget = min(SEARCH_BUDGET, self._looks_left)
         if budget <= 0:
@@ -96,15 +105,16 @@ class PathComposer:
         found = [self._proposal(details, placement, ids)] if placement.feasible else []
         return Proposals(found, placement.complete)
 
-    def _location(self, details: PlannerTree, provider: int, children: Mapping[int | None, Sequence[int]]) -> Location:
+    def _location(self, details: PlannerTree, provider: int, among: Among) -> Location:
+        children, usable = among
         position = details.positions[provider]
         own = [self._levels.names[index] for index, here in enumerate(position) if here == provider]
-        stocks = details.stocks.get(provider, {})
+        stocks = details.stocks.get(provider, {}) if provider in usable else {}
         return Location(
             name=details.names[provider],
             level=own[-1] if own else "",
             capacities={name: _capacity(stock) for name, stock in stocks.items()},
-            children=tuple([self._location(details, child, children) for child in children[provider]]),
+            children=tuple([self._location(details, child, among) for child in children[provider]]),
         )
 
     def _proposal(self, details: PlannerTree, placement: Placement, ids: Mapping[Path, int]) -> Proposal:
@@ -117,6 +127,7 @@ class PathComposer:
             if prefix or placed.demand.amounts
         }
         positions = [details.positions[provider] for provider in amounts]
+        self._locks.taken(details, list(amounts), (), amounts)
         return Proposal(
             root=details.root,
             amounts=dict(amounts),

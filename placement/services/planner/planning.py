@@ -151,7 +151,7 @@ class Planning:
 
 def _path_composer(request: PlannerRequest, levels: Levels, options: PlannerOptions) -> PathComposer:
     try:
-        return PathComposer(request, levels, options.base)
+        return PathComposer(request, levels, base=options.base, locks=options.locks)
     except UnknownLevel as unknown:
         level, name = unknown.args
         sentence = f"There is no level {level!r}; there are {', '.join(levels.names)}."

@@ -2,7 +2,7 @@
 
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
-from tests.planner_hosts import CANDIDATES, hold, only, provider, register, uuid_of
+from tests.planner_hosts import CANDIDATES, hold, only, planned, provider, register, uuid_of
 
 
 def test_a_switch_that_is_held_exclusively_is_not_shared(api: Api) -> None:
@@ -60,3 +60,21 @@ def test_a_lock_counts_only_on_a_place_of_its_level(api: Api) -> None:
     provider(api, "host-gpu0", riser, {"PGPU": {"total": 1}}, [])
     hold(api, "riser", CUSTOM_PCIE_LOCK=10)
     assert only(api, {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}) == {"_GPU": "gpu0"}
+
+
+def test_a_tree_keeps_to_locks_too(api: Api) -> None:
+    register(api, numa_nodes=[[]])
+    inventory = {"FPGA": {"total": 2}, "CUSTOM_PCIE_LOCK": {"total": 10}}
+    board = provider(api, "host-board", uuid_of("host-numa0"), inventory, ["CUSTOM_HW_PCIE_SWITCH"])
+    tree = {"tree": {"pcie": {"A": {"FPGA": 1}}}}
+    (request,) = ask(api, "POST", CANDIDATES, body=tree)["allocation_requests"]
+    assert request["allocations"] == {board: {"resources": {"FPGA": 1, "CUSTOM_PCIE_LOCK": 1}}}
+    hold(api, "board", CUSTOM_PCIE_LOCK=10)
+    assert planned(api, tree) == []
+
+
+def test_who_asks_for_a_lock_by_name_gets_as_much_as_that(api: Api) -> None:
+    register(api)
+    answer = ask(api, "POST", CANDIDATES, body={"groups": {"_A": {"resources": {"CUSTOM_PCIE_LOCK": 5}}}})
+    (request,) = answer["allocation_requests"]
+    assert request["allocations"] == {uuid_of("host-pcie0.0"): {"resources": {"CUSTOM_PCIE_LOCK": 5}}}
