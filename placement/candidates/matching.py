@@ -24,6 +24,7 @@ class Matching:
     def __init__(self, rows: Mapping[int, Sequence[int]], places: Mapping[int, int]) -> None:
         self._rows = rows
         self._places = places
+        self._open = dict(places)  # places that no fixed row has
         self._holders: dict[int, list[int]] = {column: [] for row in rows.values() for column in row}
         self._column: dict[int, int] = {}
         self._fixed: set[int] = set()
@@ -35,34 +36,35 @@ class Matching:
 
         It keeps it until it is freed.
         """
-        if not self.is_complete:
-            return False
-        if self._column[row] != column and not self._move(row, column):
+        if self._open[column] <= 0 or not self.is_complete:
             return False
         self._fixed.add(row)
+        if self._column[row] != column and not self._move(row, column):
+            self._fixed.discard(row)
+            return False
+        self._open[column] -= 1
         return True
 
     def free(self, row: int) -> None:
         """Let a row have any column again."""
         self._fixed.discard(row)
+        self._open[self._column[row]] += 1
 
     def _move(self, row: int, column: int) -> bool:
         before, holders = self._column[row], self._holders[column]
+        self._holders[before].remove(row)
         if len(holders) < self._places[column]:
-            self._holders[before].remove(row)
             self._seat(row, column)
             return True
         # Whoever gives way is as good as any other: the rows could exchange their columns.
-        other = next((holder for holder in holders if holder not in self._fixed), None)
-        if other is None:
-            return False
-        self._holders[before].remove(row)
+        other = next(holder for holder in holders if holder not in self._fixed)
         holders.remove(other)
         self._seat(row, column)
-        self._fixed.add(row)
+        if before in self._rows[other]:
+            self._seat(other, before)
+            return True
         if self._augment(other, set()):
             return True
-        self._fixed.discard(row)
         holders.remove(row)
         self._seat(other, column)
         self._seat(row, before)
