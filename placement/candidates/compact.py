@@ -8,7 +8,7 @@ Where there are few candidates, or all are wanted and not too many, they are com
 runs once for each way to count places, the smallest first, and finds only candidates that touch exactly as many.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, compress, product, repeat
 from math import prod
 from operator import itemgetter, or_
@@ -64,7 +64,8 @@ class CompactFirst:
         self._left_to_sort = MOST_SORTED if all_wanted else 0
         consuming = [bool(slot.resources) for slot in plan.slots]
         self._consuming = None if all(consuming) else consuming
-        self._arrangements: dict[tuple[tuple[int, ...], tuple[int, ...]], _Arrangement] = {}
+        self._arrangements: dict[object, _Arrangement] = {}
+        self._is_unconstrained = plan.is_unconstrained
         self._first_counts: dict[object, Counts | None] = {}
 
     def composed(self, tree: Tree) -> Composed | None:
@@ -95,8 +96,21 @@ class CompactFirst:
         choices: Sequence[Choice] = list(self._composer.choices(tree))
         if not choices:
             return None
-        counts, in_order = self._arranged(tree.places, self._touched(tree.places, choices))
+        counts, in_order = self._arranged(tree, choices)
         return Composed(counts, iter(in_order(choices) if in_order else choices))
+
+    def _arranged(self, tree: Tree, choices: Sequence[Choice]) -> _Arrangement:
+        """Return what brings the choices of a tree into order; trees of a cloud are much alike."""
+        places = tree.places
+        # Where any combination of options is a choice, there is no need to look at each.
+        touched: object = _places_of_options(tree) if self._is_unconstrained else self._touched(places, choices)
+        alike = (touched, places.levels, len(choices))
+        found = self._arrangements.get(alike)
+        if found is None:
+            found = _arrangement(places, self._touched(places, choices))
+            if len(choices) <= FEW:
+                self._arrangements[alike] = found
+        return found
 
     def _touched(self, places: Places, choices: Sequence[Choice]) -> tuple[int, ...]:
         """Return for each choice the places that it takes resources from."""
@@ -107,15 +121,6 @@ class CompactFirst:
         for column in columns if self._consuming is None else compress(columns, self._consuming):
             touched = map(or_, touched, map(place, column, repeat(0)))
         return tuple(touched)
-
-    def _arranged(self, places: Places, touched: tuple[int, ...]) -> _Arrangement:
-        """Return what brings choices that touch these places into order; trees of a cloud are much alike."""
-        found = self._arrangements.get((places.levels, touched))
-        if found is None:
-            found = _arrangement(places, touched)
-            if len(touched) <= FEW:
-                self._arrangements[places.levels, touched] = found
-        return found
 
     def _as_alike(self, tree: Tree, by_id: list[list[int]]) -> Composed | None:
         """Search, but in a tree like one that was searched only when its candidates are wanted.
@@ -176,6 +181,11 @@ class CompactFirst:
         return Composed(tree.places.counts(touched), chain((first,), others))
 
 
+def _places_of_options(tree: Tree) -> tuple[object, ...]:
+    place = tree.places.of.get
+    return tuple([tuple([place(provider, 0) for provider in options]) for options in tree.options])
+
+
 def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:
     first = next(choices, None)
     return None if first is None else Composed(counts, chain((first,), choices))
@@ -197,29 +207,6 @@ def preferred(tree: Tree) -> list[list[int]]:
     places and inside of them: all slots prefer the same NUMA node. An option that lies in no place stands for itself.
     Equals come by id.
     """
-    if all([len(options) == 1 for options in tree.options]):
-        return tree.options
-    place, room_for = tree.places.of.get, tree.room_for
-    cells: dict[int, int] = {}
-    left: dict[int, float] = {}
-    for kind, options in enumerate(tree.options):
-        for provider in options:
-            # Sets of places are positive; the ids of options that lie in none are made negative.
-            cell = cells[provider] = place(provider) or -provider
-            left[cell] = left.get(cell, 0.0) + room_for[kind, provider]
-    if len(left) == 1:
-        return tree.options
-    if sum(map(bool, tree.places.levels)) > 1:
-        left = {cell: _inside(cell, left) if cell > 0 else more for cell, more in left.items()}
-    around = {provider: left[cell] for provider, cell in cells.items()}.__getitem__
+    around = tree.around.__getitem__
     # Options come by id, and equals stay as they are.
     return [sorted(options, key=around) if len(options) > 1 else options for options in tree.options]
-
-
-def _inside(place: int, left: Mapping[int, float]) -> float:
-    """Return what is left in a place and in those inside it."""
-    inside = 0.0
-    for other, more in left.items():
-        if other > 0 and other & place == place:
-            inside += more
-    return inside

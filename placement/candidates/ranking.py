@@ -147,7 +147,7 @@ def best_first(
         waiting = sorted(waiting + trees, reverse=True)
         while True:
             expected = waiting[-1][0] if waiting else LAST
-            if ready and ready[0][0] < min(expected, rest):
+            if ready and ready[0][0] < expected and ready[0][0] < rest:
                 _key, tree, choices = heappop(ready)
                 yield tree, choices
             elif expected < rest:

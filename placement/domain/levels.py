@@ -1,19 +1,19 @@
-"""The places of levels that the providers of a tree lie in: which NUMA node, which PCIe switch, each as one bit.
+"""The places of levels that the providers of trees lie in: which NUMA node, which PCIe switch, each as one bit.
 
-A set of places is an integer, so that what a candidate touches is an OR over its providers.
+A set of places is an integer, so that what a candidate touches is an OR over its providers. Bits tell the places of one
+tree apart, and are used again in the next.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Where the providers of one tree lie.
 
-    Args:
-        of: provider -> its places, of all levels; providers that lie in none may be missing.
-        levels: for each level, outermost first, all its places.
+    ``of`` has the places of each provider, of all levels; those that lie in none may be missing, and others may be
+    there. ``levels`` has for each level, outermost first, all its places.
     """
 
     of: Mapping[int, int]
@@ -31,50 +31,89 @@ class Places:
 NOWHERE = Places({}, ())
 
 
-def places_of(
-    providers: Iterable[int], parents: Mapping[int, int | None], marks: Mapping[int, int], levels: Sequence[bool]
-) -> Places:
-    """Return the places of providers: for each level the nearest one, going up from the provider itself.
-
-    O(providers x depth).
+class Layout:
+    """The places in some trees. A provider lies in the nearest one of each level, going up from itself.
 
     Args:
-        providers: those that are asked about, all of one tree.
-        parents: the parent of each provider of the tree.
-        marks: for each provider that is a place, of which levels: a mask with the outermost level as lowest bit.
-        levels: for each level whether any provider at all stands for one of its places.
+        parents: the parent of each provider from those who are asked about, and from every place, up to the roots.
+        places: for each provider that is a place: the root of its tree, and its levels as bits, the outermost lowest.
+        levels: how many levels there are.
 
-    >>> found = places_of([3, 4], {1: None, 2: 1, 3: 2, 4: 1}, {2: 0b1}, levels=[True])
-    >>> found.of, found.levels
-    ({3: 1}, (1,))
+    >>> layout = Layout({1: None, 2: 1, 3: 2, 4: 1}, {2: (1, 0b1)}, levels=1)
+    >>> layout.innermost([2, 3, 4]), layout.masks, layout.levels
+    ({2: 2, 3: 2}, {2: 2}, (2,))
     """
-    masks = [0] * len(levels)
-    # The places of everybody from those who are asked about up to the root.
-    known: dict[int | None, int] = {None: 0}
-    of = {}
-    for provider in providers:
-        path = []
-        above: int | None = provider
-        while above is not None and above not in known:
-            path.append(above)
-            above = parents.get(above)
-        own = known[above]
-        for inner in reversed(path):
-            if here := marks.get(inner):
-                own = _entered(
-                    own, [level for level, in_use in enumerate(levels) if in_use and here >> level & 1], masks
-                )
-            known[inner] = own
-        if own:
-            of[provider] = own
-    return Places(of, tuple(masks))
 
+    def __init__(
+        self, parents: Mapping[int, int | None], places: Mapping[int, tuple[int, int]], *, levels: int
+    ) -> None:
+        self._parents = parents
+        self.places = places
+        self._outer: dict[int, int] = {}
+        marks = {mark for _root, mark in places.values()}
+        self._numbers = {mark: [number for number in range(levels) if mark >> number & 1] for mark in marks}
+        self._bits = [0] * levels
+        self._counts: list[dict[int, int]] = [{} for _ in range(levels)]
+        self.masks: dict[int, int] = {}
+        """For each place the set of places that whatever is in it lies in."""
+        waiting = sorted(places)
+        while waiting:
+            waiting = [place for place in waiting if not self._enter(place)]
+        self.levels = tuple(self._bits)
+        """For each level all bits of its places, the same in all trees."""
 
-def _entered(outside: int, levels: Iterable[int], masks: list[int]) -> int:
-    """Return the places of a provider that is a new place of some levels; ``masks`` takes up its bits."""
-    inside = outside
-    for level in levels:
-        bit = 1 << sum([mask.bit_count() for mask in masks])
-        inside = inside & ~masks[level] | bit
-        masks[level] |= bit
-    return inside
+    def _enter(self, place: int) -> bool:
+        """Give bits to a place, unless the one around it has none yet."""
+        outer, inside = self._nearest(self._parents.get(place)), 0
+        if outer is not None:
+            if outer not in self.masks:
+                return False
+            self._outer[place] = outer
+            inside = self.masks[outer]
+        root, mark = self.places[place]
+        for number in self._numbers[mark]:
+            counts = self._counts[number]
+            count = counts[root] = counts.get(root, 0) + 1
+            bit = 1 << count * len(self._bits) + number
+            self._bits[number] |= bit
+            inside = inside & ~self._bits[number] | bit
+        self.masks[place] = inside
+        return True
+
+    def _nearest(self, provider: int | None) -> int | None:
+        """Return the first place from a provider upwards."""
+        while provider is not None and provider not in self.places:
+            provider = self._parents.get(provider)
+        return provider
+
+    def innermost(self, providers: Iterable[int]) -> dict[int, int]:
+        """Return the innermost place that each provider is or lies in, if any. O(providers x depth)."""
+        places, parents = self.places, self._parents
+        found = {each: each if each in places else self._nearest(parents.get(each)) for each in providers}
+        return {provider: place for provider, place in found.items() if place is not None}
+
+    def around(self, fits: Iterable[tuple[int, float]], innermost: Mapping[int, int]) -> dict[int, float]:
+        """Return how much fits where each provider lies: in its innermost place and inside of it, or else on itself.
+
+        Args:
+            fits: (provider, how much); each may come several times.
+            innermost: the innermost place of each of them, if any.
+        """
+        sums: dict[int, float] = defaultdict(float)
+        for provider, much in fits:
+            sums[innermost.get(provider, provider)] += much
+        if self._outer:
+            sums = self._with_inner(sums)
+        return sums | {provider: sums[place] for provider, place in innermost.items()}
+
+    def _with_inner(self, sums: Mapping[int, float]) -> dict[int, float]:
+        found: dict[int, float] = defaultdict(float)
+        for inner, much in sums.items():
+            found[inner] += much
+            outer = self._outer.get(inner)
+            while outer is not None:
+                # A place around it of the same level is another place than this one, and has no part of it.
+                if not self.masks[outer] & ~self.masks[inner]:
+                    found[outer] += much
+                outer = self._outer.get(outer)
+        return found

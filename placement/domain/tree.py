@@ -21,8 +21,8 @@ class Tree:
         home: the root of each provider that is not of this tree.
         sharing: all providers that share with other trees and can serve something of the request.
         places: the places of levels that the providers lie in; none if levels do not matter.
-        room_for: for each (kind, provider) how many times what it asks would fit there, summed over its classes;
-            filled only where there are places.
+        around: for each option how much of the whole request fits where it lies (``domain.levels``); filled only where
+            there are places.
     """
 
     root: int
@@ -33,7 +33,7 @@ class Tree:
     home: Mapping[int, int] = field(default_factory=dict)
     sharing: AbstractSet[int] = frozenset()
     places: Places = NOWHERE
-    room_for: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    around: Mapping[int, float] = field(default_factory=dict)
 
     def ancestry(self, provider: int) -> frozenset[int]:
         """Return a provider and all its ancestors."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placement.cli.simulation.workload import GPUS_PER_SWITCH, MB_PER_VCPU, VCPUS_PER_GPU
-from placement.domain.levels import NOWHERE, Places, places_of
+from placement.domain.levels import Layout, Places
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
@@ -35,7 +35,7 @@ class Server:
     root: int
     parents: Mapping[int, int | None]
     switches: tuple[int, ...]
-    places: Places
+    layout: Layout
     capacities: Mapping[tuple[int, str], int]
 
     @property
@@ -49,23 +49,24 @@ class Server:
 
 def plain_server(root: int) -> Server:
     """Return a server without GPUs; its id is the root's."""
-    return Server(root, {root: None}, (), NOWHERE, _of_root(root))
+    return Server(root, {root: None}, (), Layout({root: None}, {}, levels=len(LEVELS)), _of_root(root))
 
 
 def gpu_server(root: int) -> Server:
     """Return a server with GPUs; its ids go up from the root's."""
     parents: dict[int, int | None] = {root: None}
-    marks, switches = {}, []
+    marks: dict[int, tuple[int, int]] = {}
+    switches = []
     for _ in range(NUMA_NODES):
         node = root + len(parents)
-        parents[node], marks[node] = root, _IS_NUMA_NODE
+        parents[node], marks[node] = root, (root, _IS_NUMA_NODE)
         for _ in range(SWITCHES_PER_NODE):
             switch = root + len(parents)
-            parents[switch], marks[switch] = node, _IS_SWITCH
+            parents[switch], marks[switch] = node, (root, _IS_SWITCH)
             switches.append(switch)
     capacities = _of_root(root) | {(switch, "PGPU"): GPUS_PER_SWITCH for switch in switches}
-    places = places_of(parents, parents, marks, [True] * len(LEVELS))
-    return Server(root, parents, tuple(switches), places, capacities)
+    layout = Layout(parents, marks, levels=len(LEVELS))
+    return Server(root, parents, tuple(switches), layout, capacities)
 
 
 def _of_root(root: int) -> dict[tuple[int, str], int]:
@@ -121,10 +122,17 @@ class Standing:
             if not fitting:
                 return None
             options.append(fitting)
-        tree = Tree(self.server.root, options, places=self.server.places)
+        tree = Tree(self.server.root, options)
         if self.server.switches:
-            tree.room_for = dict(self._room(plan, options))
+            self._add_places(tree, plan)
         return tree
+
+    def _add_places(self, tree: Tree, plan: Plan) -> None:
+        layout = self.server.layout
+        innermost = layout.innermost({provider for providers in tree.options for provider in providers})
+        of = {provider: layout.masks[place] for provider, place in innermost.items()}
+        tree.places = Places(of, layout.levels)
+        tree.around = layout.around(self._fits_on(plan, tree.options), innermost)
 
     def take(self, provider: int, name: str, amount: int) -> None:
         """Take so much of a class from a provider, or (negative) give it back."""
@@ -148,11 +156,11 @@ class Standing:
         free = self.free
         return all([amount <= free.get((provider, name), 0) for name, amount in resources])
 
-    def _room(self, plan: Plan, options: Sequence[Sequence[int]]) -> Iterator[tuple[tuple[int, int], float]]:
+    def _fits_on(self, plan: Plan, options: Sequence[Sequence[int]]) -> Iterator[tuple[int, float]]:
         """Yield how many times what a kind asks fits on each of its providers, summed over its classes."""
-        for index, kind in enumerate(plan.kinds):
-            for provider in options[index]:
-                yield (index, provider), sum([self.free[provider, name] / amount for name, amount in kind.resources])
+        for kind, providers in zip(plan.kinds, options, strict=True):
+            for provider in providers:
+                yield provider, sum([self.free[provider, name] / amount for name, amount in kind.resources])
 
 
 class Cloud:

@@ -1,13 +1,13 @@
-"""The levels inside trees: whose child each provider is, and which providers stand for a place of a level."""
+"""The levels inside trees: whose child each provider is, which stand for a place of a level, and who lies where."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import and_, bindparam, select
 
-from placement.domain.levels import places_of
+from placement.domain.levels import Layout, Places
 from placement.domain.tree import Tree
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
@@ -15,58 +15,93 @@ from placement.store.search.ranges import Scope, within
 from placement.store.tables import resource_provider_traits, resource_providers
 
 Parents = dict[int, int | None]
-Marks = dict[int, int]
-"""For each provider that is a place: of which levels, as bits."""
+Marks = dict[int, tuple[int, int]]
+"""For each provider that is a place: the root of its tree, and of which levels, as bits."""
+
+Row = tuple[int, int | None, int, int | None]
+"""A provider, its parent, the root of its tree, and a trait."""
+
+Fit = tuple[int, float]
+"""A provider, and how many times what is asked fits on it."""
 
 _PROVIDER = resource_providers.c
 _HAS = resource_provider_traits.c
 
 
-def provider_levels(
-    tx: Transaction, levels: Sequence[int | None], scope: Scope, values: Mapping[str, Any], *, with_others: bool
-) -> tuple[Parents, Marks]:
-    """Return which levels the providers of some trees stand for, and the parents of those that stand for any.
+def with_traits(
+    tx: Transaction, traits: Collection[int], scope: Scope, values: Mapping[str, Any], *, with_others: bool
+) -> list[Row]:
+    """Return a row for each provider of some trees and each trait of ``traits`` that it has.
 
     Args:
         tx: where to read.
-        levels: the traits of the levels, outermost first, None for those that no provider has.
+        traits: the ids of the traits.
         scope: which trees.
         values: what the scope binds.
-        with_others: whether the parents of all other providers of the trees are wanted, too.
+        with_others: whether there is to be a row for a provider that has none, too.
     """
-    bits = {trait: 1 << level for level, trait in enumerate(levels) if trait is not None}
-    parents: Parents = {}
-    marks: Marks = defaultdict(int)
-    for provider, parent, trait in tx.tuples(
-        _levels(scope, with_others=with_others), {**values, "level_traits": sorted(bits)}
-    ):
-        parents[provider] = parent
-        if trait is not None:
-            marks[provider] |= bits[trait]
-    return parents, marks
+    return tx.tuples(_with_traits(scope, with_others=with_others), {**values, "among": sorted(traits)})
 
 
 @lru_cache(maxsize=2 * len(Scope))
-def _levels(scope: Scope, *, with_others: bool) -> Kept:
-    is_level = _HAS.trait_id.in_(bindparam("level_traits", expanding=True))
+def _with_traits(scope: Scope, *, with_others: bool) -> Kept:
+    has_trait = and_(_HAS.resource_provider_id == _PROVIDER.id, _HAS.trait_id.in_(bindparam("among", expanding=True)))
     return Kept(
-        select(_PROVIDER.id, _PROVIDER.parent_provider_id, _HAS.trait_id)
-        .select_from(
-            resource_providers.join(
-                resource_provider_traits,
-                and_(_HAS.resource_provider_id == _PROVIDER.id, is_level),
-                isouter=with_others,
-            )
-        )
+        select(_PROVIDER.id, _PROVIDER.parent_provider_id, _PROVIDER.root_provider_id, _HAS.trait_id)
+        .select_from(resource_providers.join(resource_provider_traits, has_trait, isouter=with_others))
         .where(*within(_PROVIDER.root_provider_id, scope))
     )
 
 
-def add_places(trees: Iterable[Tree], marks: Marks, levels: Sequence[int | None]) -> None:
-    """Note in each tree where its own providers lie; what shares with it lies elsewhere."""
-    in_use = [trait is not None for trait in levels]
+def parents_in(rows: Iterable[Row]) -> Parents:
+    """Return the parents of providers."""
+    return {row[0]: row[1] for row in rows}
+
+
+def marks_in(rows: Iterable[Row], levels: Sequence[int | None]) -> Marks:
+    """Return which levels providers stand for.
+
+    Args:
+        rows: their traits.
+        levels: the traits of the levels, outermost first, None for those that no provider has.
+    """
+    bits = {trait: 1 << level for level, trait in enumerate(levels) if trait is not None}
+    marks: Marks = {}
+    for provider, _parent, root, trait in rows:
+        if trait in bits:
+            marks[provider] = root, marks.get(provider, (root, 0))[1] | bits[trait]
+    return marks
+
+
+_FIT = itemgetter(2, -1)
+
+
+def add_places(trees: Iterable[Tree], layout: Layout, rows: Iterable[Sequence[Any]], shared: Collection[Fit]) -> None:
+    """Note in each tree where its own providers lie, and how full it is there; what shares with it lies elsewhere.
+
+    Args:
+        trees: the trees.
+        layout: the places in them.
+        rows: for each kind and provider: (kind, root, provider, ..., how many times what the kind asks fits).
+        shared: the same of providers that share with other trees.
+    """
+    fits = list(map(_FIT, rows))
+    innermost = layout.innermost({provider for provider, _much in fits})
+    around, alone = layout.around(fits, innermost), layout.around(shared, {})
+    in_use = {layout.places[place][0] for place in innermost.values()}
+    places = Places({provider: layout.masks[place] for provider, place in innermost.items()}, layout.levels)
     for tree in trees:
-        fitting = {provider for options in tree.options for provider in options}
-        if tree.home:
-            fitting = {provider for provider in fitting if tree.home.get(provider, tree.root) == tree.root}
-        tree.places = places_of(fitting, tree.parents, marks, in_use)
+        if tree.root in in_use:
+            tree.places, tree.around = places, around
+            if alone:
+                _leave_out(tree, alone)
+
+
+def _leave_out(tree: Tree, alone: Mapping[int, float]) -> None:
+    """Let providers of other trees lie in no place, and stand for themselves."""
+    of, around = tree.places.of, tree.around
+    options = {provider for providers in tree.options for provider in providers}
+    strangers = {provider for provider in options if tree.home.get(provider, tree.root) != tree.root}
+    own = {provider: of[provider] for provider in options - strangers if provider in of}
+    tree.places = Places(own, tree.places.levels)
+    tree.around = {provider: (alone if provider in strangers else around)[provider] for provider in options}

@@ -47,6 +47,7 @@ from placement.store.search.names import NamedIds
 from placement.store.search.ranges import Scope
 from placement.store.search.roots import RootShape, root_conditions
 from placement.store.tables import inventories, resource_providers
+from placement.store.whole_numbers import whole
 
 Parameters = dict[str, Any]
 Condition = ColumnElement[bool]
@@ -54,6 +55,7 @@ Condition = ColumnElement[bool]
 # Numbers the planner is to know.
 NOTHING: Any = literal_column("0", Integer)
 ONE: Any = literal_column("1", Integer)
+MILLION: Any = literal_column("1000000.0", Double)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Shape:
     """What a narrowing statement is made of.
 
     ``sharing`` asks for providers that share instead of the trees' own; ``weighed`` for how many times what a kind
-    asks fits on each provider; ``with_parents`` for the parent of each.
+    asks fits on each provider, in millionths; ``with_parents`` for the parent of each.
     """
 
     kinds: tuple[KindShape, ...]
@@ -154,8 +156,9 @@ def _weight(shape: Shape, only: tuple[int, ...] | None = None) -> int:  # noqa: 
 def narrowing(shape: Shape, only: tuple[int, ...] | None = None) -> Kept:
     """Return the statement: rows of (kind, root id, provider id, room of each contended class, parent, times it fits).
 
-    How many times what is asked fits is summed over the classes, and left out where providers are not ``weighed``. So
-    is the parent, unless ``with_parents``. ``only`` says which kinds are asked about.
+    The parent is left out unless ``with_parents``, and how many times what is asked fits where providers are not
+    ``weighed``. That is summed over the classes, in whole millionths, still as a float: sums of these are exact, and
+    the same in whatever order rows come. ``only`` says which kinds are asked about.
     """
     selects = [_kind_select(shape, index) for index in (range(len(shape.kinds)) if only is None else only)]
     return Kept(selects[0] if len(selects) == 1 else union_all(*selects))
@@ -187,11 +190,11 @@ def _kind_select(shape: Shape, index: int) -> Select[Any]:
         left = _capacity(inventory) - func.coalesce(used_rows.c.used, NOTHING)
         fits = _capacity(inventory) > NOTHING if kind.regardless else _fits(inventory, left, amount)
         conditions.append(_guessed_as_half(fits) if shape.scope is Scope.ALL else fits)
-        times.append(cast(left, Double) / cast(amount, Double))
+        times.append(whole(cast(left, Double) * MILLION / cast(amount, Double)))
         if place is not None:
             rooms[place] = case((left < inventory.c.max_unit, left), else_=inventory.c.max_unit)
     conditions += _provider_conditions(shape, index, provider)
-    weights: list[Any] = [provider.c.parent_provider_id] if shape.weighed or shape.with_parents else []
+    weights: list[Any] = [provider.c.parent_provider_id] if shape.with_parents else []
     if shape.weighed:
         weights.append(sum(times[1:], start=times[0]) if times else literal_column("0.0"))
     return (

@@ -8,13 +8,14 @@ from typing import Any
 
 from sqlalchemy import bindparam, select
 
+from placement.domain.levels import Layout
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 from placement.store.connection.chunks import MOST_PARAMETERS
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.any_of import NO_SETS, sets_shape
-from placement.store.search.levels import Marks, Parents, add_places, provider_levels
+from placement.store.search.levels import Fit, Marks, Parents, Row, add_places, marks_in, parents_in, with_traits
 from placement.store.search.names import NamedIds
 from placement.store.search.query import (
     Parameters,
@@ -49,7 +50,7 @@ class _Sharing:
     options: list[set[int]]
     home: dict[int, int] = field(default_factory=dict)
     room: dict[tuple[int, str], float] = field(default_factory=dict)
-    room_for: dict[tuple[int, int], float] = field(default_factory=dict)
+    fits: list[Fit] = field(default_factory=list)
     met: dict[int, int] = field(default_factory=dict)
 
 
@@ -177,15 +178,9 @@ class TreeSource:
         met, parents, marks = self._details(shape, values, rows)
         trees = [Tree(root, found, room, met, parents, home, sharing) for root, found in options.items()]
         if marks:
-            add_places(trees, marks, self._ids.levels)
-            room_for = self._sharing.room_for | self._room_for(rows)
-            for tree in trees:
-                tree.room_for = room_for
+            layout = Layout(parents, marks, levels=len(self._ids.levels))
+            add_places(trees, layout, rows, self._sharing.fits)
         return trees
-
-    def _room_for(self, rows: list[tuple[Any, ...]]) -> dict[tuple[int, int], float]:
-        """Return how many times what a kind asks fits on a provider, where that is read."""
-        return {(row[0], row[2]): row[-1] for row in rows} if self._shape.weighed else {}
 
     def _note_room(self, room: dict[tuple[int, str], float], rows: list[tuple[Any, ...]]) -> None:
         """Remember how much the providers in these rows have of the classes that slots compete for."""
@@ -200,16 +195,17 @@ class TreeSource:
         if not self._ids.shares:
             return sharing
         rows = self._tx.tuples(narrowing(replace(self._shape, sharing=True)), self._values)
-        for kind, root, provider, *_rooms in rows:
+        for kind, root, provider, *rooms in rows:
             if self._shape.kinds[kind].in_tree and not self.plan.kinds[kind].group.is_granular:
                 continue  # in_tree keeps the unsuffixed group inside the tree.
             sharing.options[kind].add(provider)
             sharing.home[provider] = root
+            if self._shape.weighed:
+                sharing.fits.append((provider, rooms[-1]))
         self.home = sharing.home
         self._note_room(sharing.room, rows)
-        sharing.room_for = self._room_for(rows)
         if sharing.home and self.plan.trait_sets:
-            pairs = self._tx.tuples(_TRAITS_OF, {"providers": sorted(sharing.home), "traits": self._trait_ids()})
+            pairs = self._tx.tuples(_TRAITS_OF, {"providers": sorted(sharing.home), "traits": sorted(self._trait_ids)})
             sharing.met = self._masks(pairs)
         return sharing
 
@@ -227,36 +223,42 @@ class TreeSource:
     ) -> tuple[dict[int, int], Parents, Marks]:
         """Return what only some requests need: who meets which traits, who is whose parent, who stands for a place."""
         sharing = self._sharing
-        met = dict(sharing.met)
-        parents: Parents = {}
-        marks: Marks = {}
-        if self.plan.trait_sets:
-            pairs = self._tx.tuples(_tree_traits(scope=shape.scope), {**values, "traits": self._trait_ids()})
-            met |= self._masks(pairs)
-        if shape.weighed:
-            parents, marks = self._levels(shape, values, rows)
-        elif self.plan.request.same_subtree:
-            parents = dict(self._tx.tuples(_parents(scope=shape.scope), values))
+        parents, traits = self._parents_and_traits(shape, values, rows)
         if self.plan.request.same_subtree and sharing.home:
             homes = {"roots": sorted(set(sharing.home.values()))}
             parents |= dict(self._tx.tuples(_parents(scope=Scope.LISTED), homes))
-        return met, parents, marks
+        marks = marks_in(traits, self._ids.levels) if shape.weighed else {}
+        if not self.plan.trait_sets:
+            return sharing.met, parents, marks
+        wanted = self._trait_ids
+        return sharing.met | self._masks([(row[0], row[3]) for row in traits if row[3] in wanted]), parents, marks
 
-    def _levels(self, shape: Shape, values: Parameters, rows: list[tuple[Any, ...]]) -> tuple[Parents, Marks]:
-        """Return who stands for a place, and the parents of all whom the way up from somebody in these rows meets."""
-        read = partial(provider_levels, self._tx, self._ids.levels, shape.scope, values)
-        if self.plan.request.same_subtree:
-            return read(with_others=True)
-        parents, marks = read(with_others=False)
-        parents |= {row[2]: row[-2] for row in rows}
-        roots = {row[1] for row in rows}
-        if parents.keys() >= {*parents.values()} - roots - {None}:
-            return parents, marks
-        # Somebody in between is no place, and can serve nothing.
-        return read(with_others=True)
+    def _parents_and_traits(
+        self, shape: Shape, values: Parameters, rows: list[tuple[Any, ...]]
+    ) -> tuple[Parents, list[Row]]:
+        """Return the parents of all whom the way up from somebody in these rows meets, and who has which traits.
 
-    def _trait_ids(self) -> list[int]:
-        return sorted({self._ids.traits[name] for any_of in self.plan.trait_sets for name in any_of})
+        Either only if it matters.
+        """
+        tied, traits = bool(self.plan.request.same_subtree), {*self._trait_ids}
+        if shape.weighed:
+            traits |= {trait for trait in self._ids.levels if trait is not None}
+        if not traits:
+            return dict(self._tx.tuples(_parents(scope=shape.scope), values)) if tied else {}, []
+        read = partial(with_traits, self._tx, traits, shape.scope, values)
+        found = read(with_others=tied)
+        if tied or not shape.weighed:
+            return parents_in(found), found
+        parents = parents_in(found) | {row[2]: row[-2] for row in rows}
+        if {*parents.values()} - parents.keys() - {None} - {row[2] for row in found}:
+            # Somebody in between has none of the traits, and can serve nothing.
+            found = read(with_others=True)
+            parents = parents_in(found)
+        return parents, found
+
+    @cached_property
+    def _trait_ids(self) -> frozenset[int]:
+        return frozenset([self._ids.traits[name] for any_of in self.plan.trait_sets for name in any_of])
 
     def _masks(self, pairs: list[tuple[int, int]]) -> dict[int, int]:
         """Return for each provider the trait sets it meets, as bits."""
@@ -286,6 +288,8 @@ def _shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool, weighed: bool) -> Sh
         sharing=False,
         keeps_usage=keeps_usage,
         weighed=weighed,
+        # Where providers are tied together, all parents are read anyway.
+        with_parents=weighed and not plan.request.same_subtree,
     )
 
 
@@ -303,15 +307,6 @@ _TRAITS_OF = Kept(
 def _parents(*, scope: Scope) -> Kept:
     columns = select(_PROVIDER.id, _PROVIDER.parent_provider_id)
     return Kept(columns.where(*within(_PROVIDER.root_provider_id, scope)))
-
-
-@lru_cache(maxsize=len(Scope))
-def _tree_traits(*, scope: Scope) -> Kept:
-    pairs = select(_HAS.resource_provider_id, _HAS.trait_id).join(
-        resource_providers, _PROVIDER.id == _HAS.resource_provider_id
-    )
-    among = _HAS.trait_id.in_(bindparam("traits", expanding=True))
-    return Kept(pairs.where(among, *within(_PROVIDER.root_provider_id, scope)))
 
 
 @lru_cache(maxsize=64)

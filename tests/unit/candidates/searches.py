@@ -6,7 +6,7 @@ from itertools import product
 from hypothesis import strategies as st
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.levels import Places
+from placement.domain.levels import Layout, Places
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 
@@ -68,8 +68,7 @@ def with_places(draw, trees: st.SearchStrategy[Tree]) -> Tree:
     tree = draw(trees)
     of = {provider: draw(st.sampled_from(CELLS)) for provider in tree.parents if provider not in tree.home}
     tree.places = Places({provider: cell for provider, cell in of.items() if cell}, (OUTER, INNER))
-    room = st.integers(0, 3).map(float)
-    tree.room_for = {(kind, provider): draw(room) for kind, row in enumerate(tree.options) for provider in row}
+    tree.around = {provider: float(draw(st.integers(0, 3))) for row in tree.options for provider in row}
     return tree
 
 
@@ -90,6 +89,15 @@ def devices(groups: int, count: int, *, isolate: bool = True) -> tuple[Plan, Tre
     return plan, Tree(1, [providers], room={(provider, "PGPU"): 1.0 for provider in providers})
 
 
+def lay_out(tree: Tree, parents: dict[int, int | None], marks: dict[int, int], fits: dict[int, float]) -> None:
+    """Note in a tree where its providers lie: ``marks`` has the levels of each place, of two, as bits."""
+    layout = Layout(parents, {place: (tree.root, mark) for place, mark in marks.items()}, levels=2)
+    innermost = layout.innermost(fits)
+    of = {provider: layout.masks[place] for provider, place in innermost.items()}
+    tree.places = Places(of, layout.levels)
+    tree.around = layout.around(fits.items(), innermost)
+
+
 def moved(tree: Tree, by: int) -> Tree:
     """Return a tree that is the same but for the ids."""
     return Tree(
@@ -100,7 +108,7 @@ def moved(tree: Tree, by: int) -> Tree:
         parents={child + by: above and above + by for child, above in tree.parents.items()},
         home={provider + by: root + by for provider, root in tree.home.items()},
         places=Places({p + by: mask for p, mask in tree.places.of.items()}, tree.places.levels),
-        room_for={(kind, provider + by): room for (kind, provider), room in tree.room_for.items()},
+        around={provider + by: left for provider, left in tree.around.items()},
     )
 
 

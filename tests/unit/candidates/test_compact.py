@@ -12,10 +12,10 @@ from placement.candidates import compact
 from placement.candidates.budget import Budget
 from placement.candidates.compact import CompactFirst
 from placement.candidates.search import Composer
-from placement.domain.levels import places_of
+from placement.domain.levels import Places
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
-from tests.unit.candidates.searches import brute_force, devices, moved, searches_with_places
+from tests.unit.candidates.searches import brute_force, devices, lay_out, moved, searches_with_places
 
 
 def sorted_by_definition(plan: Plan, tree: Tree) -> list[tuple]:
@@ -62,8 +62,7 @@ def test_a_place_is_as_full_as_what_fits_on_all_its_options():
     """Providers 3 and 4 are in one NUMA node, with room for 2 and 1; 6 is alone in the other, with room for 2."""
     plan, tree = devices(1, 6)
     tree.options = [[3, 4, 6]]
-    tree.places = places_of([3, 4, 6], {1: None, 2: 1, 3: 2, 4: 2, 5: 1, 6: 5}, {2: 1, 5: 1}, [True])
-    tree.room_for = {(0, 3): 2.0, (0, 4): 1.0, (0, 6): 2.0}
+    lay_out(tree, {1: None, 2: 1, 3: 2, 4: 2, 5: 1, 6: 5}, {2: 0b1, 5: 0b1}, {3: 2.0, 4: 1.0, 6: 2.0})
     assert compact.preferred(tree) == [[6, 3, 4]]
     assert list(CompactFirst(plan, Budget(), all_wanted=False).composed(tree).choices) == [(6,), (3,), (4,)]
 
@@ -77,8 +76,7 @@ def switches(count: int, each: int, groups: int) -> tuple[Plan, Tree]:
         marks[2000 + switch] = 0b10
         parents[2000 + switch] = 1001 + switch % 2
         parents |= {1 + switch * each + device: 2000 + switch for device in range(each)}
-    tree.places = places_of(tree.options[0], parents, marks, [True, True])
-    tree.room_for = {(0, device): 1.0 for device in tree.options[0]}
+    lay_out(tree, parents, marks, dict.fromkeys(tree.options[0], 1.0))
     return plan, tree
 
 
@@ -119,7 +117,7 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
         provider: data.draw(st.sampled_from([0, *tree.places.of.values()])) for provider in list(tree.places.of)[:1]
     }
     fuller = replace(tree, room={**tree.room, **room})
-    elsewhere = replace(tree, places=replace(tree.places, of={**tree.places.of, **place}))
+    elsewhere = replace(tree, places=Places({**tree.places.of, **place}, tree.places.levels))
     trees = [moved(one, 100 * number) for number, one in enumerate((tree, tree, fuller, elsewhere, tree))]
     alone = [CompactFirst(plan, Budget(), all_wanted=False).composed(moved(one, 0)) for one in trees]
     with pytest.MonkeyPatch.context() as patch:

@@ -10,9 +10,9 @@ from placement.candidates import compact
 from placement.candidates.budget import Budget
 from placement.candidates.compact import CompactFirst
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.levels import places_of
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
+from tests.unit.candidates.searches import lay_out
 
 LEVELS = ("numa", "pcie")
 NODES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), min_size=1, max_size=3)
@@ -53,8 +53,8 @@ def both(nodes: list[list[int]]) -> tuple[Location, Tree]:
             gpus = tuple(Location(str(device), "gpu", {"cards": Capacity(1)}) for device in own)
             below.append(Location(str(switch), "pcie", children=gpus))
         numa.append(Location(str(node), "numa", children=tuple(below)))
-    tree = Tree(1, [devices], places=places_of(devices, parents, marks, [True, True]))
-    tree.room_for = {(0, device): 1.0 for device in devices}
+    tree = Tree(1, [devices])
+    lay_out(tree, parents, marks, dict.fromkeys(devices, 1.0))
     return Location(children=tuple(numa)), tree
 
 

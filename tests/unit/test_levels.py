@@ -1,0 +1,105 @@
+"""The places of providers, compared with going up from each of them."""
+
+from collections import Counter
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.domain.levels import Layout, Places
+
+LEVELS = 2
+
+
+class Forest(NamedTuple):
+    """Trees: whose child each provider is, in which tree it is, and of which levels it is a place, as bits."""
+
+    parents: dict[int, int | None]
+    roots: dict[int, int]
+    marks: dict[int, int]
+
+
+@st.composite
+def forests(draw) -> Forest:
+    """A few trees whose ids come in any order: a child may have a lower one than its parent."""
+    ids = draw(st.permutations(range(1, draw(st.integers(1, 12)) + 1)))
+    parents: dict[int, int | None] = {}
+    for provider in ids:
+        parents[provider] = draw(st.sampled_from([None, *parents]))
+    roots = {provider: above(parents, provider)[-1] for provider in parents}
+    marks = {provider: draw(st.integers(0, 2**LEVELS - 1)) for provider in parents}
+    return Forest(parents, roots, {provider: mark for provider, mark in marks.items() if mark})
+
+
+def above(parents: dict[int, int | None], provider: int | None) -> list[int]:
+    """Return a provider and all above it."""
+    found = []
+    while provider is not None:
+        found.append(provider)
+        provider = parents[provider]
+    return found
+
+
+def position(forest: Forest, provider: int) -> tuple[int | None, ...]:
+    """Return for each level the nearest place of a provider, going up from itself."""
+    upwards = above(forest.parents, provider)
+    return tuple(
+        next((place for place in upwards if forest.marks.get(place, 0) >> level & 1), None) for level in range(LEVELS)
+    )
+
+
+def layout_of(forest: Forest) -> Layout:
+    places = {place: (forest.roots[place], mark) for place, mark in forest.marks.items()}
+    return Layout(forest.parents, places, levels=LEVELS)
+
+
+@settings(max_examples=300, deadline=None)
+@given(forests(), st.data())
+def test_a_set_of_providers_touches_the_nearest_places_of_each(forest, data):
+    layout = layout_of(forest)
+    innermost = layout.innermost(forest.parents)
+    of = {provider: layout.masks[place] for provider, place in innermost.items()}
+    root = data.draw(st.sampled_from(sorted(set(forest.roots.values()))))
+    tree = [provider for provider in forest.parents if forest.roots[provider] == root]
+    chosen = data.draw(st.sets(st.sampled_from(tree)))
+    touched = 0
+    for provider in chosen:
+        touched |= of.get(provider, 0)
+    positions = [position(forest, provider) for provider in chosen]
+    assert Places(of, layout.levels).counts(touched) == tuple(
+        max(1, len({at[level] for at in positions} - {None})) for level in range(LEVELS)
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(forests(), st.data())
+def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(forest, data):
+    layout = layout_of(forest)
+    fitting = data.draw(st.lists(st.tuples(st.sampled_from(sorted(forest.parents)), st.integers(0, 9).map(float))))
+    innermost = layout.innermost({provider for provider, _much in fitting})
+    sums: Counter[int] = Counter()
+    for provider, much in fitting:
+        sums[provider] += int(much)
+
+    def around(provider):
+        here = position(forest, provider)
+        if here == (None,) * LEVELS:
+            return sums[provider]
+        same_tree = [other for other in sums if forest.roots[other] == forest.roots[provider]]
+        return sum(sums[other] for other in same_tree if is_inside(position(forest, other), here))
+
+    found = layout.around(fitting, innermost)
+    assert {provider: found[provider] for provider in sums} == {provider: around(provider) for provider in sums}
+
+
+def is_inside(one: tuple[int | None, ...], other: tuple[int | None, ...]) -> bool:
+    """Tell whether everything in the places of one position is in those of another as well."""
+    return all(there in (None, here) for here, there in zip(one, other, strict=True))
+
+
+def test_many_places_one_inside_the_other_are_no_deeper_than_python_can_go():
+    count = 3000
+    parents = {provider: provider + 1 for provider in range(1, count)} | {count: None}
+    layout = Layout(parents, dict.fromkeys(parents, (count, 0b1)), levels=1)
+    assert layout.masks[1].bit_count() == 1
+    assert layout.levels[0].bit_count() == count
