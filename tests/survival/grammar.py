@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from placement.api.routes import ROUTES
+from tests.survival.planner_grammar import planner_body
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "PGPU", "SRIOV_NET_VF", "CUSTOM_GOLD", "CUSTOM_NEW")
 TRAITS = ("HW_CPU_X86_VMX", "HW_NUMA_ROOT", "CUSTOM_SHINY", "CUSTOM_NEW", "MISC_SHARES_VIA_AGGREGATE")
@@ -119,7 +120,7 @@ class _Sentence:
     # Query strings
 
     def _query(self, path: str) -> list[tuple[str, str]]:
-        if path == "/allocation_candidates":
+        if path in {"/allocation_candidates", "/planner/v1/explain"}:
             pairs = self._candidates_query()
         elif path == "/usages":
             pairs = [("project_id", self._choice.choice(("project", "nobody")))]
@@ -253,8 +254,12 @@ class _Sentence:
             "/allocations": lambda: self._claims(self._choice.randint(1, 3)),
             "/allocations/<consumer_uuid>": lambda: self._claim(self._named),
             "/reshaper": self._reshape,
-            "/planner/v1/scores": lambda: {"allocation_requests": [*self._claims(3).values()]},
+            "/planner/v1/scores": lambda: {
+                "allocation_requests": [{"allocations": claim["allocations"]} for claim in self._claims(3).values()]
+            },
         }
+        if path.startswith("/planner/") and path not in bodies and self._choice.random() < 0.9:
+            return planner_body(self._choice, path, {uuid: self._generation(uuid) for uuid in self._uuids["consumer"]})
         return bodies.get(path, self._choice.choice(list(bodies.values())))()
 
     def _provider(self) -> dict[str, Any]:
