@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from placement.allocators.compactness import Counts
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.planner.bounds import BoundedScores
 from placement.candidates.ranking import LAST, Portion, Ranking
@@ -31,7 +32,12 @@ class Forecast:
         ranking = Ranking(profile)
         self._scores = BoundedScores(requested, ranking, classes_in_families(tx, ranking))
         self._counts_places = bool(profile.compactness)
-        self.score_below = self._scores.score_below
+        self._falls_short = False
+
+    def score_below(self, root: int, counts: Counts) -> float:
+        """Return the score, as a negative number, of something that touches so many places of a tree."""
+        self._falls_short = self._falls_short or self._scores.lost(counts) > 0
+        return self._scores.score_below(root, counts)
 
     def portions(self, limit: int, wanted: Wanted, levels: Sequence[int | None]) -> Iterator[Portion]:
         """Yield the trees in portions.
@@ -45,9 +51,32 @@ class Forecast:
             return iter(())
         if (root := self._source.only_root) is not None:
             return self.only(root)
+        return self._bounded(limit, wanted, levels) or portions(self._tx, self._source, self._scores, limit)
+
+    def as_needed(self, limit: int, wanted: Wanted, levels: Sequence[int | None]) -> Iterator[Portion]:
+        """Yield the same trees, but count places only once something that was found touches more than one.
+
+        What lies in one place of each level cannot be beaten: then most of the cloud is not looked at.
+        """
+        if not wanted or not self._counts_places or not self._source.is_possible or self._source.only_root is not None:
+            yield from self.portions(limit, wanted, levels)
+            return
+        unbounded = portions(self._tx, self._source, self._scores, limit)
+        seen: set[int] = set()
+        while not self._falls_short:
+            portion = next(unbounded, None)
+            if portion is None:
+                return
+            yield portion
+            seen.update([tree.root for _key, tree in portion.trees])
+        for trees, rest in self._bounded(limit, wanted, levels) or unbounded:
+            yield Portion([(key, tree) for key, tree in trees if tree.root not in seen], rest)
+
+    def _bounded(self, limit: int, wanted: Wanted, levels: Sequence[int | None]) -> Iterator[Portion] | None:
+        """Return the trees with bounds on the places that they touch, None where there are no such bounds."""
         least = least_places(self._tx, self._source, wanted, levels) if wanted and self._counts_places else None
         if least is None:
-            return portions(self._tx, self._source, self._scores, limit)
+            return None
         self._scores.bound(least)
         return ByScore(self._scores, self._sums(least), self._source, complete=True).portions(limit)
 

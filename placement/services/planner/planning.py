@@ -1,6 +1,6 @@
 """Plans one request inside a transaction: which trees, what in them, the best first. Reads only."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
@@ -20,6 +20,7 @@ from placement.domain.tree import Tree
 from placement.errors import InvalidAt
 from placement.services.planner.details import Details
 from placement.services.planner.forecast import Forecast
+from placement.services.planner.least_places import Wanted
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
 from placement.store.search.summaries import Summaries
@@ -87,18 +88,20 @@ class Planning:
 
     def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
         """Yield proposals, the best first. ``only`` is the root of the one tree to be looked at."""
-        portions = self._portions() if only is None else self._hopeful(self._forecast.only(only))
+        portions = (
+            self._portions(self._forecast.as_needed) if only is None else self._hopeful(self._forecast.only(only))
+        )
         return in_order(portions, self._compose, wanted=self._request.limit)
 
     def roots(self) -> Iterator[int]:
         """Yield the roots of the trees where the request may fit, the most promising first; composes nothing."""
-        for trees, _rest in self._portions():
+        for trees, _rest in self._portions(self._forecast.portions):
             for _key, tree in sorted(trees, key=itemgetter(0)):
                 yield tree.root
 
-    def _portions(self) -> Iterator[Portion]:
+    def _portions(self, read: Callable[[int, Wanted, Sequence[int | None]], Iterator[Portion]]) -> Iterator[Portion]:
         wanted = self._composer.counted if isinstance(self._composer, DeviceComposer) else ()
-        return self._hopeful(self._forecast.portions(self._request.limit, wanted, self._details.level_ids))
+        return self._hopeful(read(self._request.limit, wanted, self._details.level_ids))
 
     def _hopeful(self, portions: Iterator[Portion]) -> Iterator[Portion]:
         for trees, rest in portions:
