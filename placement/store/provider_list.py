@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Set
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, Select, and_, case, func, literal, select
+from sqlalchemy import BigInteger, ColumnElement, Select, and_, case, func, intersect, literal, select
 
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.provider import ProviderFilter
@@ -33,6 +33,11 @@ _ALL = (
     )
     .order_by(RP.id)
 )
+_OWNER, _TRAIT = resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id
+_MEMBER = resource_provider_aggregates.c.resource_provider_id
+_MEMBERS = select(_MEMBER).join(
+    placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id
+)
 
 
 class ProviderList(NamedTuple):
@@ -57,12 +62,13 @@ def conditions_of(
     tx: Transaction, wanted: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
 ) -> list[ColumnElement[bool]]:
     """Return what a filter demands of rows of resource_providers."""
-    return [
-        *_of_identity(wanted),
-        *_of_traits(wanted, trait_ids),
-        *_of_aggregates(wanted),
-        *_of_resources(tx, wanted, class_ids),
-    ]
+    conditions = [*_of_identity(wanted), *_of_traits_not_had(wanted, trait_ids), *_of_aggregates_not_in(wanted)]
+    passing = [*_having_traits(wanted, trait_ids), *_in_aggregates(wanted), *_having_room(tx, wanted, class_ids)]
+    if passing:
+        # One set of ids: each in a set of its own would be a join of its own, and PostgreSQL, which expects next to
+        # nothing of such a set, would compare every provider of one with every provider of the next.
+        conditions.append(RP.id.in_(intersect(*passing) if len(passing) > 1 else passing[0]))
+    return conditions
 
 
 def _moment(value: datetime | str | None) -> datetime | None:
@@ -82,25 +88,27 @@ def _of_identity(wanted: ProviderFilter) -> Iterator[ColumnElement[bool]]:
         )
 
 
-def _of_traits(wanted: ProviderFilter, trait_ids: Mapping[str, int]) -> Iterator[ColumnElement[bool]]:
-    owner, trait = resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id
+def _having_traits(wanted: ProviderFilter, trait_ids: Mapping[str, int]) -> Iterator[Select[int]]:
     if wanted.required:
         id_sets = {frozenset(trait_ids[name] for name in names) for names in wanted.required}
-        yield RP.id.in_(_having_one_of_each(select(owner), owner, key=trait, sets=id_sets))
+        yield _having_one_of_each(select(_OWNER), _OWNER, key=_TRAIT, sets=id_sets)
+
+
+def _of_traits_not_had(wanted: ProviderFilter, trait_ids: Mapping[str, int]) -> Iterator[ColumnElement[bool]]:
     if wanted.forbidden:
         ids = sorted(trait_ids[name] for name in wanted.forbidden)
-        yield RP.id.not_in(select(owner).where(trait.in_(ids)))
+        yield RP.id.not_in(select(_OWNER).where(_TRAIT.in_(ids)))
 
 
-def _of_aggregates(wanted: ProviderFilter) -> Iterator[ColumnElement[bool]]:
-    member, uuid = resource_provider_aggregates.c.resource_provider_id, placement_aggregates.c.uuid
-    members = select(member).join(
-        placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id
-    )
+def _in_aggregates(wanted: ProviderFilter) -> Iterator[Select[int]]:
     if wanted.member_of:
-        yield RP.id.in_(_having_one_of_each(members, member, key=uuid, sets=set(wanted.member_of)))
+        yield _having_one_of_each(_MEMBERS, _MEMBER, key=placement_aggregates.c.uuid, sets=set(wanted.member_of))
+
+
+def _of_aggregates_not_in(wanted: ProviderFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.forbidden_aggregates:
-        yield RP.id.not_in(members.where(uuid.in_(sorted(wanted.forbidden_aggregates))))
+        forbidden = placement_aggregates.c.uuid.in_(sorted(wanted.forbidden_aggregates))
+        yield RP.id.not_in(_MEMBERS.where(forbidden))
 
 
 def _having_one_of_each(
@@ -124,7 +132,7 @@ def _count_of(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return func.count(case((condition, 1)))
 
 
-def _of_resources(tx: Transaction, wanted: ProviderFilter, ids: Mapping[str, int]) -> Iterator[ColumnElement[bool]]:
+def _having_room(tx: Transaction, wanted: ProviderFilter, ids: Mapping[str, int]) -> Iterator[Select[int]]:
     """Tell which providers can give all the amounts by themselves: domain.inventory.Inventory.fits in SQL."""
     if not wanted.resources:
         return
@@ -146,4 +154,4 @@ def _of_resources(tx: Transaction, wanted: ProviderFilter, ids: Mapping[str, int
         asked % have.step_size == 0,
         func.coalesce(used.c.used, 0) + asked <= (have.total - have.reserved) * have.allocation_ratio,
     )
-    yield RP.id.in_(fitting.group_by(have.resource_provider_id).having(func.count() == len(ids)))
+    yield fitting.group_by(have.resource_provider_id).having(func.count() == len(ids))
