@@ -19,9 +19,8 @@ def without_twins(request: Request) -> tuple[Request, Twins]:
     joined = {label for joint in request.joint for label in (joint.primary, *joint.secondaries)}
     families: dict[object, list[Group]] = defaultdict(list)
     for group in request.groups:
-        families[_wants(group, request) if _may_have_twins(group) and group.label not in joined else group.label] += [
-            group
-        ]
+        has_twins = group.label not in joined and _may_have_twins(group)
+        families[_wants(group, request) if has_twins else group.label].append(group)
     groups = tuple([_as_one(family) for family in families.values()])
     labels = {group.label for group in groups}
     within = tuple([replace(rule, groups=tuple([g for g in rule.groups if g in labels])) for rule in request.within])
