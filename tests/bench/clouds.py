@@ -4,7 +4,7 @@ Everything is determined by the name, so that a cloud can be made again. rows.py
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 AGGREGATES = 8
 WIDE_HOSTS = 100
@@ -95,12 +95,33 @@ def shared(hosts: int) -> Iterator[Node]:
         yield Node(f"host{index}", {"VCPU": 64, "MEMORY_MB": 262144}, (), (index % AGGREGATES,))
 
 
+def mixed(hosts: int) -> Iterator[Node]:
+    """Yield a few hosts in ten of every shape, with storage that some share."""
+    for prefix, make, tenths in (
+        ("nested", nested, 3),
+        ("numa", numa_gpu, 3),
+        ("pcie", pcie(8), 2),
+        ("wide", wide(16), 1),
+    ):
+        for index in range(hosts * tenths // 10):
+            yield _renamed(make(index), prefix)
+    yield from shared(hosts // 10)
+
+
+def _renamed(node: Node, prefix: str) -> Node:
+    children = [_renamed(child, prefix) for child in node.children]
+    return replace(node, name=f"{prefix}-{node.name}", children=children)
+
+
 def cloud(name: str) -> Iterator[Node]:
-    """Yield the roots of a cloud by its name: flat-N, nested-N, numa-gpu-N, wide-DEVICES, pcie-SWITCHES or shared-N."""
+    """Yield the roots of a cloud by its name.
+
+    Names are flat-N, nested-N, numa-gpu-N, shared-N and mixed-N for so many hosts, wide-DEVICES and pcie-SWITCHES.
+    """
     shape, _, number = name.rpartition("-")
     size = int(number)
-    if shape == "shared":
-        yield from shared(size)
+    if shape in {"shared", "mixed"}:
+        yield from (shared if shape == "shared" else mixed)(size)
         return
     shapes: dict[str, tuple[Callable[[int], Node], int]] = {
         "flat": (flat, size),

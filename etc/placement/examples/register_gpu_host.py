@@ -94,6 +94,8 @@ def sender(url, token):
                 text = answer.read()
         except urllib.error.HTTPError as error:
             raise SystemExit(f"{method} {path}: {error.code} {error.read().decode()}") from error
+        except urllib.error.URLError as error:
+            raise SystemExit(f"{url} does not answer: {error.reason}") from error
         return json.loads(text) if text else None
 
     return send

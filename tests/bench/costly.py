@@ -1,0 +1,127 @@
+"""Which requests cost most: random ones, many of them as hard as a client can make them, on a cloud of every shape.
+
+``python -m tests.bench.costly --seed 1 --requests 500`` prints what took longest, as CPU time of the server and on the
+clock, to be looked into: no request may take minutes. The server runs in this process, the database is PostgreSQL.
+"""
+
+import argparse
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import psycopg
+from flask.testing import FlaskClient
+
+from placement.app import create_app
+from placement.settings import DatabaseSettings, Settings
+from tests.bench.clouds import AGGREGATES
+from tests.bench.rows import provider_uuid, write_cloud
+from tests.postgresql import running_postgresql
+
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+AMOUNTS = {
+    "VCPU": (1, 8, 20, 32),
+    "MEMORY_MB": (1, 60000),
+    "DISK_GB": (1, 10, 900),
+    "PGPU": (1,),
+    "SRIOV_NET_VF": (1, 2, 5),
+}
+TRAITS = ("HW_NUMA_ROOT", "CUSTOM_GPU_A100", "HW_NIC_SRIOV", "COMPUTE_VOLUME_MULTI_ATTACH", "CUSTOM_HW_PCIE_SWITCH")
+GROUPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)
+SHOWN = 12
+
+
+class Cost(NamedTuple):
+    """What a request took, in seconds."""
+
+    cpu: float
+    clock: float
+    status: int
+    size: int
+    target: str
+
+
+def candidates(choice: random.Random) -> str:
+    """Return a query for candidates; half of them of groups that are all alike, which may be placed in most ways."""
+    suffixes = [f"_G{number}" for number in range(choice.choice(GROUPS))]
+    parts = [*_wishes(choice)] if not suffixes or choice.random() < 0.4 else []
+    alike, first = choice.random() < 0.5, [*_wishes(choice)]
+    tied = []
+    for suffix in suffixes:
+        if choice.random() < 0.05:
+            parts.append(f"required{suffix}={choice.choice(TRAITS)}")
+            tied.append(suffix)
+        else:
+            wishes = first if alike else [*_wishes(choice)]
+            parts += [wish.replace("=", f"{suffix}=", 1) for wish in wishes]
+    sets = [{suffix, *_some(choice, suffixes)} for suffix in tied]
+    sets += [{*_some(choice, suffixes)} for _ in range(choice.choice((0, 0, 1, 2)))]
+    parts += ["same_subtree=" + ",".join(sorted(of_set)) for of_set in sets if of_set]
+    parts.append(f"group_policy={choice.choice(('none', 'isolate'))}")
+    return "&".join(parts + ([f"limit={choice.choice((1, 10, 1000))}"] if choice.random() < 0.7 else []))
+
+
+def _some(choice: random.Random, suffixes: list[str]) -> list[str]:
+    return choice.sample(suffixes, min(len(suffixes), choice.randint(2, 6)))
+
+
+def _wishes(choice: random.Random) -> Iterator[str]:
+    names = choice.sample(list(AMOUNTS), choice.choice((1, 1, 2)))
+    yield "resources=" + ",".join(f"{name}:{choice.choice(AMOUNTS[name])}" for name in names)
+    if choice.random() < 0.25:
+        yield f"required={choice.choice(('', '!'))}{choice.choice(TRAITS)}"
+
+
+def providers(choice: random.Random) -> str:
+    """Return filters of a list of providers, several together."""
+    aggregates = [provider_uuid(f"aggregate{number}") for number in range(AGGREGATES)]
+    parts = [*_wishes(choice)]
+    for key, values in (("required", list(TRAITS)), ("member_of", aggregates)):
+        for _ in range(choice.choice((0, 1, 2))):
+            one, other = choice.sample(values, 2)
+            parts.append(f"{key}={choice.choice((one, f'!{one}', f'in:{one},{other}'))}")
+    return "&".join(parts)
+
+
+ROUTES: tuple[tuple[str, Callable[[random.Random], str]], ...] = (
+    ("/allocation_candidates", candidates),
+    ("/planner/v1/explain", candidates),
+    ("/resource_providers", providers),
+    ("/planner/v1/inventory", providers),
+)
+
+
+def asked(client: FlaskClient, target: str) -> Cost:
+    cpu, clock = time.process_time(), time.monotonic()
+    answer = client.get(target, headers=HEADERS)
+    return Cost(time.process_time() - cpu, time.monotonic() - clock, answer.status_code, len(answer.data), target)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--requests", type=int, default=300, help="of each route")
+    parser.add_argument("--hosts", type=int, default=300)
+    parser.add_argument("--fill", type=float, default=0.5, help="how much of everything is in use")
+    options = parser.parse_args()
+    with running_postgresql() as postgresql:
+        url = postgresql.database("costly")
+        database = DatabaseSettings(connection=url, sync_on_startup=True)
+        client = create_app(Settings(database=database, auth_strategy="noauth2")).test_client()
+        with psycopg.connect(url, autocommit=True) as connection:
+            write_cloud(connection, f"mixed-{options.hosts}", fill=options.fill)
+            connection.execute("ANALYZE")
+        for path, query in ROUTES:
+            costs = [
+                asked(client, f"{path}?{query(random.Random(options.seed + number))}")
+                for number in range(options.requests)
+            ]
+            print(f"\n{path}: {dict(Counter(cost.status for cost in costs))}; CPU s, clock s, status, bytes")
+            for cost in sorted(costs, key=lambda cost: -max(cost.cpu, cost.clock))[:SHOWN]:
+                print(f"{cost.cpu:6.2f} {cost.clock:6.2f} {cost.status} {cost.size:9} {cost.target}")
+
+
+if __name__ == "__main__":
+    main()
