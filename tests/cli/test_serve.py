@@ -175,16 +175,22 @@ def test_metrics_of_all_workers_are_on_a_port_of_their_own(placement: Command):
         own = server.says("metrics ").split()[1]
         for _ in range(20):
             assert HttpCalls(url)("GET", "/traits", "1.6")[0] == 200
-        with urllib.request.urlopen(own) as answer:
-            lines = answer.read().decode().splitlines()
+        # A worker counts a request when the client has its answer already.
+        counted = 'placement_request_seconds_count{method="GET",route="/traits",status="200"}'
+        _until(lambda: f"{counted} 20.0" in _lines_at(own))
         assert server.ends(signal.SIGTERM) == 0
-    assert 'placement_request_seconds_count{method="GET",route="/traits",status="200"} 20.0' in lines
     assert list(placement.temporary.iterdir()) == []
 
 
 def _on_file(placement: Command) -> dict[str, dict[str, str]]:
     """Return the section of a database file in the home directory."""
     return {"placement_database": {"connection": f"sqlite:///{placement.home}/p.sqlite", "sync_on_startup": "true"}}
+
+
+def _lines_at(url: str) -> list[str]:
+    with urllib.request.urlopen(url) as answer:
+        text: str = answer.read().decode()
+    return text.splitlines()
 
 
 def _until(holds: Callable[[], bool]) -> None:
