@@ -77,12 +77,12 @@ class CompactFirst:
         if not tree.places.of:
             return _with_first((), self._composer.choices(tree))
         by_id, tree.options = tree.options, preferred(tree)
-        if self._is_sorted_sooner(tree):
+        if self._take_for_sorting(tree):
             return self._sorted(tree)
         return self._searched(tree, by_id) if tree.home else self._as_alike(tree, by_id)
 
-    def _is_sorted_sooner(self, tree: Tree) -> bool:
-        """Tell whether to compose every candidate of a tree at once, although the answer may have no room for them."""
+    def _take_for_sorting(self, tree: Tree) -> bool:
+        """Take a tree's combinations from those that may be composed to be sorted; tell whether there were enough."""
         combinations = prod([len(tree.options[slot.kind]) for slot in self._plan.slots])
         if combinations <= FEW:
             return True

@@ -42,6 +42,12 @@ class Part(NamedTuple):
     exclusive: tuple[str, ...]
 
 
+def device_of(details: PlannerTree, functions: int) -> int:
+    """Return the device that virtual functions are of: their parent."""
+    parent = details.parents.get(functions)
+    return functions if parent is None else parent
+
+
 class TreeParts:
     """One request in one tree."""
 
@@ -63,9 +69,7 @@ class TreeParts:
         return matching
 
     def _device(self, provider: int) -> int:
-        """Return the device that virtual functions are of: their parent."""
-        parent = self._details.parents.get(provider)
-        return provider if parent is None else parent
+        return device_of(self._details, provider)
 
     def _has_right_device(self, group: PlannerGroup, provider: int) -> bool:
         assert group.device is not None

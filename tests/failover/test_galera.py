@@ -3,7 +3,6 @@
 Row locks do not reach other nodes: of two transactions that meet, one loses its certification, at COMMIT as a rule.
 """
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from tests.failover.galera import Node, Programs, running_cluster
 from tests.survival.deployment import check_database, configured
 from tests.survival.load import Crowd, prepared, send, wait_for
 from tests.survival.verdict import check
+from tests.upgrades import upgraded_at_once
 
 LOST = ("wsrep_local_cert_failures", "wsrep_local_bf_aborts")
 """What a node counts of transactions that others were faster than."""
@@ -82,24 +82,7 @@ def check_read_after_write(urls: list[str]) -> None:
 
 
 def test_upgrades_at_all_nodes_at_once_are_done_once(engines: list[Engine]) -> None:
-    at_work = [*engines, *engines]
-    start = threading.Barrier(len(at_work))
-    steps: list[str] = []
-    errors: list[Exception] = []
-
-    def upgrade(engine: Engine) -> None:
-        start.wait()
-        try:
-            schema.upgrade(engine, steps.append)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=upgrade, args=(engine,)) for engine in at_work]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    steps = upgraded_at_once([*engines, *engines])
     assert len(steps) == len(set(steps)) > 0
     assert all(schema.current(engine).keeps_usage for engine in engines)
     assert not inspect(engines[0]).has_table(TURN.name)

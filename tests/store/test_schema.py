@@ -22,6 +22,7 @@ from placement.store.tables import REFERENCE_TABLES, metadata
 from tests.databases import open_database
 from tests.mariadb import MariaDB
 from tests.store.rows import VCPU, add_providers, allocate, kept, run
+from tests.upgrades import upgraded_at_once
 
 
 @pytest.fixture
@@ -65,23 +66,7 @@ def test_upgrading_again_changes_nothing(migrated: Database) -> None:
 
 
 def test_servers_that_start_together_upgrade_once(empty: Database) -> None:
-    start = threading.Barrier(4)
-    steps: list[str] = []
-    errors: list[Exception] = []
-
-    def replica() -> None:
-        start.wait()
-        try:
-            schema.upgrade(empty.engine, steps.append)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=replica) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    steps = upgraded_at_once([empty.engine] * 4)
     assert len(steps) == len(set(steps)) > 0
     assert schema.current(empty.engine).keeps_usage
 

@@ -33,6 +33,7 @@ class Attempts:
         self._options = options
         self._most = most
         self._bounds = bounds
+        self._was_cut = False
         self.steps_taken = 0
         self.is_complete = True
         """Whether what was found is certainly the best."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from placement.allocators.devices import THE_DEVICE, Allocation, Host, Joint, Request
 from placement.allocators.devices import Within as InOnePlace
 from placement.allocators.group.tree import natural_key
-from placement.candidates.device_parts import Heads, Levels, Part, TreeParts
+from placement.candidates.device_parts import Heads, Levels, Part, TreeParts, device_of
 from placement.candidates.planner.device_memo import DeviceMemo
 from placement.candidates.planner.locks import Locks
 from placement.candidates.planner.proposals import Proposal, Proposals, touched_places
@@ -139,7 +139,7 @@ class DeviceComposer:
     def _place(self, details: PlannerTree, part: Part, provider: int, *, level: str) -> int | None:
         """Return what has to be held for a provider to be alone at a level."""
         if level == THE_DEVICE:
-            return (part.group.device is not None and details.parents.get(provider)) or provider
+            return provider if part.group.device is None else device_of(details, provider)
         return details.positions[provider][self._levels.names.index(level)]
 
     def _proposal(self, details: PlannerTree, chosen: Sequence[Sequence[int]]) -> Proposal:

@@ -35,7 +35,10 @@ class Forecast:
         self._falls_short = False
 
     def score_below(self, root: int, counts: Counts) -> float:
-        """Return the score, as a negative number, of something that touches so many places of a tree."""
+        """Return the score, as a negative number, of something that touches so many places of a tree.
+
+        Remembers whether anything lost by that: ``as_needed`` counts places from then on.
+        """
         self._falls_short = self._falls_short or self._scores.lost(counts) > 0
         return self._scores.score_below(root, counts)
 

@@ -250,7 +250,8 @@ class TreeSource:
         if tied or not shape.weighed:
             return parents_in(found), found
         parents = parents_in(found) | {row[2]: row[-2] for row in rows}
-        if {*parents.values()} - parents.keys() - {None} - {row[2] for row in found}:
+        above = {*parents.values()} - parents.keys() - {None} - {row[2] for row in found}
+        if above - {row[1] for row in rows}:
             # Somebody in between has none of the traits, and can serve nothing.
             found = read(with_others=True)
             parents = parents_in(found)
