@@ -36,7 +36,7 @@ class Attempts:
         self._was_cut = False
         self.steps_taken = 0
         self.is_complete = True
-        """Whether what was found is certainly the best."""
+        """Whether what was found is certainly the best; it may not be where places overlap."""
 
     def best(self) -> list[int]:
         """Return the costs of the best ways that are found, the best first."""
@@ -56,7 +56,7 @@ class Attempts:
         search = Search(self._host, self._request, self._options, most=self._most, bounds=bounds)
         costs = search.run(self._options if options is None else options)
         self.steps_taken += bounds.steps - max(0, search.tables.steps_left)
-        self.is_complete = not search.tables.is_over
+        self.is_complete = not search.tables.is_over and search.has_nested_places
         self._was_cut = search.tables.is_cut or options is not None
         return costs
 

@@ -13,7 +13,7 @@ class Device:
 
     Args:
         name: tells it from the others; breaks ties, in natural order.
-        path: the place it is in at each level of the host, outermost first; None where it is in none.
+        path: the place it is in at each level of the host; None where it is in none.
         room: how much is left of the resource classes that several groups may want of it; of others it does not matter.
         card: what it is a part of, as virtual functions are of a NIC; "" if it is all there is.
     """
@@ -34,7 +34,8 @@ class Host:
     """The devices of a host.
 
     Args:
-        levels: the kinds of places (NUMA node, PCIe switch), outermost first.
+        levels: the kinds of places (NUMA node, PCIe switch), those first that count most. They lie inside each other,
+            most often in this order.
         devices: the devices, in any order.
         in_use: the names of the devices and places of which somebody holds something, of themselves or inside.
     """

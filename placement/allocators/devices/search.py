@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.counters import Counter, Counters
+from placement.allocators.devices.nesting import nesting
 from placement.allocators.devices.options import Option
 from placement.allocators.devices.request import Device, Group, Host, Joint, Request, Within
 from placement.allocators.devices.tables import Table, Tables
@@ -53,6 +54,9 @@ class Search:
         self._of_device: dict[str, list[Option]] = defaultdict(list)
         self._supply: Counts[int] = Counts()
         self._rules = [self._rules_of(level) for level in host.levels]
+        order = nesting({device.path for device in self._devices}, len(host.levels))
+        self.has_nested_places = order is not None
+        self._order = order or range(len(host.levels))
         # The notes of what is chosen lower a cost by less than this.
         limit = None if bounds.limit is None else bounds.limit + (1 << len(options))
         self.tables = Tables(self._counters, most=most, steps=bounds.steps, width=bounds.width, limit=limit)
@@ -71,16 +75,16 @@ class Search:
         withins = [Counter(1, 0) for _within in self._bound]
         return groups + withins + [Counter(1, 1, saturates=True)] * self._request.conditions
 
-    def _table(self, devices: Sequence[Device], level: int) -> Table:
-        """Return the table of devices that are in the same places above a level."""
+    def _table(self, devices: Sequence[Device], depth: int) -> Table:
+        """Return the table of devices that are in the same places of as many levels, from the outside in."""
         parts: list[tuple[Sequence[Device], Table]]
-        if level == len(self._host.levels):
+        if depth == len(self._order):
             parts = [([device], self._table_of(device)) for device in devices]
         else:
             places: dict[str | None, list[Device]] = defaultdict(list)
             for device in devices:
-                places[device.path[level]].append(device)
-            parts = [(some, self._table_of_place(place, some, level)) for place, some in places.items()]
+                places[device.path[self._order[depth]]].append(device)
+            parts = [(some, self._table_of_place(place, some, depth)) for place, some in places.items()]
         table: Table = {0: [0]}
         inside: list[Device] = []
         for some, other in self._in_cards(parts) if self._by_card else parts:
@@ -98,9 +102,11 @@ class Search:
         floor, reaches = self._counters.floor(debts), self._counters.reaches
         return {state: costs for state, costs in table.items() if reaches(state, floor)}
 
-    def _table_of_place(self, place: str | None, devices: Sequence[Device], level: int) -> Table:
-        table = self._table(devices, level + 1)
-        return table if place is None else self._closed(table, level, len({device.whole for device in devices}))
+    def _table_of_place(self, place: str | None, devices: Sequence[Device], depth: int) -> Table:
+        table = self._table(devices, depth + 1)
+        if place is None:
+            return table
+        return self._closed(table, self._order[depth], len({device.whole for device in devices}))
 
     def _in_cards(self, parts: Sequence[tuple[Sequence[Device], Table]]) -> list[tuple[Sequence[Device], Table]]:
         """Return the parts with those as one that are of one card: some groups take it only once."""

@@ -254,6 +254,23 @@ def test_the_best_of_many_hosts_is_found_and_most_are_not_looked_into(api: Api) 
     assert ask(api, "POST", CANDIDATES, body=body)["searched"] < 40
 
 
+def test_a_trait_may_be_a_level_outside_of_those_of_the_file(api: Api) -> None:
+    """A GPU on each of two NUMA nodes of one socket: places lie inside each other in another order than they count."""
+    for name in ("SOCKET", "HW_PCIE_SWITCH"):
+        ask(api, "PUT", f"/traits/CUSTOM_{name}")
+    root = provider(api, "host", None, {}, [])
+    for socket in range(2):
+        place = provider(api, f"host-socket{socket}", root, {}, ["CUSTOM_SOCKET"])
+        for node in range(1 + socket):
+            numa = provider(api, f"host-numa{socket}.{node}", place, {}, ["HW_NUMA_ROOT"])
+            provider(api, f"host-gpu{socket}.{node}", numa, {"PGPU": {"total": 1}}, [])
+    body = {
+        "groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}},
+        "within": [{"groups": ["_GPU"], "level": "CUSTOM_SOCKET"}],
+    }
+    assert only(api, body) == {"_GPU": "gpu1.0 gpu1.1"}
+
+
 def test_devices_that_another_tree_shares_are_counted_with_its_own(api: Api) -> None:
     aggregate = new_uuid()
     root = provider(api, "host", None, {"PGPU": {"total": 1}}, [])

@@ -130,12 +130,14 @@ class Everything:
 
 @st.composite
 def instances(draw):
-    numas = draw(st.integers(1, 3))
+    numas, inside_out = draw(st.integers(1, 3)), draw(st.booleans())
     devices = []
     for index in range(draw(st.integers(1, 6))):
         numa = draw(st.sampled_from([None, *range(numas)]))
         switch = draw(st.sampled_from([None, 0, 1]))
         path = (None if numa is None else f"numa{numa}", None if switch is None else f"pcie{numa}{switch}")
+        if inside_out:
+            path = path[::-1]
         card = draw(st.sampled_from(["", f"card{path}"]))
         devices.append(Device(f"d{index}", path, {"VF": draw(st.integers(1, 3))}, card))
     places = [place for device in devices for place in (*device.path, device.name) if place]

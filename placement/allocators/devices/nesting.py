@@ -1,0 +1,33 @@
+"""Which levels of a host lie inside which: that need not be the order in which they count."""
+
+from collections.abc import Collection, Sequence
+
+Path = Sequence[str | None]
+
+
+def nesting(paths: Collection[Path], levels: int) -> tuple[int, ...] | None:
+    """Return the levels from the outside in; None if some places overlap without one being inside the other.
+
+    Args:
+        paths: the places of devices, one for each level, None for no place.
+        levels: how many levels there are.
+
+    >>> nesting([("pcie0", "numa0"), ("pcie1", "numa0"), (None, "numa1")], levels=2)
+    (1, 0)
+    >>> nesting([("pcie0", "numa0"), ("pcie1", "numa0"), ("pcie1", "numa1")], levels=2)
+    """
+    order: list[int] = []
+    inner = list(range(levels))
+    while inner:
+        outermost = next((one for one in inner if all([_is_in_one(paths, other, one) for other in inner])), None)
+        if outermost is None:
+            return None
+        order.append(outermost)
+        inner.remove(outermost)
+    return tuple(order)
+
+
+def _is_in_one(paths: Collection[Path], inner: int, outer: int) -> bool:
+    """Tell whether each place of a level is in one place of another level, or in none, as a whole."""
+    around: dict[str | None, str | None] = {}
+    return all([path[inner] is None or around.setdefault(path[inner], path[outer]) == path[outer] for path in paths])
