@@ -58,8 +58,10 @@ class TreeParts:
         self._details = details
 
     def options(self, part: Part) -> list[int]:
-        """Return the providers that can serve a part."""
+        """Return the providers that can serve a part; what wants all does not count those of other trees."""
         providers = self._tree.options[part.slot.kind]
+        if part.every is not None:
+            providers = self._details.own(providers)
         if part.group.device is None:
             return providers
         matching = [provider for provider in providers if self._has_right_device(part.group, provider)]
@@ -88,7 +90,7 @@ class TreeParts:
         """Return how many providers a part wants; 0 if it wants all and there is none."""
         if part.every is None:
             return part.group.count
-        own = [provider for provider in self._tree.options[part.every] if provider not in self._tree.sharing]
+        own = self._details.own(self._tree.options[part.every])
         if part.group.device is not None:
             devices = [p for p in own if self._has_right_device(part.group, p)]
             return len({self._device(provider) for provider in devices})

@@ -1,6 +1,6 @@
 """One provider tree as the planner sees it: who can serve what, where in the machine that is, and what is in use."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from placement.domain.inventory import UNBOUNDED
@@ -25,7 +25,7 @@ class Stock:
 
 @dataclass(slots=True)
 class PlannerTree:
-    """The providers of one tree, and those that share with it, in detail.
+    """The providers of one tree, and of those that share with it, in detail.
 
     Args:
         root: the id of the root provider.
@@ -34,6 +34,7 @@ class PlannerTree:
         traits: the traits of each provider that has any.
         stocks: the inventories of each provider that has any, by class.
         positions: the place of each provider at each level.
+        guests: the providers of other trees.
     """
 
     root: int
@@ -42,6 +43,11 @@ class PlannerTree:
     traits: Mapping[int, frozenset[str]] = field(default_factory=dict)
     stocks: Mapping[int, Mapping[str, Stock]] = field(default_factory=dict)
     positions: Mapping[int, Position] = field(default_factory=dict)
+    guests: Collection[int] = frozenset()
+
+    def own(self, providers: Iterable[int]) -> list[int]:
+        """Return those providers that are of the tree itself."""
+        return [provider for provider in providers if provider not in self.guests]
 
     def in_use(self) -> set[int]:
         """Return the providers of which, or below which, anything is allocated."""

@@ -159,7 +159,7 @@ class DeviceComposer:
         ]
         locks = self._locks.taken(details, list(amounts), alone, amounts)
         served = [provider for providers in chosen for provider in providers]
-        positions = [details.positions[provider] for provider in served]
+        positions = [details.positions[provider] for provider in details.own(served)]
         return Proposal(
             root=details.root,
             amounts={provider: dict(of_provider) for provider, of_provider in amounts.items()},

@@ -1,6 +1,6 @@
 """What could be done about this request, best first? The use case behind POST /planner/v1/candidates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -66,7 +66,7 @@ def planned_candidates(tx: Transaction, request: PlannerRequest, options: Planne
         Unavailable: the search was cut off before it found anything.
     """
     planning = Planning(tx, request, options)
-    chosen = list(islice(planning.proposals(), request.limit))
+    chosen = list(islice(_not_seen(planning.proposals()), request.limit))
     if not chosen and not planning.complete:
         raise Unavailable("The search for candidates was cut off before it found any; make the request narrower.")
     return PlannerAnswer(
@@ -90,6 +90,17 @@ def why_not(found: Explained) -> str:
         f"{trees} provider trees have something for every group, but none of them has enough for the counts, in places "
         "as affinity, within and exclusive demand."
     )
+
+
+def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
+    """Yield proposals but those that another tree gave already: what takes from sharing providers alone."""
+    seen = set()
+    for proposal in proposals:
+        taken = frozenset([(provider, name) for provider, of in proposal.amounts.items() for name in of.items()])
+        what = (taken, frozenset(proposal.mappings.items()))
+        if what not in seen:
+            seen.add(what)
+            yield proposal
 
 
 def _roots(providers: Summaries, chosen: Iterable[Proposal]) -> frozenset[int]:

@@ -41,9 +41,8 @@ class Details:
         self.summaries = Summaries()
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
-        """Read trees, with the providers that share with them."""
-        roots = {tree.root for tree in trees}
-        roots.update([tree.home[provider] for tree in trees for provider in _shared(tree)])
+        """Read trees, with those that share with them."""
+        roots = {root for tree in trees for root in _roots(tree)}
         found = tree_summaries(self._tx, roots)
         self.summaries = _add(self.summaries, found)
         units = unit_rules(self._tx, roots) if self._with_units else {}
@@ -51,7 +50,7 @@ class Details:
         by_root: dict[int, list[int]] = defaultdict(list)
         for member in found.members.values():
             by_root[member.root_id].append(member.id)
-        return [self._tree(tree, [*by_root[tree.root], *_shared(tree)], rows) for tree in trees]
+        return [self._tree(tree, [one for root in _roots(tree) for one in by_root[root]], rows) for tree in trees]
 
     def _tree(self, tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
         found = rows.summaries
@@ -72,14 +71,17 @@ class Details:
             traits=traits,
             stocks={provider: _stocks(rows, provider) for provider in providers if provider in found.stocks},
             positions=positions_of(providers, parents, marks, len(self._levels.names)),
+            guests=frozenset([one for one in providers if found.members[one].root_id != tree.root])
+            if tree.home
+            else frozenset(),
         )
 
 
-def _shared(tree: Tree) -> set[int]:
-    """Return the providers of other trees that may serve something in this one."""
+def _roots(tree: Tree) -> set[int]:
+    """Return the root of a tree, and those of the trees that share something with it: there are places, too."""
     if not tree.home:
-        return set()
-    return {provider for options in tree.options for provider in options if provider in tree.sharing}
+        return {tree.root}
+    return {tree.root, *[tree.home[one] for options in tree.options for one in options if one in tree.sharing]}
 
 
 def _stocks(rows: _Rows, provider: int) -> dict[str, Stock]:

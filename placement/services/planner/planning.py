@@ -128,8 +128,9 @@ class Planning:
     def _node(self, root: int) -> Node:
         capacities: dict[str, int] = {}
         used: dict[str, int] = {}
-        for stocks in self._known[root].stocks.values():
-            for name, stock in stocks.items():
+        tree = self._known[root]
+        for provider in tree.own(tree.stocks):
+            for name, stock in tree.stocks[provider].items():
                 capacities[name] = capacities.get(name, 0) + stock.capacity
                 used[name] = used.get(name, 0) + stock.used
         return Node(capacities, used)

@@ -271,18 +271,6 @@ def test_a_trait_may_be_a_level_outside_of_those_of_the_file(api: Api) -> None:
     assert only(api, body) == {"_GPU": "gpu1.0 gpu1.1"}
 
 
-def test_devices_that_another_tree_shares_are_counted_with_its_own(api: Api) -> None:
-    aggregate = new_uuid()
-    root = provider(api, "host", None, {"PGPU": {"total": 1}}, [])
-    shared = provider(api, "pool", None, {"PGPU": {"total": 1}}, ["MISC_SHARES_VIA_AGGREGATE"])
-    for uuid in (root, shared):
-        generation = ask(api, "GET", f"/resource_providers/{uuid}")["generation"]
-        body = {"aggregates": [aggregate], "resource_provider_generation": generation}
-        ask(api, "PUT", f"/resource_providers/{uuid}/aggregates", body=body)
-    body = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
-    assert {"_GPU": ["host", "pool"]} in planned(api, body)
-
-
 PATHS = {
     "Pcie/R0/gpu/gpu0/cards": 1,
     "Pcie/R0/gpu/gpu1/cards": 1,
