@@ -12,6 +12,9 @@ from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import Slot, plan_for
 from tests.small_clouds import Cloud, Node, shares_of
 
+Placed = list[tuple[Slot, int]]
+"""Slots, each with a provider that serves it."""
+
 
 class Definition:
     """What a request asks of a choice of providers, straight from the API's description; a condition may be left out.
@@ -41,12 +44,13 @@ class Definition:
         return suffix is None or suffix in condition.groups
 
     def _has_candidate(self, root: int) -> bool:
-        if not self._root_is_right(root):
+        if not self.root_is_right(root):
             return False
-        options = [self._options(slot, root) for slot in self.slots]
-        return any(self._is_candidate(root, choice) for choice in product(*options))
+        options = [self.options(slot, root) for slot in self.slots]
+        return any(self.is_candidate(root, list(zip(self.slots, choice, strict=True))) for choice in product(*options))
 
-    def _root_is_right(self, root: int) -> bool:
+    def root_is_right(self, root: int) -> bool:
+        """Tell whether a tree may be asked at all."""
         node, request = self.cloud[root], self.request
         if any(t not in node.traits and not self.is_out(Sort.ROOT_REQUIRED, None, t) for t in request.root_required):
             return False
@@ -59,7 +63,8 @@ class Definition:
             return True
         return not node.aggregates & loose.forbidden_aggregates
 
-    def _options(self, slot: Slot, root: int) -> list[int]:
+    def options(self, slot: Slot, root: int) -> list[int]:
+        """Return the providers that can serve a slot in a tree."""
         found = [
             node.id for node in self.cloud.values() if node.root == root and self._serves(slot, node, shared=False)
         ]
@@ -121,14 +126,14 @@ class Definition:
             for any_of in self.groups[slot.suffix].member_of
         )
 
-    def _is_candidate(self, root: int, choice: tuple[int, ...]) -> bool:
-        placed = list(zip(self.slots, choice, strict=True))
+    def is_candidate(self, root: int, placed: Placed) -> bool:
+        """Tell whether providers that can serve the slots may serve them together."""
         return (
             self._is_apart(placed)
             and self._fits_together(placed)
             and self._has_heads(placed)
             and self._has_traits(placed, root)
-            and (self._combines() or self._is_one_of_each_tree(choice))
+            and (self._combines() or self._is_one_of_each_tree(placed))
         )
 
     def _is_apart(self, placed) -> bool:
@@ -157,14 +162,15 @@ class Definition:
             if self.is_out(Sort.SAME_SUBTREE, None, ",".join(sorted(suffixes))):
                 continue
             members = {provider for slot, provider in placed if slot.suffix in suffixes}
-            if not any(all(head in self._ancestry(other) for other in members) for head in members):
+            if not any(all(head in self.ancestry(other) for other in members) for head in members):
                 return False
         return True
 
-    def _ancestry(self, provider: int) -> set[int]:
-        found, here = set(), provider
+    def ancestry(self, provider: int) -> list[int]:
+        """Return a provider and all above it, the nearest first."""
+        found, here = [], provider
         while here is not None:
-            found.add(here)
+            found.append(here)
             here = self.cloud[here].parent
         return found
 
@@ -181,9 +187,9 @@ class Definition:
         left_out = self.without is not None and self.without.sort == Sort.ONE_PROVIDER_PER_TREE
         return self.request.combines_nested or left_out
 
-    def _is_one_of_each_tree(self, choice: tuple[int, ...]) -> bool:
+    def _is_one_of_each_tree(self, placed) -> bool:
         homes = defaultdict(set)
-        for provider in choice:
+        for _slot, provider in placed:
             homes[self.cloud[provider].root].add(provider)
         return all(len(found) == 1 for found in homes.values())
 
