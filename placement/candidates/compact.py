@@ -71,15 +71,13 @@ class CompactFirst:
     def composed(self, tree: Tree) -> Composed | None:
         """Return the choices of providers that serve the plan in a tree, in order; None if there is none.
 
-        Brings the options of the tree into the order of their fit. Stops early, and notes it in the budget, when the
-        steps are used up.
+        Stops early, and notes it in the budget, when the steps are used up.
         """
         if not tree.places.of:
             return _with_first((), self._composer.choices(tree))
-        by_id, tree.options = tree.options, preferred(tree)
         if self._take_for_sorting(tree):
             return self._sorted(tree)
-        return self._searched(tree, by_id) if tree.home else self._as_alike(tree, by_id)
+        return self._searched(tree) if tree.home else self._as_alike(tree)
 
     def _take_for_sorting(self, tree: Tree) -> bool:
         """Take a tree's combinations from those that may be composed to be sorted; tell whether there were enough."""
@@ -122,7 +120,7 @@ class CompactFirst:
             touched = map(or_, touched, map(place, column, repeat(0)))
         return tuple(touched)
 
-    def _as_alike(self, tree: Tree, by_id: list[list[int]]) -> Composed | None:
+    def _as_alike(self, tree: Tree) -> Composed | None:
         """Search, but in a tree like one that was searched only when its candidates are wanted.
 
         Most trees are asked for nothing but the counts of their best candidate.
@@ -132,24 +130,19 @@ class CompactFirst:
         shape = (sketch.shape, tuple([place(provider, 0) for provider in sketch.providers]), tree.places.levels)
         if shape in self._first_counts:
             counts = self._first_counts[shape]
-            return None if counts is None else Composed(counts, self._later(tree, by_id))
-        composed = self._searched(tree, by_id)
+            return None if counts is None else Composed(counts, self._later(tree))
+        composed = self._searched(tree)
         if not self._for_order.was_hit and not self._budget.was_hit and len(self._first_counts) < MOST_SHAPES:
             self._first_counts[shape] = composed and composed.counts
         return composed
 
-    def _later(self, tree: Tree, by_id: list[list[int]]) -> Iterator[Choice]:
+    def _later(self, tree: Tree) -> Iterator[Choice]:
         """Search as the choices are asked for. There may be none after all, if the steps are used up by then."""
-        if composed := self._searched(tree, by_id):
+        if composed := self._searched(tree):
             yield from composed.choices
 
-    def _searched(self, tree: Tree, by_id: list[list[int]]) -> Composed | None:
-        """Search for candidates of each count in turn, the smallest first; all searches share the steps of the tree.
-
-        Args:
-            tree: the tree, with its options in the order of their fit.
-            by_id: its options, otherwise.
-        """
+    def _searched(self, tree: Tree) -> Composed | None:
+        """Search for candidates of each count in turn, the smallest first; all searches share the steps of the tree."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots)
         steps = Steps(self._for_order)
@@ -162,16 +155,16 @@ class CompactFirst:
             if composed := _with_first(counts, choices):
                 in_order = chain(composed.choices, (choice for _counts, more in searches for choice in more))
                 return Composed(counts, self._noting_the_end(in_order, steps))
-        return self._unsorted(tree, by_id) if steps.ran_out else None
+        return self._unsorted(tree) if steps.ran_out else None
 
     def _noting_the_end(self, choices: Iterator[Choice], steps: Steps) -> Iterator[Choice]:
         yield from choices
         if steps.ran_out:
             self._budget.was_hit = True
 
-    def _unsorted(self, tree: Tree, by_id: list[list[int]]) -> Composed | None:
+    def _unsorted(self, tree: Tree) -> Composed | None:
         """Search as if nobody had asked for an order: steps that were spent on it in vain must not hide a candidate."""
-        tree.options = by_id
+        tree.options = [sorted(options) for options in tree.options]
         composed = _with_first((), self._composer.choices(tree))
         if composed is None:
             return None
@@ -183,7 +176,7 @@ class CompactFirst:
 
 def _places_of_options(tree: Tree) -> tuple[object, ...]:
     place = tree.places.of.get
-    return tuple([tuple([place(provider, 0) for provider in options]) for options in tree.options])
+    return tuple([tuple(map(place, options, repeat(0))) for options in tree.options])
 
 
 def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:
@@ -198,15 +191,3 @@ def _arrangement(places: Places, touched: Sequence[int]) -> _Arrangement:
     order = sorted(range(len(counts)), key=counts.__getitem__)
     is_in_order = order == list(range(len(counts)))
     return counts[order[0]], None if is_in_order else itemgetter(*order)
-
-
-def preferred(tree: Tree) -> list[list[int]]:
-    """Return the options of a tree for each kind in the order of their fit: those first where least is left.
-
-    What is left is how many times what is asked still fits, summed over the whole request, on the options in the same
-    places and inside of them: all slots prefer the same NUMA node. An option that lies in no place stands for itself.
-    Equals come by id.
-    """
-    around = tree.around.__getitem__
-    # Options come by id, and equals stay as they are.
-    return [sorted(options, key=around) if len(options) > 1 else options for options in tree.options]

@@ -5,7 +5,7 @@ tree apart, and are used again in the next.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 
@@ -40,8 +40,8 @@ class Layout:
         levels: how many levels there are.
 
     >>> layout = Layout({1: None, 2: 1, 3: 2, 4: 1}, {2: (1, 0b1)}, levels=1)
-    >>> layout.innermost([2, 3, 4]), layout.masks, layout.levels
-    ({2: 2, 3: 2}, {2: 2}, (2,))
+    >>> layout.inside({2, 3, 4}), layout.masks, layout.levels
+    ({3: 2}, {2: 2}, (2,))
     """
 
     def __init__(
@@ -86,25 +86,31 @@ class Layout:
             provider = self._parents.get(provider)
         return provider
 
-    def innermost(self, providers: Iterable[int]) -> dict[int, int]:
-        """Return the innermost place that each provider is or lies in, if any. O(providers x depth)."""
-        places, parents = self.places, self._parents
-        found = {each: each if each in places else self._nearest(parents.get(each)) for each in providers}
+    def inside(self, providers: Set[int]) -> dict[int, int]:
+        """Return the innermost place around each provider that lies in one and is none. O(providers x depth)."""
+        parents = self._parents
+        found = {provider: self._nearest(parents.get(provider)) for provider in providers - self.places.keys()}
         return {provider: place for provider, place in found.items() if place is not None}
 
-    def around(self, fits: Iterable[tuple[int, float]], innermost: Mapping[int, int]) -> dict[int, float]:
+    def masks_of(self, inside: Mapping[int, int]) -> dict[int, int]:
+        """Return the set of places that each place, and each provider inside of one, lies in."""
+        return self.masks | {provider: self.masks[place] for provider, place in inside.items()}
+
+    def around(self, fits: Iterable[tuple[int, float]], inside: Mapping[int, int]) -> dict[int, float]:
         """Return how much fits where each provider lies: in its innermost place and inside of it, or else on itself.
 
         Args:
             fits: (provider, how much); each may come several times.
-            innermost: the innermost place of each of them, if any.
+            inside: the innermost place around those of them that lie in one and are none.
         """
         sums: dict[int, float] = defaultdict(float)
         for provider, much in fits:
-            sums[innermost.get(provider, provider)] += much
+            sums[provider] += much
+        for provider, place in inside.items():
+            sums[place] += sums[provider]
         if self._outer:
             sums = self._with_inner(sums)
-        return sums | {provider: sums[place] for provider, place in innermost.items()}
+        return sums | {provider: sums[place] for provider, place in inside.items()}
 
     def _with_inner(self, sums: Mapping[int, float]) -> dict[int, float]:
         found: dict[int, float] = defaultdict(float)

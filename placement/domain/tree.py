@@ -14,15 +14,13 @@ class Tree:
     Args:
         root: id of the root provider, the tree's name in the search.
         options: for each kind of the plan the ids of the providers that can serve it, in the order in which they are
-            tried: ascending, unless something better is known.
+            tried: ascending, or as ``lay_out`` leaves them.
         room: for each (provider, contended class) how much the sum of all slots may take there.
         met: for each provider which of the plan's trait sets it meets, as a bit mask.
         parents: the parent of each provider, None for roots; filled only for requests with same_subtree.
         home: the root of each provider that is not of this tree.
         sharing: all providers that share with other trees and can serve something of the request.
         places: the places of levels that the providers lie in; none if levels do not matter.
-        around: for each option how much of the whole request fits where it lies (``domain.levels``); filled only where
-            there are places.
     """
 
     root: int
@@ -33,7 +31,20 @@ class Tree:
     home: Mapping[int, int] = field(default_factory=dict)
     sharing: AbstractSet[int] = frozenset()
     places: Places = NOWHERE
-    around: Mapping[int, float] = field(default_factory=dict)
+
+    def lay_out(self, places: Places, around: Mapping[int, float]) -> None:
+        """Note where the providers lie, and bring the options into the order of their fit.
+
+        Those come first where least is left; equals stay as they are, by id. All slots then prefer the same NUMA node.
+
+        Args:
+            places: the places of levels.
+            around: for each option how much of the whole request fits where it lies (``domain.levels``).
+        """
+        self.places = places
+        for options in self.options:
+            if len(options) > 1:
+                options.sort(key=around.__getitem__)
 
     def ancestry(self, provider: int) -> frozenset[int]:
         """Return a provider and all its ancestors."""

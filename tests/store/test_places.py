@@ -19,7 +19,7 @@ def test_who_shares_lies_in_its_place_at_home_and_in_none_elsewhere():
     rows = [(0, 10, PLACE, 2.0), (0, 10, POOL, 3.0), (0, 20, NODE, 4.0), (0, 30, PLAIN, 5.0)]
     add_places([at_home, beside, plain], layout, rows, [(POOL, 3.0)])
     assert at_home.places.of == {PLACE: layout.masks[PLACE], POOL: layout.masks[PLACE]}
-    assert at_home.around == {PLACE: 5.0, POOL: 5.0}
+    assert at_home.options == [[PLACE, POOL]]  # 5 fit in their place.
     assert beside.places.of == {NODE: layout.masks[NODE]}
-    assert beside.around == {NODE: 4.0, POOL: 3.0}
+    assert beside.options == [[POOL, NODE]]  # 3 and 4 fit there.
     assert not plain.places.of

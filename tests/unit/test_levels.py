@@ -57,8 +57,7 @@ def layout_of(forest: Forest) -> Layout:
 @given(forests(), st.data())
 def test_a_set_of_providers_touches_the_nearest_places_of_each(forest, data):
     layout = layout_of(forest)
-    innermost = layout.innermost(forest.parents)
-    of = {provider: layout.masks[place] for provider, place in innermost.items()}
+    of = layout.masks_of(layout.inside(forest.parents.keys()))
     root = data.draw(st.sampled_from(sorted(set(forest.roots.values()))))
     tree = [provider for provider in forest.parents if forest.roots[provider] == root]
     chosen = data.draw(st.sets(st.sampled_from(tree)))
@@ -76,7 +75,7 @@ def test_a_set_of_providers_touches_the_nearest_places_of_each(forest, data):
 def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(forest, data):
     layout = layout_of(forest)
     fitting = data.draw(st.lists(st.tuples(st.sampled_from(sorted(forest.parents)), st.integers(0, 9).map(float))))
-    innermost = layout.innermost({provider for provider, _much in fitting})
+    inside = layout.inside({provider for provider, _much in fitting})
     sums: Counter[int] = Counter()
     for provider, much in fitting:
         sums[provider] += int(much)
@@ -88,7 +87,7 @@ def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(
         same_tree = [other for other in sums if forest.roots[other] == forest.roots[provider]]
         return sum(sums[other] for other in same_tree if is_inside(position(forest, other), here))
 
-    found = layout.around(fitting, innermost)
+    found = layout.around(fitting, inside)
     assert {provider: found[provider] for provider in sums} == {provider: around(provider) for provider in sums}
 
 

@@ -129,10 +129,9 @@ class Standing:
 
     def _add_places(self, tree: Tree, plan: Plan) -> None:
         layout = self.server.layout
-        innermost = layout.innermost({provider for providers in tree.options for provider in providers})
-        of = {provider: layout.masks[place] for provider, place in innermost.items()}
-        tree.places = Places(of, layout.levels)
-        tree.around = layout.around(self._fits_on(plan, tree.options), innermost)
+        inside = layout.inside({provider for providers in tree.options for provider in providers})
+        around = layout.around(self._fits_on(plan, tree.options), inside)
+        tree.lay_out(Places(layout.masks_of(inside), layout.levels), around)
 
     def take(self, provider: int, name: str, amount: int) -> None:
         """Take so much of a class from a provider, or (negative) give it back."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -76,8 +77,8 @@ def marks_in(rows: Iterable[Row], levels: Sequence[int | None]) -> Marks:
 _FIT = itemgetter(2, -1)
 
 
-def add_places(trees: Iterable[Tree], layout: Layout, rows: Iterable[Sequence[Any]], shared: Collection[Fit]) -> None:
-    """Note in each tree where its own providers lie, and how full it is there; what shares with it lies elsewhere.
+def add_places(trees: Iterable[Tree], layout: Layout, rows: Collection[Sequence[Any]], shared: Collection[Fit]) -> None:
+    """Lay out each tree: where its own providers lie, and how full it is there; what shares with it lies elsewhere.
 
     Args:
         trees: the trees.
@@ -85,23 +86,23 @@ def add_places(trees: Iterable[Tree], layout: Layout, rows: Iterable[Sequence[An
         rows: for each kind and provider: (kind, root, provider, ..., how many times what the kind asks fits).
         shared: the same of providers that share with other trees.
     """
-    fits = list(map(_FIT, rows))
-    innermost = layout.innermost({provider for provider, _much in fits})
-    around, alone = layout.around(fits, innermost), layout.around(shared, {})
-    in_use = {layout.places[place][0] for place in innermost.values()}
-    places = Places({provider: layout.masks[place] for provider, place in innermost.items()}, layout.levels)
+    providers = {row[2] for row in rows}
+    inside = layout.inside(providers)
+    places = Places(layout.masks_of(inside), layout.levels)
+    around, alone = layout.around(map(_FIT, rows), inside), layout.around(shared, {})
+    touched = chain(providers & layout.places.keys(), inside.values())
+    in_use = {layout.places[place][0] for place in touched}
     for tree in trees:
         if tree.root in in_use:
-            tree.places, tree.around = places, around
-            if alone:
-                _leave_out(tree, alone)
+            tree.lay_out(*(_apart(tree, places, around, alone) if alone else (places, around)))
 
 
-def _leave_out(tree: Tree, alone: Mapping[int, float]) -> None:
+def _apart(
+    tree: Tree, places: Places, around: Mapping[int, float], alone: Mapping[int, float]
+) -> tuple[Places, Mapping[int, float]]:
     """Let providers of other trees lie in no place, and stand for themselves."""
-    of, around = tree.places.of, tree.around
     options = {provider for providers in tree.options for provider in providers}
     strangers = {provider for provider in options if tree.home.get(provider, tree.root) != tree.root}
-    own = {provider: of[provider] for provider in options - strangers if provider in of}
-    tree.places = Places(own, tree.places.levels)
-    tree.around = {provider: (alone if provider in strangers else around)[provider] for provider in options}
+    own = {provider: places.of[provider] for provider in options - strangers if provider in places.of}
+    left = {provider: (alone if provider in strangers else around)[provider] for provider in options}
+    return Places(own, places.levels), left

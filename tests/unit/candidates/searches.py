@@ -67,8 +67,9 @@ def with_places(draw, trees: st.SearchStrategy[Tree]) -> Tree:
     """The same trees, where some providers are places of levels."""
     tree = draw(trees)
     of = {provider: draw(st.sampled_from(CELLS)) for provider in tree.parents if provider not in tree.home}
-    tree.places = Places({provider: cell for provider, cell in of.items() if cell}, (OUTER, INNER))
-    tree.around = {provider: float(draw(st.integers(0, 3))) for row in tree.options for provider in row}
+    places = Places({provider: cell for provider, cell in of.items() if cell}, (OUTER, INNER))
+    around = {provider: float(draw(st.integers(0, 3))) for row in tree.options for provider in row}
+    tree.lay_out(places, around)
     return tree
 
 
@@ -92,10 +93,8 @@ def devices(groups: int, count: int, *, isolate: bool = True) -> tuple[Plan, Tre
 def lay_out(tree: Tree, parents: dict[int, int | None], marks: dict[int, int], fits: dict[int, float]) -> None:
     """Note in a tree where its providers lie: ``marks`` has the levels of each place, of two, as bits."""
     layout = Layout(parents, {place: (tree.root, mark) for place, mark in marks.items()}, levels=2)
-    innermost = layout.innermost(fits)
-    of = {provider: layout.masks[place] for provider, place in innermost.items()}
-    tree.places = Places(of, layout.levels)
-    tree.around = layout.around(fits.items(), innermost)
+    inside = layout.inside(fits.keys())
+    tree.lay_out(Places(layout.masks_of(inside), layout.levels), layout.around(fits.items(), inside))
 
 
 def moved(tree: Tree, by: int) -> Tree:
@@ -108,7 +107,6 @@ def moved(tree: Tree, by: int) -> Tree:
         parents={child + by: above and above + by for child, above in tree.parents.items()},
         home={provider + by: root + by for provider, root in tree.home.items()},
         places=Places({p + by: mask for p, mask in tree.places.of.items()}, tree.places.levels),
-        around={provider + by: left for provider, left in tree.around.items()},
     )
 
 

@@ -20,8 +20,7 @@ from tests.unit.candidates.searches import brute_force, devices, lay_out, moved,
 
 def sorted_by_definition(plan: Plan, tree: Tree) -> list[tuple]:
     """Return (counts, choice) of every candidate in order: fewest places, then the options of fullest places."""
-    ranked = compact.preferred(tree)
-    ranks = [{provider: rank for rank, provider in enumerate(row)} for row in ranked]
+    ranks = [{provider: rank for rank, provider in enumerate(row)} for row in tree.options]
     slots = Composer(plan, Budget()).slots_in_order(tree)
 
     def key(choice):
@@ -63,7 +62,7 @@ def test_a_place_is_as_full_as_what_fits_on_all_its_options():
     plan, tree = devices(1, 6)
     tree.options = [[3, 4, 6]]
     lay_out(tree, {1: None, 2: 1, 3: 2, 4: 2, 5: 1, 6: 5}, {2: 0b1, 5: 0b1}, {3: 2.0, 4: 1.0, 6: 2.0})
-    assert compact.preferred(tree) == [[6, 3, 4]]
+    assert tree.options == [[6, 3, 4]]
     assert list(CompactFirst(plan, Budget(), all_wanted=False).composed(tree).choices) == [(6,), (3,), (4,)]
 
 
