@@ -178,12 +178,19 @@ def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
     classes = tx.names.classes.ids(tx.connection, names)
     for name in sorted(names - classes.keys()):
         groups = [one.suffix for one in request.groups if name in one.group.resources]
-        path = ("groups", groups[0], "resources", name) if groups else ("paths",)
-        raise InvalidAt(path, f"There is no resource class {name}.")
+        where = ("groups", groups[0], "resources", name) if groups else ("paths",)
+        raise InvalidAt(where, f"There is no resource class {name}.")
+    asked = list(_traits_of(request))
+    traits = tx.names.traits.ids(tx.connection, frozenset().union(*[of_one for _path, of_one in asked]))
+    for path, of_one in asked:
+        if unknown := sorted(of_one - traits.keys()):
+            raise InvalidAt(path, f"There is no trait {unknown[0]}.")
+
+
+def _traits_of(request: PlannerRequest) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
+    """Yield the traits that conditions name, with where they stand."""
+    yield ("root_required",), request.root_required | request.root_forbidden
     for one in request.groups:
         for group, key in ((one.group, "required"), (one.device, "selector")):
-            if group is None:
-                continue
-            traits = group.forbidden.union(*group.required)
-            if unknown := sorted(traits - tx.names.traits.ids(tx.connection, traits).keys()):
-                raise InvalidAt(("groups", one.suffix, key), f"There is no trait {unknown[0]}.")
+            if group is not None:
+                yield ("groups", one.suffix, key), group.forbidden.union(*group.required)

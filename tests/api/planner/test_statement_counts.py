@@ -35,3 +35,23 @@ def test_more_hosts_cost_no_more_statements(app: Flask, api: Api, path, body) ->
     # The first claim makes the project, the user and the consumer type.
     assert counts[1] <= counts[0]
     assert 0 < counts[1] <= 40
+
+
+def test_more_groups_cost_no_more_statements(app: Flask, api: Api) -> None:
+    """Names are looked up once for all of them."""
+    register(api, numa_nodes=SMALL)
+    for number in range(10):
+        ask(api, "PUT", f"/traits/CUSTOM_NO_{number}")
+    group = {"resources": {"SRIOV_NET_VF": 1}, "selector": ["HW_NIC_SRIOV"]}
+    counts = []
+    for groups in (2, 10):
+        body = {
+            "groups": {f"_{number}": {**group, "vf_selector": [f"!CUSTOM_NO_{number}"]} for number in range(groups)}
+        }
+        for path, further in ((CANDIDATES, {}), (CANDIDATES, {"explain": True}), (CLAIMS, {"consumer": consumer()})):
+            with statements(app) as sent:
+                ask(api, "POST", path, body={**body, **further})
+            counts.append(len(sent))
+    # The first claim makes the project, the user and the consumer type.
+    assert counts[3:5] == counts[:2]
+    assert counts[5] <= counts[2]
