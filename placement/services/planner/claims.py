@@ -31,6 +31,9 @@ ATTEMPTS = 40
 """How often a claim is planned before it gives up. Each time it lost, somebody else has won."""
 
 
+CUT_OFF = "The search was cut off: there may be one."
+
+
 class NoCandidate(Conflict):
     """There is no place for the request now.
 
@@ -88,7 +91,7 @@ def claim(
         except Stuck as stuck:
             if len(members) == 1:
                 if _is_final(database, members[0], stuck, attempt):
-                    raise _refusal(database, members[0]) from None
+                    raise _refusal(database, members[0], complete=stuck.complete) from None
             elif stuck.contended:
                 way = one_by_one  # There is something else now; going back costs much.
             elif way is together or not may_fit(database, members):
@@ -100,8 +103,8 @@ def claim(
 
 def _is_final(database: Database, member: ClaimMember, stuck: Stuck, attempt: int) -> bool:
     """Tell whether it is of no use to try again: in one snapshot there is nothing."""
-    if not stuck.contended and attempt + 1 >= TRIES_IN_A_TREE:
-        # What is proposed does not keep to the unit rules of an inventory.
+    if not stuck.contended and (not stuck.complete or attempt + 1 >= TRIES_IN_A_TREE):
+        # The search would be cut off again; or what is proposed does not keep to the unit rules of an inventory.
         return True
     return not _fits_now(database, member)
 
@@ -114,16 +117,18 @@ def _refusal_of_gang(members: Sequence[ClaimMember], *, complete: bool) -> NoCan
     together = f"No place was found for all {len(members)} members together, so none of them was allocated."
     if complete:
         return NoCandidate(together)
-    return NoCandidate(f"{together} The search was cut off: there may be one.", complete=False)
+    return NoCandidate(f"{together} {CUT_OFF}", complete=False)
 
 
-def _refusal(database: Database, member: ClaimMember) -> NoCandidate:
+def _refusal(database: Database, member: ClaimMember, *, complete: bool) -> NoCandidate:
     request = member.request
-    if request.paths:
+    explained = None if request.paths else explanation_now(database, request.plain)
+    if not complete and (explained is None or explained.explanation.cause is None):
+        return NoCandidate(f"No place was found, so nothing was allocated. {CUT_OFF}", explained, complete=False)
+    if explained is None:
         return NoCandidate(
             "In no provider tree is there room for the groups as they are nested; nothing was allocated."
         )
-    explained = explanation_now(database, request.plain)
     return NoCandidate(f"Nothing was allocated: {why_not(explained)}", explained)
 
 

@@ -5,7 +5,7 @@ import pytest
 from placement.services.planner import gang
 from tests.api.conftest import Api
 from tests.claims import ask, claimed, held, used
-from tests.planner_hosts import CLAIMS, consumer, names_of, provider, register, uuid_of
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, names_of, provider, register, uuid_of
 
 TWO = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
 EIGHT = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}}
@@ -222,3 +222,21 @@ def test_what_plain_clients_hold_is_respected(api: Api) -> None:
     who = consumer()
     ask(api, "POST", CLAIMS, body={**TWO, "consumer": who})
     assert gpus_of(api, who["uuid"]) == ["host-gpu4", "host-gpu5"]
+
+
+def test_a_claim_is_not_refused_for_good_where_the_search_was_cut_off(api: Api) -> None:
+    """The host is a place around both nodes, and one of its GPUs is such a place, too: they overlap."""
+    ask(api, "PUT", "/traits/CUSTOM_SOCKET")
+    root = provider(api, "host", None, {}, ["CUSTOM_SOCKET"])
+    for node in range(2):
+        numa = provider(api, f"numa{node}", root, {}, ["HW_NUMA_ROOT"])
+        provider(api, f"gpu{node}", numa, {"PGPU": {"total": 1}}, [])
+        provider(api, f"own{node}", numa, {"PGPU": {"total": 1}}, ["CUSTOM_SOCKET"])
+    groups = {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}
+    body = {"groups": groups, "within": [{"groups": ["_GPU"], "level": "CUSTOM_SOCKET"}]}
+    assert api.post(CANDIDATES, body).status_code == 503
+    answer = api.post(CLAIMS, {**body, "consumer": consumer()})
+    assert answer.status_code == 409
+    (error,) = answer.json["errors"]
+    assert error["complete"] is False
+    assert "there may be one" in error["detail"]
