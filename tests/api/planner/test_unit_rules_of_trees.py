@@ -1,24 +1,16 @@
 """min_unit, max_unit and step_size where groups of a tree meet on one provider: what is proposed can be allocated."""
 
-from dataclasses import replace
-
 import pytest
-from flask import Flask
 
-from placement.app import create_app
-from placement.settings import PlannerSettings
 from tests.api.conftest import Api
 from tests.planner_hosts import CLAIMS, consumer, planned, provider, register, uuid_of
 
 
 @pytest.fixture
-def levels(app: Flask) -> Api:
-    """A server that calls GPUs a level, with a host that has none yet."""
-    settings = app.extensions["placement"].settings
-    planner = replace(PlannerSettings(), levels={**PlannerSettings().levels, "gpu": "CUSTOM_GPU"})
-    api = Api(create_app(replace(settings, planner=planner)))
-    register(api, numa_nodes=[[{"gpus": 0, "nics": 0}]], gpu_traits=["CUSTOM_GPU"])
-    return api
+def levels(levels: Api) -> Api:
+    """The server that calls GPUs a level, with a host that has none yet."""
+    register(levels, numa_nodes=[[{"gpus": 0, "nics": 0}]], gpu_traits=["CUSTOM_GPU"])
+    return levels
 
 
 def gpu(api: Api, name: str, **rules: int) -> None:

@@ -1,0 +1,42 @@
+"""POST /planner/v1/candidates with many groups: an answer in few steps, or a word about it."""
+
+from tests.api.conftest import Api
+from tests.claims import ask, new_uuid
+from tests.planner_hosts import CANDIDATES, names_of, planned, register
+
+
+def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
+    """Multiples of six, which would have to fill both nodes better than multiples of six can."""
+    register(api, numa_inventory={"VCPU": {"total": 317}})
+    groups = {f"_{number}": {"resources": {"VCPU": 6 * number}} for number in range(1, 15)}
+    answer = api.post(CANDIDATES, {"groups": groups})
+    assert answer.status_code == 503
+    assert "cut off" in answer.json["errors"][0]["detail"]
+
+
+def test_many_different_groups_have_an_answer_that_may_not_be_the_best(api: Api) -> None:
+    """Fifteen groups fit the same two providers, in thousands of ways."""
+    register(api)
+    groups = {f"_{number}": {"resources": {"VCPU": number}} for number in range(1, 16)}
+    answer = ask(api, "POST", CANDIDATES, body={"groups": groups})
+    assert answer["complete"] is False
+    (request,) = answer["allocation_requests"]
+    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
+    ask(api, "PUT", f"/allocations/{new_uuid()}", body={**request, **owner})
+
+
+def test_many_isolated_groups_are_served_as_fast_as_one_that_counts(api: Api) -> None:
+    register(api, numa_nodes=[[{"gpus": 7, "nics": 0}] * 2])
+    groups = {f"_{number}": {"resources": {"PGPU": 1}} for number in range(14)}
+    (candidate,) = planned(api, {"groups": groups, "group_policy": "isolate"})
+    assert candidate == {f"_{number}": [f"host-gpu{number}"] for number in range(14)}
+    assert planned(api, {"groups": {**groups, "_14": {"resources": {"PGPU": 1}}}, "group_policy": "isolate"}) == []
+
+
+def test_many_groups_that_may_share_a_provider_are_served_as_one(api: Api) -> None:
+    register(api, numa_nodes=[[{"gpus": 1, "nics": 1}]] * 2)
+    vcpus = {uuid: names_of(api)[uuid] for uuid in names_of(api) if "numa" in names_of(api)[uuid]}
+    groups = {f"_{number}": {"resources": {"VCPU": 2}} for number in range(24)}
+    (candidate,) = planned(api, {"groups": groups})
+    assert len(candidate) == 24
+    assert {name for names in candidate.values() for name in names} <= set(vcpus.values())

@@ -1,0 +1,77 @@
+"""POST /planner/v1/candidates: requests that are refused, with the path of the fault."""
+
+import pytest
+
+from tests.api.conftest import Api
+from tests.planner_hosts import CANDIDATES
+
+A = {"_A": {"resources": {"PGPU": 1}}}
+GPU_HINT = "device_allocate_hint.gpu"
+
+
+def refused(api: Api, body: object) -> str:
+    """Return the sentence with which a body is refused."""
+    answer = api.post(CANDIDATES, body)
+    assert answer.status_code == 400, answer.text
+    return str(answer.json["errors"][0]["detail"].splitlines()[-1])
+
+
+def group(**changed: object) -> dict[str, object]:
+    return {"groups": {"_A": {**A["_A"], **changed}}}
+
+
+def hint(**said: object) -> dict[str, object]:
+    return {"requests": {"gpu": 1}, "device_allocate_hint": {"gpu": said}}
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({}, "body: There must be groups, a tree, paths, or requests of devices."),
+        (group(resources={"PGPU": 0}), "groups._A.resources.PGPU: 0 is less than the minimum of 1"),
+        (group(resources={"PGPU": True}), "groups._A.resources.PGPU: True is not of type 'integer'"),
+        (group(resources={"CUSTOM_NO": 1}), "groups._A.resources.CUSTOM_NO: There is no resource class CUSTOM_NO."),
+        (group(required=["CUSTOM_NO"]), "groups._A.required: There is no trait CUSTOM_NO."),
+        ({"groups": A, "root_required": ["CUSTOM_NO"]}, "root_required: There is no trait CUSTOM_NO."),
+        (group(count=0), 'groups._A.count: 0 is not a number from 1 to 1000, "all" or "per-subtree"'),
+        (
+            group(count="per-subtree"),
+            'groups._A.count: "per-subtree" is for a group that one affinity has beside its primary.',
+        ),
+        (
+            {"groups": A, "within": [{"groups": ["_B"], "level": "numa"}]},
+            "within[0].groups: There is no group '_B'.",
+        ),
+        (
+            {"groups": A, "within": [{"groups": ["_A"], "level": "rack"}]},
+            "within[0].level: There is no level 'rack'; there are numa, pcie, and traits.",
+        ),
+        ({"groups": A, "profile": "no"}, "profile: There is no profile 'no'; there are default."),
+        (
+            {"requests": {"koordinator.sh/rdma": 150}},
+            "requests: More than one device of the type rdma is requested in multiples of 100, not 150.",
+        ),
+        ({"requests": {"tpu": 1}}, "requests.tpu: This is neither a resource of a device type nor a resource class."),
+        (
+            {"requests": {"gpu": 1}, "device_allocate_hint": {"tpu": {}}},
+            "device_allocate_hint.tpu: There is no device type 'tpu'; there are gpu, rdma, fpga.",
+        ),
+        (hint(vfSelector={}), f"{GPU_HINT}.vfSelector: The device type gpu has no virtual functions."),
+        (
+            hint(exclusivePolicy="Both"),
+            f"{GPU_HINT}.exclusivePolicy: 'Both' is not one of ['DeviceLevel', 'PCIeLevel']",
+        ),
+        (
+            {"paths": {"rack/0/gpu/0/cards": 1}},
+            "paths.rack/0/gpu/0/cards: There is no level 'rack'; there are numa, pcie.",
+        ),
+        ({"tree": {"numa": {"A": 1}}}, "tree: 'numa/A': 1 is not of type 'object'"),
+        ({"groups": A, "limit": 0}, "limit: 0 is less than the minimum of 1"),
+        (
+            {"groups": A, "colour": 1},
+            "body: Additional properties are not allowed ('colour' was unexpected)",
+        ),
+    ],
+)
+def test_bad_requests_are_refused_with_the_path_of_the_fault(api: Api, body, sentence) -> None:
+    assert refused(api, body) == sentence
