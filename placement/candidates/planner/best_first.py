@@ -2,6 +2,9 @@
 
 A tree has a key: the best that anything in it can score. So trees are read and composed only as long as one of them
 may still hold something better than what has been found.
+
+``ranking.best_first`` has the same idea in a loop of its own: there nothing more is read of a tree, which comes out
+whole. As one loop they would cost it a microsecond more for each tree, about a tenth of all that a tree takes.
 """
 
 import heapq
