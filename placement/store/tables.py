@@ -11,6 +11,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     DateTime,
+    Double,
     Float,
     ForeignKey,
     Index,
@@ -190,8 +191,13 @@ provider_usages = Table(
     Column("resource_provider_id", Integer, primary_key=True, nullable=False, autoincrement=False),
     Column("resource_class_id", Integer, primary_key=True, nullable=False, autoincrement=False),
     Column("used", BigInteger, nullable=False),
+    Column("root_provider_id", Integer),
+    Column("capacity", Double),
 )
-"""Usage per provider and class, kept exact by triggers on ``allocations`` (store/kept_usage/usage_triggers.py)."""
+"""What each provider uses of a class, kept exact by triggers (store/kept_usage), and what it can give.
+
+``capacity`` is whole, and null where there is no inventory; only beside it does ``root_provider_id`` count.
+"""
 
 planner_claims = Table(
     "planner_claims",

@@ -11,7 +11,7 @@ from placement.cli.db import db
 from placement.store.connection.database import Database
 from tests import servers
 from tests.rows_of_a_cloud import fill
-from tests.store.rows import MEMORY_MB, VCPU, add_providers, allocate, kept, run
+from tests.store.rows import MEMORY_MB, VCPU, add_providers, allocate, kept, kept_stock, run
 
 ALL_WELL = """\
 +-------------------------------------------+
@@ -163,12 +163,12 @@ class TestStatus:
 
 class TestDb:
     def test_a_database_is_made_shown_verified_and_released(self, on_empty: Commands) -> None:
-        assert on_empty.db("upgrade").output == "The database is at revision 0002.\n"
+        assert on_empty.db("upgrade").output == "The database is at revision 0003.\n"
         assert "kept by triggers" in on_empty.db("current").output
         verified = on_empty.db("check")
         assert (verified.exit_code, verified.output) == (0, "Nothing is wrong.\n")
         assert on_empty.db("release").output == "The database is openstack-placement's alone.\n"
-        assert "none (newest: 0002)" in on_empty.db("current").output
+        assert "none (newest: 0003)" in on_empty.db("current").output
         assert on_empty.db("release").output == "There was nothing to remove.\n"
 
     def test_what_is_wrong_is_told_repaired_and_then_right(self, commands: Commands, database: Database) -> None:
@@ -181,11 +181,12 @@ class TestDb:
                 "max_unit, step_size, allocation_ratio) VALUES (1, 0, 8, 0, 1, 8, 1, 1.0), (77, 0, 8, 0, 1, 8, 1, 1.0)",
             )
             allocate(connection, "c1", {(1, VCPU): 5})
-            run(connection, "UPDATE provider_usages SET used = 7")
+            run(connection, "UPDATE provider_usages SET used = 7, capacity = 9")
         told = commands.db("check")
         assert told.exit_code == 1
         for sentence in (
             "VCPU of provider-1: kept 7, allocated 5",
+            "VCPU of provider-1: capacity kept 9, inventory 8",
             "inventories of providers that do not exist: resource_provider_id 77",
             "providers that name the wrong root provider: provider 2",
             "1      consumers that hold allocations but are not known",
@@ -195,7 +196,7 @@ class TestDb:
         assert (repaired.exit_code, repaired.output.count("repaired\n")) == (0, 4)
         assert commands.db("check").output == "Nothing is wrong.\n"
         with database.writer.begin() as connection:
-            assert kept(connection) == {(1, VCPU): 5}
+            assert (kept(connection), kept_stock(connection)) == ({(1, VCPU): 5}, {(1, VCPU): (1, 8)})
 
     def test_what_needs_a_decision_is_left_alone(self, commands: Commands, database: Database) -> None:
         with database.writer.begin() as connection:

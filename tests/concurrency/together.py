@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 
 from placement.store.connection.database import Database
 from placement.store.tables import allocations, consumers, inventories, provider_usages
+from tests.store.rows import joined_stock, kept_stock
 
 T = TypeVar("T")
 
@@ -38,13 +39,14 @@ def together(calls: Sequence[Callable[[], T]]) -> list[T]:
 
 
 def check_books(database: Database) -> None:
-    """Check what must hold whatever happened: kept usage is the sum, and consumers are those that hold something."""
+    """Check what must hold whatever happened: what is kept is right, and consumers are those that hold something."""
     place = (allocations.c.resource_provider_id, allocations.c.resource_class_id)
     with database.engine.connect() as connection:
         summed = set(connection.execute(select(*place, func.sum(allocations.c.used)).group_by(*place)))
-        kept = {row for row in connection.execute(select(provider_usages)) if row[2] != 0}
+        kept = {tuple(row[:3]) for row in connection.execute(select(provider_usages)) if row.used}
         holders = set(connection.execute(select(allocations.c.consumer_id).distinct()).scalars())
         known = set(connection.execute(select(consumers.c.uuid)).scalars())
+        assert kept_stock(connection) == joined_stock(connection)
         stocked = set(connection.execute(select(inventories.c.resource_provider_id, inventories.c.resource_class_id)))
     assert kept == summed
     assert holders == known

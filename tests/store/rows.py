@@ -41,6 +41,17 @@ def allocate(connection: Connection, consumer: str, used: Mapping[Spot, int]) ->
         )
 
 
+def stocking(spot: Spot, *, total: int, ratio: float = 1.0) -> str:
+    """Return the statement that gives a provider an inventory, unless it has one already."""
+    provider, class_ = spot
+    return (
+        "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, "
+        f"step_size, allocation_ratio) SELECT {provider}, {class_}, {total}, 0, 1, {total}, 1, {ratio} "
+        "WHERE NOT EXISTS (SELECT 1 FROM inventories "
+        f"WHERE resource_provider_id = {provider} AND resource_class_id = {class_})"
+    )
+
+
 def run(connection: Connection, *statements: str) -> None:
     """Run statements."""
     for statement in statements:
@@ -59,6 +70,25 @@ def summed(connection: Connection) -> dict[Spot, int]:
     for provider, class_, used in rows:
         total[provider, class_] = total.get((provider, class_), 0) + used
     return {spot: used for spot, used in total.items() if used}
+
+
+def kept_stock(connection: Connection) -> dict[Spot, tuple[int, int]]:
+    """Return what is kept of each inventory: the root of the provider, and the capacity."""
+    query = "SELECT resource_provider_id, resource_class_id, root_provider_id, capacity FROM provider_usages"
+    return _stock(connection.execute(text(f"{query} WHERE capacity IS NOT NULL")))
+
+
+def joined_stock(connection: Connection) -> dict[Spot, tuple[int, int]]:
+    """Return the same of the inventories themselves."""
+    query = (
+        "SELECT resource_provider_id, resource_class_id, root_provider_id, (total - reserved) * allocation_ratio "
+        "FROM inventories JOIN resource_providers ON resource_providers.id = resource_provider_id"
+    )
+    return _stock(connection.execute(text(query)))
+
+
+def _stock(rows: Iterable[tuple[int, int, int, float]]) -> dict[Spot, tuple[int, int]]:
+    return {(provider, class_): (root, int(capacity)) for provider, class_, root, capacity in rows}
 
 
 def _usage(rows: Iterable[tuple[int, int, int]]) -> dict[Spot, int]:

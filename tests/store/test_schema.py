@@ -51,7 +51,7 @@ def test_an_empty_database_is_stamped_for_the_reference_too(empty: Database) -> 
     assert (before.is_empty, before.is_up_to_date, before.keeps_usage) == (True, False, False)
     assert schema.upgrade(empty.engine) == ()
     after = schema.current(empty.engine)
-    assert (after.reference_revision, after.revision) == ("a082b8bb98d0", "0002")
+    assert (after.reference_revision, after.revision) == ("a082b8bb98d0", "0003")
     assert (after.is_empty, after.is_up_to_date, after.keeps_usage) == (False, True, True)
 
 
@@ -269,7 +269,7 @@ def test_an_upgrade_of_mariadb_that_was_interrupted_is_finished_by_the_next(mari
             connection,
             "DROP TRIGGER provider_usages_provider_deleted",
             "DELETE FROM placement_server_version",
-            "INSERT INTO provider_usages VALUES (7, 7, 7)",
+            "INSERT INTO provider_usages VALUES (7, 7, 7, NULL, NULL)",
         )
     schema.upgrade(database.engine)
     assert schema.current(database.engine).keeps_usage

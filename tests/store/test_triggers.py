@@ -1,4 +1,4 @@
-"""The triggers keep usage exact, whoever writes allocations and however."""
+"""The triggers keep usage and capacity exact, whoever writes allocations, inventories and providers, and however."""
 
 import random
 import threading
@@ -11,7 +11,20 @@ from placement.store.connection.database import Database
 from placement.store.kept_usage.usage_triggers import install, remove, triggers_in_place
 from placement.store.lifecycle.maintenance import exclusively
 from tests.databases import open_database
-from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, delete_provider, kept, run, summed
+from tests.store.rows import (
+    DISK_GB,
+    MEMORY_MB,
+    VCPU,
+    add_providers,
+    allocate,
+    delete_provider,
+    joined_stock,
+    kept,
+    kept_stock,
+    run,
+    stocking,
+    summed,
+)
 
 
 def _insert(choice: random.Random) -> str:
@@ -36,6 +49,29 @@ def _delete(choice: random.Random) -> str:
     return f"DELETE FROM allocations WHERE consumer_id = 'c{choice.randint(1, 5)}'"
 
 
+def _stock(choice: random.Random) -> str:
+    spot = (choice.randint(1, 4), choice.randint(0, 2))
+    return stocking(spot, total=choice.randint(1, 9), ratio=choice.choice(RATIOS))
+
+
+def _restock(choice: random.Random) -> str:
+    amounts = ["total = total + 2", "reserved = reserved + 1", "allocation_ratio = 1.5", "max_unit = 1"]
+    change = choice.choice([*amounts, "resource_class_id = 10 + id"])
+    provider = choice.randint(1, 4)
+    return f"UPDATE inventories SET {change} WHERE resource_provider_id = {provider} AND resource_class_id < 2"
+
+
+def _unstock(choice: random.Random) -> str:
+    return f"DELETE FROM inventories WHERE resource_class_id = {choice.randint(0, 2)}"
+
+
+def _move(choice: random.Random) -> str:
+    root = choice.choice(["1", "2", "id", "NULL"])
+    return f"UPDATE resource_providers SET root_provider_id = {root}, generation = 5 WHERE id < {choice.randint(1, 5)}"
+
+
+# Halves and the like: MariaDB's FLOAT has single precision, and is written as 0.9 but counts as 0.89999998.
+RATIOS = (0.75, 1.0, 1.5, 16.0, 0.0)
 STATEMENTS: list[Callable[[random.Random], str]] = [_insert, _insert, _update, _delete]
 
 
@@ -48,6 +84,24 @@ def test_any_mix_of_statements_leaves_the_usage_exact(migrated: Database, seed: 
             statement = choice.choice(STATEMENTS)(choice)
             connection.execute(text(statement))
             assert kept(connection) == summed(connection), statement
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_mix_of_statements_leaves_the_capacity_exact(migrated: Database, seed: int) -> None:
+    choice = random.Random(seed)
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 4)
+        for _ in range(80):
+            statement = choice.choice([_stock, _stock, _stock, _restock, _unstock, _move, _insert, _delete])(choice)
+            connection.execute(text(statement))
+            assert kept_stock(connection) == joined_stock(connection), statement
+            assert kept(connection) == summed(connection), statement
+
+
+def test_an_inventory_of_nobody_is_not_kept(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        run(connection, stocking((77, VCPU), total=8))
+        assert kept_stock(connection) == joined_stock(connection) == {}
 
 
 def test_a_rolled_back_write_leaves_no_trace(migrated: Database) -> None:
@@ -87,18 +141,30 @@ def test_allocations_that_outlive_their_provider_stay_counted_until_they_go(migr
 def test_what_is_there_is_counted_when_the_triggers_are_made(migrated: Database) -> None:
     with exclusively(migrated.engine) as connection:
         remove(connection)
+        add_providers(connection, 2)
         allocate(connection, "c1", {(1, VCPU): 5, (2, DISK_GB): 1})
-        run(connection, "INSERT INTO provider_usages VALUES (9, 9, 9)")
+        run(connection, stocking((1, VCPU), total=8), stocking((2, MEMORY_MB), total=7, ratio=1.5))
+        run(connection, "INSERT INTO provider_usages VALUES (9, 9, 9, NULL, NULL)")
         install(connection)
         allocate(connection, "c2", {(1, VCPU): 1, (1, MEMORY_MB): 2})
         assert kept(connection) == {(1, VCPU): 6, (1, MEMORY_MB): 2, (2, DISK_GB): 1}
+        assert kept_stock(connection) == {(1, VCPU): (1, 8), (2, MEMORY_MB): (2, 10)}
 
 
-def test_a_missing_trigger_is_noticed(migrated: Database) -> None:
+@pytest.mark.parametrize(
+    ("trigger", "table"),
+    [
+        ("updated", "allocations"),
+        ("stocked", "inventories"),
+        ("provider_moved", "resource_providers"),
+        ("provider_deleted", "resource_providers"),
+    ],
+)
+def test_a_missing_trigger_is_noticed(migrated: Database, trigger: str, table: str) -> None:
     with exclusively(migrated.engine) as connection:
         assert triggers_in_place(connection)
-        on_table = " ON allocations" if migrated.dialect == "postgresql" else ""
-        run(connection, f"DROP TRIGGER provider_usages_updated{on_table}")
+        on_table = f" ON {table}" if migrated.dialect == "postgresql" else ""
+        run(connection, f"DROP TRIGGER provider_usages_{trigger}{on_table}")
         assert not triggers_in_place(connection)
         install(connection)
         assert triggers_in_place(connection)
@@ -157,6 +223,13 @@ class TestPostgreSQL:
             allocate(connection, "c1", {(1, VCPU): 5})
             run(connection, "TRUNCATE allocations")
             assert kept(connection) == {}
+
+    def test_truncating_inventories_forgets_the_capacity(self, postgresql: Database) -> None:
+        with postgresql.writer.begin() as connection:
+            add_providers(connection, 1)
+            allocate(connection, "c1", {(1, VCPU): 5})
+            run(connection, stocking((1, VCPU), total=8), "TRUNCATE inventories")
+            assert (kept_stock(connection), kept(connection)) == ({}, {(1, VCPU): 5})
 
     def test_copied_rows_are_counted(self, postgresql: Database) -> None:
         with postgresql.writer.begin() as connection:

@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 from placement.store.connection.database import Database
 from placement.store.kept_usage.write_gate import pass_write_gate
 from tests.databases import open_database
-from tests.store.rows import VCPU, allocate, kept, run
+from tests.store.rows import VCPU, add_providers, allocate, kept, run, stocking
 
 FIRST_WRITE_OF_THE_REFERENCE = "DELETE FROM allocations WHERE consumer_id = 'new'"
 
@@ -96,3 +96,25 @@ def test_other_databases_need_no_gate(sqlite_url: str) -> None:
     with database.writer.begin() as connection:
         pass_write_gate(connection)
     database.dispose()
+
+
+@pytest.mark.parametrize(
+    "foreign_write",
+    [
+        stocking((1, VCPU), total=8),
+        "UPDATE inventories SET total = 9 WHERE resource_provider_id = 1",
+        "DELETE FROM inventories WHERE resource_provider_id = 1",
+        "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used) VALUES (1, 2, 'c1', 1)",
+        "DELETE FROM allocations WHERE consumer_id = 'c0'",
+    ],
+)
+def test_a_foreign_writer_locks_the_provider_with_what_is_kept_of_it(postgresql: Database, foreign_write: str) -> None:
+    """The reference changes a provider's generation last; having locked what is kept before would be a deadlock."""
+    with postgresql.writer.begin() as connection:
+        add_providers(connection, 1)
+        allocate(connection, "c0", {(1, VCPU): 1})
+        run(connection, *([] if "INSERT INTO inventories" in foreign_write else [stocking((1, VCPU), total=4)]))
+    with writer(postgresql) as foreign, writer(postgresql) as ours:
+        run(foreign, foreign_write)
+        with must_wait():
+            run(ours, "SELECT 1 FROM resource_providers WHERE id = 1 FOR NO KEY UPDATE")

@@ -13,20 +13,18 @@ from sqlalchemy import (
     Engine,
     Table,
     bindparam,
-    func,
-    literal,
     or_,
     select,
-    union_all,
     update,
 )
 
 from placement.domain.roots import true_roots
 from placement.store.checks.dangling import DANGLING, EXAMPLES, Dangling, Hits
-from placement.store.kept_usage.usage_triggers import TriggersRefused, install, triggers_in_place
+from placement.store.checks.kept_check import inexact
+from placement.store.kept_usage.usage_triggers import TriggersRefused, install
 from placement.store.lifecycle.data_migrations import create_incomplete_consumers, incomplete_consumers
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
-from placement.store.tables import allocations, consumers, provider_usages, resource_classes, resource_providers
+from placement.store.tables import consumers, resource_providers
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,36 +151,6 @@ def _begin_again(connection: Connection, _owner: Owner) -> bool:
     return True
 
 
-_SPOT = (allocations.c.resource_provider_id, allocations.c.resource_class_id)
-_COUNTS = union_all(
-    select(*provider_usages.c, literal(0).label("summed")),
-    select(*_SPOT, literal(0).label("used"), allocations.c.used.label("summed")),
-).subquery()
-_KEPT, _SUMMED = func.sum(_COUNTS.c.used), func.sum(_COUNTS.c.summed)
-# One statement over both tables: they are compared at one moment on every kind of database.
-_INEXACT = (
-    select(_COUNTS.c.resource_provider_id, _COUNTS.c.resource_class_id, _KEPT, _SUMMED)
-    .group_by(_COUNTS.c.resource_provider_id, _COUNTS.c.resource_class_id)
-    .having(_KEPT != _SUMMED)
-    .order_by(_COUNTS.c.resource_provider_id, _COUNTS.c.resource_class_id)
-)
-
-
-def _inexact_usage(connection: Connection) -> Hits:
-    if not triggers_in_place(connection):
-        return Hits(1, ("the triggers that keep it are missing",))
-    rows = connection.execute(_INEXACT).all()
-    if not rows:
-        return Hits(0)
-    uuids = dict(connection.execute(select(resource_providers.c.id, resource_providers.c.uuid)).all())
-    names = dict(connection.execute(select(resource_classes.c.id, resource_classes.c.name)).all())
-    examples = (
-        f"{names.get(class_, class_)} of {uuids.get(provider, provider)}: kept {kept}, allocated {summed}"
-        for provider, class_, kept, summed in rows[:EXAMPLES]
-    )
-    return Hits(len(rows), tuple(examples))
-
-
 def _count_again(connection: Connection, _owner: Owner) -> bool:
     try:
         install(connection)
@@ -196,6 +164,6 @@ PROBLEMS = (
     _Problem("consumers that hold allocations but are not known", _without_consumer, _make_consumers),
     _Problem("providers that name the wrong root provider", _in_wrong_trees, _plant_again),
     _Problem("generations that are missing or negative", _without_generation, _begin_again),
-    _Problem("usage that differs from the allocations", _inexact_usage, _count_again),
+    _Problem("usage or capacity that is kept wrong", inexact, _count_again),
 )
-"""Usage is last: other repairs change it."""
+"""What is counted is last: other repairs change it."""

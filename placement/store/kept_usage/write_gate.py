@@ -13,7 +13,7 @@ anything else, because the reference locks in this order too: first the gate, th
 from sqlalchemy import Connection, text
 
 from placement.store.connection.kept import Kept
-from placement.store.kept_usage.trigger_text import GATE_SETTING, WRITE_GATE_KEY
+from placement.store.kept_usage.postgresql_triggers import GATE_SETTING, WRITE_GATE_KEY
 
 _PASS = Kept(
     text(f"SELECT set_config('{GATE_SETTING}', 'passed', true), pg_advisory_xact_lock_shared({WRITE_GATE_KEY})")

@@ -1,0 +1,69 @@
+"""Whether what triggers keep is what it is kept of: usage of the allocations, capacity and root of the inventories."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, Subquery, func, literal, or_, select, union_all
+
+from placement.store.checks.dangling import EXAMPLES, Hits
+from placement.store.kept_usage.usage_triggers import triggers_in_place
+from placement.store.tables import allocations, inventories, provider_usages, resource_classes, resource_providers
+from placement.store.whole_numbers import whole
+
+_KEEPS = provider_usages.c
+_SPOT = (_KEEPS.resource_provider_id, _KEEPS.resource_class_id)
+_HAS = inventories.c
+_CAPACITY = whole((_HAS.total - _HAS.reserved) * _HAS.allocation_ratio)
+
+# One statement over all tables: they are compared at one moment on every kind of database.
+_COUNTS = union_all(
+    select(*_SPOT, _KEEPS.used.label("kept"), literal(0).label("right")),
+    select(allocations.c.resource_provider_id, allocations.c.resource_class_id, literal(0), allocations.c.used),
+).subquery()
+_STOCKS = union_all(
+    select(
+        *_SPOT, _KEEPS.capacity.label("kept"), literal(0.0).label("right"), _KEEPS.root_provider_id.label("root"),
+        literal(1).label("side"),
+    ).where(_KEEPS.capacity.is_not(None)),
+    select(
+        _HAS.resource_provider_id, _HAS.resource_class_id, literal(0.0), _CAPACITY,
+        -resource_providers.c.root_provider_id, literal(-1),
+    ).join_from(inventories, resource_providers, resource_providers.c.id == _HAS.resource_provider_id),
+).subquery()  # fmt: skip
+
+
+def _inexact(found: Subquery, *further: ColumnElement[bool]) -> Select[Any]:
+    spot = (found.c.resource_provider_id, found.c.resource_class_id)
+    kept, right = func.sum(found.c.kept), func.sum(found.c.right)
+    return select(*spot, kept, right).group_by(*spot).having(or_(kept != right, *further)).order_by(*spot)
+
+
+_INEXACT_USAGE = _inexact(_COUNTS)
+_INEXACT_STOCK = _inexact(_STOCKS, func.sum(_STOCKS.c.root) != 0, func.sum(_STOCKS.c.side) != 0)
+
+
+def inexact(connection: Connection) -> Hits:
+    """Look for usage, capacity and roots that are kept wrong."""
+    if not triggers_in_place(connection):
+        return Hits(1, ("the triggers that keep them are missing",))
+    usage = _named(connection, _INEXACT_USAGE, "{name} of {uuid}: kept {kept}, allocated {right}")
+    stock = _named(
+        connection,
+        _INEXACT_STOCK,
+        "{name} of {uuid}: capacity kept {kept}, inventory {right}, or the root",
+    )
+    return Hits(usage.total + stock.total, usage.examples + stock.examples)
+
+
+def _named(connection: Connection, query: Select[Any], sentence: str) -> Hits:
+    rows = connection.execute(query).all()
+    if not rows:
+        return Hits(0)
+    uuids = dict(connection.execute(select(resource_providers.c.id, resource_providers.c.uuid)).all())
+    names = dict(connection.execute(select(resource_classes.c.id, resource_classes.c.name)).all())
+    examples = (
+        sentence.format(
+            name=names.get(class_, class_), uuid=uuids.get(provider, provider), kept=int(kept), right=int(right)
+        )
+        for provider, class_, kept, right in rows[:EXAMPLES]
+    )
+    return Hits(len(rows), tuple(examples))

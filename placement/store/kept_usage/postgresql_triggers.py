@@ -1,0 +1,166 @@
+"""The triggers of PostgreSQL.
+
+On ``allocations`` there is one call for each statement: rows are locked in ascending order, so that two statements
+never wait for each other crosswise. On ``inventories`` there is one for each row, which is cheaper for the few that a
+provider has.
+"""
+
+from placement.store.kept_usage.trigger import (
+    DELETED,
+    EMPTIED,
+    GATE,
+    INSERTED,
+    PROVIDER_DELETED,
+    PROVIDER_MOVED,
+    RESTOCKED,
+    STOCKED,
+    TRUNCATED,
+    UNSTOCKED,
+    UPDATED,
+    Trigger,
+)
+
+WRITE_GATE_KEY = 0x706C_6163_656D_6E74
+"""The advisory lock that writers of allocations hold: see ``store/kept_usage/write_gate.py``."""
+
+GATE_SETTING = "placement.write_gate"
+"""The transaction's setting that tells the triggers that this server has already passed the gate."""
+
+
+def capacity(row: str) -> str:
+    """Return what a row of ``inventories`` adds to the capacity of a provider."""
+    return f"trunc(({row}.total - {row}.reserved) * {row}.allocation_ratio)"
+
+
+def _lock_providers(rows: str) -> str:
+    return (
+        f"PERFORM 1 FROM resource_providers WHERE id = ANY (ARRAY(SELECT resource_provider_id FROM {rows})) "  # noqa: S608
+        "ORDER BY id FOR NO KEY UPDATE;"
+    )
+
+
+_ADD = "ON CONFLICT (resource_provider_id, resource_class_id) DO UPDATE SET used = kept.used + excluded.used"
+
+KEEP_USAGE = f"""
+DECLARE
+    -- This server locks the providers before it writes; a foreign writer would do so only afterwards.
+    is_foreign boolean := current_setting('{GATE_SETTING}', true) IS DISTINCT FROM 'passed';
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF is_foreign THEN {_lock_providers("new_rows")} END IF;
+        INSERT INTO provider_usages AS kept (resource_provider_id, resource_class_id, used)
+        SELECT resource_provider_id, resource_class_id, sum(used) FROM new_rows
+        GROUP BY 1, 2 ORDER BY 1, 2 {_ADD};
+    ELSIF TG_OP = 'DELETE' THEN
+        IF is_foreign THEN {_lock_providers("old_rows")} END IF;
+        INSERT INTO provider_usages AS kept (resource_provider_id, resource_class_id, used)
+        SELECT resource_provider_id, resource_class_id, -sum(used) FROM old_rows
+        GROUP BY 1, 2 ORDER BY 1, 2 {_ADD};
+    ELSIF TG_OP = 'UPDATE' THEN
+        IF is_foreign THEN
+            {_lock_providers("(TABLE old_rows UNION ALL TABLE new_rows) AS changed")}
+        END IF;
+        INSERT INTO provider_usages AS kept (resource_provider_id, resource_class_id, used)
+        SELECT resource_provider_id, resource_class_id, sum(used)
+        FROM (SELECT resource_provider_id, resource_class_id, used FROM new_rows
+              UNION ALL SELECT resource_provider_id, resource_class_id, -used FROM old_rows) AS changes
+        GROUP BY 1, 2 HAVING sum(used) <> 0 ORDER BY 1, 2 {_ADD};
+    ELSE
+        UPDATE provider_usages SET used = 0 WHERE used <> 0;
+    END IF;
+    RETURN NULL;
+END
+"""  # noqa: S608
+
+STOCK = f"""
+BEGIN
+    INSERT INTO provider_usages (resource_provider_id, resource_class_id, used, root_provider_id, capacity)
+    SELECT NEW.resource_provider_id, NEW.resource_class_id, 0, root_provider_id, {capacity("NEW")}
+    FROM resource_providers WHERE id = NEW.resource_provider_id FOR NO KEY UPDATE
+    ON CONFLICT (resource_provider_id, resource_class_id)
+    DO UPDATE SET root_provider_id = excluded.root_provider_id, capacity = excluded.capacity;
+    RETURN NULL;
+END
+"""  # noqa: S608
+
+UNSTOCK = """
+BEGIN
+    PERFORM 1 FROM resource_providers WHERE id = OLD.resource_provider_id FOR NO KEY UPDATE;
+    UPDATE provider_usages SET capacity = NULL
+    WHERE resource_provider_id = OLD.resource_provider_id AND resource_class_id = OLD.resource_class_id;
+    RETURN NULL;
+END
+"""
+
+UNSTOCK_ALL = """
+BEGIN
+    UPDATE provider_usages SET capacity = NULL WHERE capacity IS NOT NULL;
+    RETURN NULL;
+END
+"""
+
+MOVE_PROVIDER = """
+BEGIN
+    UPDATE provider_usages SET root_provider_id = NEW.root_provider_id WHERE resource_provider_id = NEW.id;
+    RETURN NULL;
+END
+"""
+
+FORGET_PROVIDERS = """
+BEGIN
+    DELETE FROM provider_usages WHERE used = 0 AND resource_provider_id = ANY (ARRAY(SELECT id FROM old_rows));
+    RETURN NULL;
+END
+"""
+
+PASS_GATE = f"""
+BEGIN
+    IF current_setting('{GATE_SETTING}', true) IS DISTINCT FROM 'passed' THEN
+        PERFORM pg_advisory_xact_lock({WRITE_GATE_KEY});
+    END IF;
+    RETURN NULL;
+END
+"""
+
+FUNCTIONS = {
+    "placement_keep_usage": KEEP_USAGE,
+    "placement_stock": STOCK,
+    "placement_unstock": UNSTOCK,
+    "placement_unstock_all": UNSTOCK_ALL,
+    "placement_move_provider": MOVE_PROVIDER,
+    "placement_forget_providers": FORGET_PROVIDERS,
+    "placement_write_gate": PASS_GATE,
+}
+
+_OLD, _NEW = "REFERENCING OLD TABLE AS old_rows", "REFERENCING NEW TABLE AS new_rows"
+_BOTH = "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows"
+_KEEP = "FOR EACH STATEMENT EXECUTE FUNCTION placement_keep_usage()"
+_UNSTOCK = "EXECUTE FUNCTION placement_unstock()"
+_ELSEWHERE = "(OLD.resource_provider_id, OLD.resource_class_id) <> (NEW.resource_provider_id, NEW.resource_class_id)"
+_ANOTHER_ROOT = "OLD.root_provider_id IS DISTINCT FROM NEW.root_provider_id"
+
+TRIGGERS = (
+    Trigger(
+        GATE,
+        "BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON allocations",
+        "FOR EACH STATEMENT EXECUTE FUNCTION placement_write_gate()",
+    ),
+    Trigger(INSERTED, "AFTER INSERT ON allocations", f"{_NEW} {_KEEP}"),
+    Trigger(UPDATED, "AFTER UPDATE ON allocations", f"{_BOTH} {_KEEP}"),
+    Trigger(DELETED, "AFTER DELETE ON allocations", f"{_OLD} {_KEEP}"),
+    Trigger(TRUNCATED, "AFTER TRUNCATE ON allocations", _KEEP),
+    Trigger(STOCKED, "AFTER INSERT OR UPDATE ON inventories", "FOR EACH ROW EXECUTE FUNCTION placement_stock()"),
+    Trigger(RESTOCKED, "AFTER UPDATE ON inventories", f"FOR EACH ROW WHEN ({_ELSEWHERE}) {_UNSTOCK}"),
+    Trigger(UNSTOCKED, "AFTER DELETE ON inventories", f"FOR EACH ROW {_UNSTOCK}"),
+    Trigger(EMPTIED, "AFTER TRUNCATE ON inventories", "FOR EACH STATEMENT EXECUTE FUNCTION placement_unstock_all()"),
+    Trigger(
+        PROVIDER_MOVED,
+        "AFTER UPDATE OF root_provider_id ON resource_providers",
+        f"FOR EACH ROW WHEN ({_ANOTHER_ROOT}) EXECUTE FUNCTION placement_move_provider()",
+    ),
+    Trigger(
+        PROVIDER_DELETED,
+        "AFTER DELETE ON resource_providers",
+        f"{_OLD} FOR EACH STATEMENT EXECUTE FUNCTION placement_forget_providers()",
+    ),
+)
