@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import os_resource_classes
 import os_traits
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
@@ -17,11 +19,12 @@ from placement.store.kept_usage.usage_triggers import remove, triggers_in_place
 from placement.store.lifecycle import maintenance, opening, reference_schema, schema
 from placement.store.lifecycle.maintenance import MaintenanceFailed, exclusively
 from placement.store.lifecycle.reference_schema import SchemaRefused
+from placement.store.lifecycle.revisions import migrations
 from placement.store.lifecycle.standard_names import sync_standard_names
 from placement.store.tables import REFERENCE_TABLES, metadata
 from tests.databases import open_database
 from tests.mariadb import MariaDB
-from tests.store.rows import VCPU, add_providers, allocate, kept, run
+from tests.store.rows import VCPU, add_providers, allocate, kept, kept_stock, run, stocking
 from tests.upgrades import upgraded_at_once
 
 
@@ -81,6 +84,24 @@ def test_missing_triggers_are_made_again_with_a_fresh_count(migrated: Database) 
     with migrated.writer.begin() as connection:
         assert triggers_in_place(connection)
         assert kept(connection) == {(1, VCPU): 5}
+
+
+@pytest.mark.parametrize("revision", ["0001", "0002"])
+def test_a_database_of_an_earlier_release_is_brought_up_to_date(migrated: Database, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(migrations()))
+    config.set_main_option("path_separator", "os")
+    with exclusively(migrated.engine) as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, revision)
+        add_providers(connection, 1)
+        allocate(connection, "c1", {(1, VCPU): 5})
+        run(connection, stocking((1, VCPU), total=8))
+    assert schema.current(migrated.engine).revision == revision
+    assert schema.upgrade(migrated.engine) == ()
+    assert schema.current(migrated.engine).is_up_to_date
+    with migrated.writer.begin() as connection:
+        assert (kept(connection), kept_stock(connection)) == ({(1, VCPU): 5}, {(1, VCPU): (1, 8)})
 
 
 def test_release_leaves_what_the_reference_knows_and_its_data(migrated: Database) -> None:

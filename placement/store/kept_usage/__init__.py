@@ -1,1 +1,1 @@
-"""Usage kept per provider and class by triggers, whoever writes allocations."""
+"""What providers use and can give of each class, kept by triggers, whoever writes."""

@@ -2,7 +2,8 @@
 
 On ``allocations`` there is one call for each statement: rows are locked in ascending order, so that two statements
 never wait for each other crosswise. On ``inventories`` there is one for each row, which is cheaper for the few that a
-provider has.
+provider has. For the same reason a provider's row is locked before what is kept of it, by the triggers of writers that
+would lock it last: the reference changes its generation at the end.
 """
 
 from placement.store.kept_usage.trigger import (
@@ -33,6 +34,7 @@ def capacity(row: str) -> str:
 
 
 def _lock_providers(rows: str) -> str:
+    # As an array: of a set of rows PostgreSQL expects so many that it would read all providers.
     return (
         f"PERFORM 1 FROM resource_providers WHERE id = ANY (ARRAY(SELECT resource_provider_id FROM {rows})) "  # noqa: S608
         "ORDER BY id FOR NO KEY UPDATE;"
@@ -43,7 +45,6 @@ _ADD = "ON CONFLICT (resource_provider_id, resource_class_id) DO UPDATE SET used
 
 KEEP_USAGE = f"""
 DECLARE
-    -- This server locks the providers before it writes; a foreign writer would do so only afterwards.
     is_foreign boolean := current_setting('{GATE_SETTING}', true) IS DISTINCT FROM 'passed';
 BEGIN
     IF TG_OP = 'INSERT' THEN

@@ -4,8 +4,6 @@ A row of ``provider_usages`` tells what a provider uses of a class, whoever writ
 reference, an operator with a SQL shell. Beside it stand what the provider can give of the class (``capacity``, null
 where it has no inventory) and the root of its tree, so that whole trees are summed up without a join. A row that falls
 to 0 stays: removing and making it again under load would only breed deadlocks.
-
-Locks are taken in one order everywhere: the row of the provider, then what is kept of it.
 """
 
 from dataclasses import dataclass

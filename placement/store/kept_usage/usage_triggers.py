@@ -43,7 +43,7 @@ def triggers_in_place(connection: Connection) -> bool:
 
 
 def install(connection: Connection) -> None:
-    """Make the triggers anew and count the usage, while nobody else can write allocations.
+    """Make the triggers anew and count what they start from, while nobody else can write it.
 
     Within a transaction of ``schema_lock.exclusively``. MariaDB commits at each step; there the last trigger is made
     after the count, so that an interrupted installation is not taken for a finished one.
