@@ -5,7 +5,8 @@ for the ids of their providers; then their candidates differ in these alone, and
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from placement.candidates.budget import Budget
@@ -22,7 +23,7 @@ class Sketch(NamedTuple):
     """A tree drawn without ids: its shape, and the providers that the numbers in it stand for."""
 
     shape: Shape
-    providers: list[int]
+    providers: tuple[int, ...]
 
 
 class Alike:
@@ -30,6 +31,7 @@ class Alike:
 
     def __init__(self, plan: Plan, budget: Budget) -> None:
         self._budget = budget
+        self._is_unconstrained = plan.is_unconstrained
         self._with_traits = bool(plan.trait_sets)
         self._with_ancestors = bool(plan.request.same_subtree)
         asked: Counter[str] = Counter()
@@ -40,11 +42,16 @@ class Alike:
         self._composed: dict[Shape, list[Choice]] = {}
 
     def sketch(self, tree: Tree) -> Sketch:
-        """Draw a tree with providers of its own alone; they are numbered as they appear."""
+        """Draw a tree with providers of its own alone; they are numbered as they appear.
+
+        Where any combination of options is a choice, it does not matter whether two of them are one provider.
+        """
+        if self._is_unconstrained:
+            return Sketch(tuple(map(len, tree.options)), tuple(chain.from_iterable(tree.options)))
         numbers: dict[int, int] = {}
         number = numbers.setdefault
         drawn: list[object] = [tuple([number(provider, len(numbers)) for provider in row]) for row in tree.options]
-        providers = list(numbers)
+        providers = tuple(numbers)
         if self._with_traits:
             drawn += [tree.met.get(provider, 0) for provider in providers]
         if self._with_ancestors:
@@ -61,7 +68,7 @@ class Alike:
         composed = self._composed.get(sketch.shape)
         return None if composed is None else self._read_off(composed, sketch.providers)
 
-    def _read_off(self, composed: Iterable[Choice], providers: list[int]) -> Iterator[Choice]:
+    def _read_off(self, composed: Iterable[Choice], providers: Sequence[int]) -> Iterator[Choice]:
         budget = self._budget
         for choice in composed:
             if budget.left <= 0:
@@ -78,8 +85,13 @@ class Alike:
                 found.append(choice)
             yield choice
         if len(found) <= MOST_KEPT and not self._budget.was_hit:
-            number = {provider: number for number, provider in enumerate(sketch.providers)}
-            self._composed[sketch.shape] = [tuple([number[provider] for provider in choice]) for choice in found]
+            self._composed[sketch.shape] = numbered(found, sketch)
+
+
+def numbered(choices: Iterable[Choice], sketch: Sketch) -> list[Choice]:
+    """Return choices with the numbers of a sketch for its providers, which are all different."""
+    number = {provider: number for number, provider in enumerate(sketch.providers)}
+    return [tuple([number[provider] for provider in choice]) for choice in choices]
 
 
 def _next_above(provider: int, parents: Mapping[int, int | None], numbers: Mapping[int, int]) -> int | None:

@@ -12,6 +12,13 @@ class Budget:
         self.left = per_request
         self.was_hit = False
 
+    def take(self, steps: int) -> bool:
+        """Take so many steps at once, if so many are left."""
+        if self.left < steps:
+            return False
+        self.left -= steps
+        return True
+
 
 class Steps:
     """The steps that may be taken in one tree, however often it is searched."""

@@ -5,16 +5,18 @@ comes first in the tree, which is the one in the place with least left. Without 
 of the search.
 
 Where there are few candidates, or all are wanted and not too many, they are composed and sorted. Otherwise the search
-runs once for each way to count places, the smallest first, and finds only candidates that touch exactly as many.
+runs once for each way to count places, the smallest first, and finds only candidates that touch exactly as many. Trees
+that are alike, places included, are composed once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, product, repeat
 from math import prod
-from operator import itemgetter, or_
+from operator import call, itemgetter, or_
 from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
+from placement.candidates.alike import Shape, Sketch
 from placement.candidates.budget import Budget, Steps
 from placement.candidates.regions import Regions, Touches
 from placement.candidates.search import Composer
@@ -22,8 +24,8 @@ from placement.domain.levels import Places
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
-_Arrangement = tuple[Counts, Callable[[Sequence[Choice]], tuple[Choice, ...]] | None]
-"""The counts of what comes first, and what brings choices into order; None where they are."""
+_Shape = tuple[Shape, tuple[int, ...], tuple[int, ...]]
+"""The shape of a tree, the places of each provider in its sketch, and the places of each level."""
 
 
 class Composed(NamedTuple):
@@ -34,6 +36,17 @@ class Composed(NamedTuple):
 
     counts: Counts
     choices: Iterator[Choice]
+
+
+class _Known(NamedTuple):
+    """The candidates of all trees of one shape, in order: what reads each of them off the providers of a sketch."""
+
+    counts: Counts
+    readers: list[Callable[[Choice], Choice]]
+
+    def of(self, sketch: Sketch) -> Composed | None:
+        """Return the candidates of the tree that was sketched."""
+        return Composed(self.counts, map(call, self.readers, repeat(sketch.providers))) if self.readers else None
 
 
 FEW = 100
@@ -64,8 +77,8 @@ class CompactFirst:
         self._left_to_sort = MOST_SORTED if all_wanted else 0
         consuming = [bool(slot.resources) for slot in plan.slots]
         self._consuming = None if all(consuming) else consuming
-        self._arrangements: dict[object, _Arrangement] = {}
         self._is_unconstrained = plan.is_unconstrained
+        self._known: dict[object, _Known] = {}
         self._first_counts: dict[object, Counts | None] = {}
 
     def composed(self, tree: Tree) -> Composed | None:
@@ -75,13 +88,24 @@ class CompactFirst:
         """
         if not tree.places.of:
             return _with_first((), self._composer.choices(tree))
-        if self._take_for_sorting(tree):
-            return self._sorted(tree)
-        return self._searched(tree) if tree.home else self._as_alike(tree)
+        if tree.home and not self._is_unconstrained:
+            return self._sorted(tree) if self._may_sort(tree) else self._searched(tree)
+        sketch = self._composer.sketch(tree)
+        cells = tuple(map(tree.places.of.get, sketch.providers, repeat(0)))
+        shape = sketch.shape, cells, tree.places.levels
+        known = self._known.get(shape)
+        if known is not None and self._budget.take(len(known.readers)):
+            return known.of(sketch)
+        if self._combinations(tree) <= FEW and len(self._known) < MOST_SHAPES:
+            return self._first_of_shape(tree, sketch, shape)
+        return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, shape)
 
-    def _take_for_sorting(self, tree: Tree) -> bool:
+    def _combinations(self, tree: Tree) -> int:
+        return prod([len(tree.options[slot.kind]) for slot in self._plan.slots])
+
+    def _may_sort(self, tree: Tree) -> bool:
         """Take a tree's combinations from those that may be composed to be sorted; tell whether there were enough."""
-        combinations = prod([len(tree.options[slot.kind]) for slot in self._plan.slots])
+        combinations = self._combinations(tree)
         if combinations <= FEW:
             return True
         if combinations > self._left_to_sort:
@@ -89,45 +113,50 @@ class CompactFirst:
         self._left_to_sort -= combinations
         return True
 
+    def _first_of_shape(self, tree: Tree, sketch: Sketch, shape: _Shape) -> Composed | None:
+        """Compose everything by numbers, and keep it for the trees that are alike."""
+        choices, (_drawn, cells, _levels) = self._composer.numbered_choices(tree, sketch), shape
+        counts, in_order = self._in_order(choices, dict(enumerate(cells)), tree.places)
+        known = _Known(counts, list(map(_reader, in_order)))
+        if not self._budget.was_hit:
+            self._known[shape] = known
+        return known.of(sketch)
+
     def _sorted(self, tree: Tree) -> Composed | None:
         """Compose everything; what touches as many places stays in the order of the search."""
-        choices: Sequence[Choice] = list(self._composer.choices(tree))
-        if not choices:
-            return None
-        counts, in_order = self._arranged(tree, choices)
-        return Composed(counts, iter(in_order(choices) if in_order else choices))
+        counts, in_order = self._in_order(list(self._composer.choices(tree)), tree.places.of, tree.places)
+        return Composed(counts, iter(in_order)) if in_order else None
 
-    def _arranged(self, tree: Tree, choices: Sequence[Choice]) -> _Arrangement:
-        """Return what brings the choices of a tree into order; trees of a cloud are much alike."""
-        places = tree.places
-        # Where any combination of options is a choice, there is no need to look at each.
-        touched: object = _places_of_options(tree) if self._is_unconstrained else self._touched(places, choices)
-        alike = (touched, places.levels, len(choices))
-        found = self._arrangements.get(alike)
-        if found is None:
-            found = _arrangement(places, self._touched(places, choices))
-            if len(choices) <= FEW:
-                self._arrangements[alike] = found
-        return found
+    def _in_order(
+        self, choices: Sequence[Choice], cells: Mapping[int, int], places: Places
+    ) -> tuple[Counts, list[Choice]]:
+        """Return the least counts of places, and the choices by counts; equals stay in the order of the search.
 
-    def _touched(self, places: Places, choices: Sequence[Choice]) -> tuple[int, ...]:
+        Args:
+            choices: the choices, of providers or of numbers.
+            cells: the places that each provider, or number, lies in.
+            places: the places of the tree.
+        """
+        touched = self._touched(cells, choices)
+        counts_of = {places_touched: places.counts(places_touched) for places_touched in set(touched)}
+        counts = [counts_of[places_touched] for places_touched in touched]
+        order = sorted(range(len(counts)), key=counts.__getitem__)
+        return counts[order[0]] if order else (), [choices[index] for index in order]
+
+    def _touched(self, cells: Mapping[int, int], choices: Sequence[Choice]) -> tuple[int, ...]:
         """Return for each choice the places that it takes resources from."""
-        place = places.of.get
         touched: Iterable[int] = repeat(0, len(choices))
         # Slot by slot for all choices: no loop over each choice.
         columns: Iterable[Choice] = zip(*choices, strict=True)
         for column in columns if self._consuming is None else compress(columns, self._consuming):
-            touched = map(or_, touched, map(place, column, repeat(0)))
+            touched = map(or_, touched, map(cells.get, column, repeat(0)))
         return tuple(touched)
 
-    def _as_alike(self, tree: Tree) -> Composed | None:
+    def _as_alike(self, tree: Tree, shape: _Shape) -> Composed | None:
         """Search, but in a tree like one that was searched only when its candidates are wanted.
 
         Most trees are asked for nothing but the counts of their best candidate.
         """
-        sketch = self._composer.sketch(tree)
-        place = tree.places.of.get
-        shape = (sketch.shape, tuple([place(provider, 0) for provider in sketch.providers]), tree.places.levels)
         if shape in self._first_counts:
             counts = self._first_counts[shape]
             return None if counts is None else Composed(counts, self._later(tree))
@@ -169,14 +198,9 @@ class CompactFirst:
         if composed is None:
             return None
         first, others = next(composed.choices), composed.choices
-        (touched,) = self._touched(tree.places, [first])
+        (touched,) = self._touched(tree.places.of, [first])
         self._budget.was_hit = True
         return Composed(tree.places.counts(touched), chain((first,), others))
-
-
-def _places_of_options(tree: Tree) -> tuple[object, ...]:
-    place = tree.places.of.get
-    return tuple([tuple(map(place, options, repeat(0))) for options in tree.options])
 
 
 def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:
@@ -184,10 +208,9 @@ def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:
     return None if first is None else Composed(counts, chain((first,), choices))
 
 
-def _arrangement(places: Places, touched: Sequence[int]) -> _Arrangement:
-    """Return the least counts of places, and what brings choices into the order of their counts, if they are not."""
-    counts_of = {places_touched: places.counts(places_touched) for places_touched in set(touched)}
-    counts = [counts_of[places_touched] for places_touched in touched]
-    order = sorted(range(len(counts)), key=counts.__getitem__)
-    is_in_order = order == list(range(len(counts)))
-    return counts[order[0]], None if is_in_order else itemgetter(*order)
+def _reader(choice: Choice) -> Callable[[Choice], Choice]:
+    """Return what reads a choice of numbers off the providers that they stand for."""
+    if len(choice) > 1:
+        return itemgetter(*choice)
+    (number,) = choice
+    return itemgetter(slice(number, number + 1))  # A tuple, too.

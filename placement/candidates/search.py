@@ -5,12 +5,12 @@ pays for ten. Exact: what the constraints refuse could not have become a candida
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 from math import prod
 from operator import itemgetter
 from typing import NamedTuple
 
-from placement.candidates.alike import Alike, Sketch
+from placement.candidates.alike import Alike, Sketch, numbered
 from placement.candidates.budget import Budget, Steps
 from placement.candidates.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Choice, Plan, Slot
@@ -47,12 +47,25 @@ class Composer:
             return _combinations([tree.options[kind] for kind in self._kinds], self._budget)
         if tree.home:
             return self._searched(tree)
-        sketch = self._alike.sketch(tree)
-        return self._alike.choices(sketch) or self._alike.kept(self._searched(tree), sketch)
+        return self._as_alike(tree, self._alike.sketch(tree))
 
     def sketch(self, tree: Tree) -> Sketch:
-        """Draw a tree that is served by its own providers alone: trees of one shape have the same candidates."""
+        """Draw a tree: trees of one shape have the same candidates.
+
+        It is served by its own providers alone, or any combination of options is a choice.
+        """
         return self._alike.sketch(tree)
+
+    def numbered_choices(self, tree: Tree, sketch: Sketch) -> list[Choice]:
+        """Return the same choices, with the numbers of a sketch of the tree for the providers."""
+        if not self._is_unconstrained:
+            return numbered(self._as_alike(tree, sketch), sketch)
+        numbers = iter(range(len(sketch.providers)))
+        rows = [list(islice(numbers, len(options))) for options in tree.options]
+        return list(_combinations([rows[kind] for kind in self._kinds], self._budget))
+
+    def _as_alike(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
+        return self._alike.choices(sketch) or self._alike.kept(self._searched(tree), sketch)
 
     def _searched(self, tree: Tree) -> Iterator[Choice]:
         return self.choices_under((), tree, Steps(self._budget))

@@ -120,7 +120,7 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     trees = [moved(one, 100 * number) for number, one in enumerate((tree, tree, fuller, elsewhere, tree))]
     alone = [CompactFirst(plan, Budget(), all_wanted=False).composed(moved(one, 0)) for one in trees]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compact, "FEW", 0)
+        patch.setattr(compact, "FEW", data.draw(st.sampled_from([0, compact.FEW])))
         together = CompactFirst(plan, Budget(), all_wanted=False)
         for one, expected in zip(trees, alone, strict=True):
             composed = together.composed(one)
@@ -128,9 +128,23 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
             assert list(composed.choices if composed else ()) == list(expected.choices if expected else ())
 
 
-def test_trees_that_differ_in_their_places_alone_are_not_alike():
-    plan, together = switches(1, 12, 2)
-    _plan, apart = switches(12, 1, 2)
+def test_what_is_read_off_costs_steps():
+    """Two groups on four devices have 12 candidates."""
+    plan, tree = switches(2, 2, 2)
+    budget = Budget()
+    compose = CompactFirst(plan, budget, all_wanted=True)
+    compose.composed(tree)
+    budget.left = 12 + 5
+    assert len(list(compose.composed(moved(tree, 100)).choices)) == 12
+    assert not budget.was_hit
+    assert len(list(compose.composed(moved(tree, 200)).choices)) == 5
+    assert budget.was_hit
+
+
+@pytest.mark.parametrize("devices_in_all", [4, 12], ids=["few candidates", "many"])
+def test_trees_that_differ_in_their_places_alone_are_not_alike(devices_in_all):
+    plan, together = switches(1, devices_in_all, 2)
+    _plan, apart = switches(devices_in_all, 1, 2)
     compose = CompactFirst(plan, Budget(), all_wanted=False)
     assert compose.composed(together).counts == (1, 1)
     assert compose.composed(apart).counts == (1, 2)
