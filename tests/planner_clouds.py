@@ -134,14 +134,17 @@ def _groups(chance: Random) -> list[PlannerGroup]:
 
 
 def _tied(chance: Random, groups: list[PlannerGroup], names: list[str]) -> list[frozenset[str]]:
-    """Return sets for same_subtree; perhaps with a group that only has to be above."""
-    if chance.random() < 0.6:
-        return []
-    if chance.random() < 0.7:
-        head = RequestGroup(suffix="_R", required=(frozenset({chance.choice([*LEVELS.values(), *TRAITS])}),))
-        groups.append(PlannerGroup(group=head))
-        return [frozenset({"_R", *chance.sample(names, chance.randint(1, len(names)))})]
-    return [frozenset(chance.sample(names, chance.randint(1, len(names))))]
+    """Return sets for same_subtree; most have a group that only has to be above."""
+    found = []
+    for number in range(chance.choice((0, 0, 0, 1, 1, 2))):
+        tied = frozenset(chance.sample(names, chance.randint(1, len(names))))
+        if chance.random() < 0.7:
+            above = f"_R{number}"
+            wanted = (frozenset({chance.choice([*LEVELS.values(), *TRAITS])}),)
+            groups.append(PlannerGroup(group=RequestGroup(suffix=above, required=wanted)))
+            tied |= {above}
+        found.append(tied)
+    return found
 
 
 def _affinity(chance: Random, groups: list[PlannerGroup], level: str) -> Affinity:

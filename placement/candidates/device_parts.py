@@ -1,8 +1,8 @@
 """One planner request in one tree: which providers can serve its parts, as the device allocator wants to know it."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import NamedTuple
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
@@ -29,8 +29,11 @@ class Levels:
         return self.names[self.traits.index(level)] if level in self.traits else level
 
 
-Heads = tuple[tuple[frozenset[str], int], ...]
-"""For each same_subtree (its groups) the provider that is to be the ancestor of the others."""
+Heads = tuple[tuple[frozenset[str], frozenset[int]], ...]
+"""For each same_subtree (its groups) providers, none above another, of which one is to be above all others."""
+
+Rows = Sequence[Sequence[int]]
+"""For each part the providers that can serve it."""
 
 
 class Part(NamedTuple):
@@ -48,6 +51,11 @@ def device_of(details: PlannerTree, functions: int) -> int:
     return functions if parent is None else parent
 
 
+def level_of_tie(number: int) -> str:
+    """Return the level at which what is below a head of a same_subtree lies in one place. No other has such a name."""
+    return f"same_subtree/{number}"
+
+
 class TreeParts:
     """One request in one tree."""
 
@@ -56,6 +64,7 @@ class TreeParts:
         self._plan = plan
         self._tree = tree
         self._details = details
+        self._ancestries: dict[int, frozenset[int]] = {}
 
     def options(self, part: Part) -> list[int]:
         """Return the providers that can serve a part; what wants all does not count those of other trees."""
@@ -96,22 +105,53 @@ class TreeParts:
             return len({self._device(provider) for provider in devices})
         return len(own)
 
-    def heads(self, parts: Sequence[Part], options: Sequence[Sequence[int]]) -> Iterator[Heads]:
-        """Yield every choice of a provider for each same_subtree that is to be the ancestor of the others."""
-        possible = []
-        for suffixes in self._request.same_subtree:
-            rows = [row for part, row in zip(parts, options, strict=True) if part.slot.suffix in suffixes]
-            above = [frozenset[int]().union(*[ancestry(p, self._details.parents) for p in row]) for row in rows]
-            common = frozenset.intersection(*above) & {provider for row in rows for provider in row}
-            possible.append([(suffixes, head) for head in sorted(common)])
-        yield from product(*possible)
+    def heads(
+        self, parts: Sequence[Part], options: Rows, counts: Sequence[int], *, known: Heads = ()
+    ) -> Iterator[tuple[Heads, Rows]]:
+        """Yield every choice of heads for each same_subtree, with the options that are left then.
 
-    def below(self, part: Part, row: Sequence[int], heads: Heads) -> list[int]:
-        """Return the options of a part that are below the heads of its subtrees."""
-        over = [head for suffixes, head in heads if part.slot.suffix in suffixes]
-        if not over:
-            return list(row)
-        return [p for p in row if all([head in ancestry(p, self._details.parents) for head in over])]
+        Where too few are left of any part, it is no choice.
+
+        Args:
+            parts: the parts of the request.
+            options: the providers that can serve each part.
+            counts: how many each part wants.
+            known: what has been chosen for the first of the same_subtrees.
+        """
+        if any([len(row) < count for row, count in zip(options, counts, strict=True)]):
+            return
+        if len(known) == len(self._request.same_subtree):
+            yield known, options
+            return
+        suffixes = self._request.same_subtree[len(known)]
+        is_tied = [part.slot.suffix in suffixes for part in parts]
+        tied = [(row, count) for row, count, is_in in zip(options, counts, is_tied, strict=True) if is_in]
+        for heads in self._apart(self._possible_heads(tied)):
+            left = [self._below(heads, row) if is_in else row for row, is_in in zip(options, is_tied, strict=True)]
+            yield from self.heads(parts, left, counts, known=(*known, (suffixes, heads)))
+
+    def _possible_heads(self, rows: Sequence[tuple[Sequence[int], int]]) -> list[int]:
+        """Return those in these rows that have enough of each row below them; they are below themselves."""
+        below = [Counter([above for one in row for above in self._ancestry(one)]) for row, _count in rows]
+        enough = [{head for head, found in of.items() if found >= c} for of, (_, c) in zip(below, rows, strict=True)]
+        return sorted(set.intersection(*enough) & {provider for row, _count in rows for provider in row})
+
+    def _apart(self, heads: Collection[int]) -> Iterator[frozenset[int]]:
+        """Yield heads in sets: in one are those that stand alike in the tree, so none is above another."""
+        alike: dict[object, list[int]] = defaultdict(list)
+        for head in heads:
+            places = [(place is None, place == head) for place in self._details.positions[head]]
+            alike[len(self._ancestry(head)), tuple(places)].append(head)
+        yield from map(frozenset, alike.values())
+
+    def _below(self, heads: frozenset[int], row: Sequence[int]) -> list[int]:
+        return [provider for provider in row if not heads.isdisjoint(self._ancestry(provider))]
+
+    def _ancestry(self, provider: int) -> frozenset[int]:
+        known = self._ancestries.get(provider)
+        if known is None:
+            known = self._ancestries[provider] = frozenset(ancestry(provider, self._details.parents))
+        return known
 
     def group(
         self,
@@ -141,13 +181,16 @@ class TreeParts:
 
     def _meets(self, slot: Slot, provider: int, heads: Heads) -> int:
         mask = 0 if slot.is_granular else self._tree.met.get(provider, 0)
-        for place, (suffixes, head) in enumerate(heads):
-            if slot.suffix in suffixes and provider == head:
+        for place, (suffixes, of_set) in enumerate(heads):
+            if slot.suffix in suffixes and provider in of_set:
                 mask |= 1 << (len(self._plan.trait_sets) + place)
         return mask
 
-    def host(self, providers: Collection[int], functions: Collection[int], levels: tuple[str, ...]) -> Host:
-        """Return the providers as devices; some of them are virtual functions of another."""
+    def host(self, providers: Collection[int], functions: Collection[int], levels: Levels, heads: Heads) -> Host:
+        """Return the providers as devices; some of them are virtual functions of another.
+
+        What is below a head is in a place of a level that does not count (``level_of_tie``).
+        """
         names = self._details.names
         devices = []
         for provider in providers:
@@ -156,8 +199,14 @@ class TreeParts:
                 for name in self._plan.contended
                 if (provider, name) in self._tree.room
             }
-            path = tuple([None if place is None else names[place] for place in self._details.positions[provider]])
+            places = (*self._details.positions[provider], *[self._head_above(provider, of_set) for _, of_set in heads])
+            path = tuple([None if place is None else names[place] for place in places])
             card = names.get(self._device(provider), "") if provider in functions else ""
             devices.append(Device(names[provider], path, room, card))
         in_use = self._details.in_use() if self._request.exclusive else set()
-        return Host(levels, tuple(devices), frozenset([names[provider] for provider in in_use if provider in names]))
+        held = frozenset([names[provider] for provider in in_use if provider in names])
+        ties = [level_of_tie(number) for number in range(len(heads))]
+        return Host((*levels.names, *ties), tuple(devices), held, uncounted=len(ties))
+
+    def _head_above(self, provider: int, heads: frozenset[int]) -> int | None:
+        return next(iter(heads & self._ancestry(provider)), None)

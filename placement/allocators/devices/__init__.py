@@ -86,7 +86,7 @@ def allocate(host: Host, request: Request, *, most: int = 1, steps: int = STEPS,
     if _is_hopeless(searched, options):
         return Found(())
     attempts = Attempts(host, searched, options, most=most, bounds=Bounds(steps, width))
-    costs, packing = attempts.best(), Costs(len(host.levels), len(options))
+    costs, packing = attempts.best(), Costs(len(host.levels), len(options), uncounted=host.uncounted)
     chosen = [[options[number] for number in packing.chosen(cost)] for cost in costs]
     devices = [_devices(request, searched, some, twins) for some in chosen]
     objectives = [packing.objective(cost) for cost in costs]

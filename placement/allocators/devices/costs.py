@@ -38,17 +38,19 @@ class Objective:
 
 
 class Costs:
-    """How costs are packed for a number of levels and options."""
+    """How costs are packed for a number of levels and options; the last levels may be ``uncounted``."""
 
-    def __init__(self, levels: int, options: int) -> None:
+    def __init__(self, levels: int, options: int, *, uncounted: int = 0) -> None:
+        levels -= uncounted
         self._levels = levels
         self._options = options
         fields = 3 * levels + 2
         units = [1 << (options + _FIELD * (fields - 1 - place)) for place in range(fields)]
-        self.missed = units[0 : 2 * levels : 2]
-        self.touched = units[1 : 2 * levels : 2]
+        nothing = [0] * uncounted
+        self.missed = units[0 : 2 * levels : 2] + nothing
+        self.touched = units[1 : 2 * levels : 2] + nothing
         self.device = units[2 * levels]
-        self.free = units[2 * levels + 1 : 3 * levels + 1]
+        self.free = units[2 * levels + 1 : 3 * levels + 1] + nothing
         self.misfit = units[3 * levels + 1]
 
     def choice(self, option: int) -> int:

@@ -38,11 +38,13 @@ class Host:
             most often in this order.
         devices: the devices, in any order.
         in_use: the names of the devices and places of which somebody holds something, of themselves or inside.
+        uncounted: so many of the last levels matter to rules alone: how many of their places are touched does not.
     """
 
     levels: tuple[str, ...]
     devices: tuple[Device, ...]
     in_use: frozenset[str] = frozenset()
+    uncounted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

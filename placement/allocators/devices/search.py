@@ -49,11 +49,12 @@ class Search:
         self._counters = Counters(self._all_counters())
         self._by_card = [self._counters.mask([index]) for index, one in enumerate(request.groups) if one.by_card]
         self._apart = self._counters.mask([index for index, one in enumerate(request.groups) if one.apart])
-        self.costs = Costs(len(host.levels), len(options))
+        self.costs = Costs(len(host.levels), len(options), uncounted=host.uncounted)
         self._devices = list({option.device.name: option.device for option in options}.values())
         self._of_device: dict[str, list[Option]] = defaultdict(list)
         self._supply: Counts[int] = Counts()
         self._rules = [self._rules_of(level) for level in host.levels]
+        self._bounds = [self._bounds_of(level) for level in host.levels]
         order = nesting({device.path for device in self._devices}, len(host.levels))
         self.has_nested_places = order is not None
         self._order = order or range(len(host.levels))
@@ -74,6 +75,19 @@ class Search:
         groups = [_counter_of(group) for group in self._request.groups]
         withins = [Counter(1, 0) for _within in self._bound]
         return groups + withins + [Counter(1, 1, saturates=True)] * self._request.conditions
+
+    def _bounds_of(self, name: str) -> list[tuple[int, int, int]]:
+        """Return what keeps groups in one place of a level: their mask, the floor where all are there, a unit."""
+        units, groups = self._counters.units[len(self._request.groups) :], self._request.groups
+        return [
+            (
+                self._mask(within.groups),
+                self._counters.floor([group.count if group.label in within.groups else 0 for group in groups]),
+                unit,
+            )
+            for within, unit in zip(self._bound, units, strict=False)
+            if within.level == name
+        ]
 
     def _table(self, devices: Sequence[Device], depth: int) -> Table:
         """Return the table of devices that are in the same places of as many levels, from the outside in."""
@@ -166,6 +180,7 @@ class Search:
 
     def _closed(self, table: Table, level: int, devices: int) -> Table:
         """Return the table of a complete place, with its rules applied. ``devices`` could have been taken there."""
+        self.tables.steps_left -= len(table) * (1 + len(self._rules[level]) + len(self._bounds[level]))
         touched = self.costs.touched[level] + devices * self.costs.free[level]
         closed: Table = {0: table[0]} if 0 in table else {}
         for state, costs in table.items():
@@ -183,9 +198,10 @@ class Search:
             if added is None:
                 return None
             further += added
-        for index, within in enumerate(self._bound):
-            if within.level == self._host.levels[level] and state & self._mask(within.groups):
-                settled = self._counters.settled(state + self._counters.units[len(self._request.groups) + index])
+        for mask, whole, unit in self._bounds[level]:
+            if state & mask:
+                # Whoever is not here would be elsewhere.
+                settled = self._counters.settled(state + unit) if self._counters.reaches(state, whole) else None
                 if settled is None:
                     return None
                 state = settled

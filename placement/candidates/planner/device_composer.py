@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from placement.allocators.devices import THE_DEVICE, Allocation, Host, Joint, Request
 from placement.allocators.devices import Within as InOnePlace
 from placement.allocators.group.tree import natural_key
-from placement.candidates.device_parts import Heads, Levels, Part, TreeParts, device_of
+from placement.candidates.device_parts import Heads, Levels, Part, Rows, TreeParts, device_of, level_of_tie
 from placement.candidates.planner.device_memo import DeviceMemo
 from placement.candidates.planner.locks import Locks
 from placement.candidates.planner.proposals import Proposal, Proposals, touched_places
@@ -56,10 +56,11 @@ class DeviceComposer:
             return Proposals()
         found: list[tuple[Rank, Choice]] = []
         complete = True
-        for heads in composition.heads(self._parts, options):
+        for heads, allowed in composition.heads(self._parts, options, counts):
             if self._memo.is_exhausted:
-                return Proposals(complete=False)
-            result, names = self._memo.allocate(*self._problem(composition, options, counts, heads))
+                complete = False
+                break
+            result, names = self._memo.allocate(*self._problem(composition, allowed, counts, heads))
             complete = complete and result.complete
             found += [(one.objective.rank, self._choice(one, names)) for one in result.allocations]
         found.sort(key=lambda one: one[0])
@@ -92,19 +93,18 @@ class DeviceComposer:
     def _problem(
         self,
         composition: TreeParts,
-        options: Sequence[Sequence[int]],
+        allowed: Rows,
         counts: Sequence[int],
         heads: Heads,
     ) -> tuple[Host, Request]:
-        """Return what the device allocator is asked, with the heads of all subtrees given."""
-        allowed = [composition.below(part, row, heads) for part, row in zip(self._parts, options, strict=True)]
+        """Return what the device allocator is asked, with the heads of all same_subtrees given."""
         groups = [
             composition.group(index, part, row, (counts[index], heads))
             for index, (part, row) in enumerate(zip(self._parts, allowed, strict=True))
         ]
         used = {provider for row in allowed for provider in row}
         functions = {p for part, row in zip(self._parts, allowed, strict=True) if part.group.device for p in row}
-        host = composition.host(used, functions, self._levels.names)
+        host = composition.host(used, functions, self._levels, heads)
         conditions = len(self._plan.trait_sets) + len(heads)
         return host, Request(groups=tuple(groups), joint=self._joint(), within=self._within(), conditions=conditions)
 
@@ -126,14 +126,12 @@ class DeviceComposer:
         )
 
     def _within(self) -> tuple[InOnePlace, ...]:
-        rules = self._request.within
+        """Return the rules about one place, and those of same_subtree as such, too."""
+        rules = [(rule.groups, self._levels.named(rule.level), rule.required) for rule in self._request.within]
+        ties = enumerate(self._request.same_subtree)
+        rules += [(tuple(suffixes), level_of_tie(number), True) for number, suffixes in ties]
         return tuple(
-            [
-                InOnePlace(
-                    groups=self._labels(rule.groups), level=self._levels.named(rule.level), required=rule.required
-                )
-                for rule in rules
-            ]
+            [InOnePlace(groups=self._labels(groups), level=level, required=must) for groups, level, must in rules]
         )
 
     def _place(self, details: PlannerTree, part: Part, provider: int, *, level: str) -> int | None:

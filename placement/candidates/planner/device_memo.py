@@ -62,7 +62,7 @@ def _renamed(host: Host, numbers: dict[str, str], names: list[str]) -> Host:
         )
     # A device may be a place, too.
     in_use = frozenset([known[name] for known in (numbers, places) for name in host.in_use if name in known])
-    return Host(host.levels, tuple(plain), in_use)
+    return Host(host.levels, tuple(plain), in_use, host.uncounted)
 
 
 def _with_numbers(group: Group, numbers: dict[str, str]) -> Group:

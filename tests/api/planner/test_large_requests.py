@@ -40,3 +40,17 @@ def test_many_groups_that_may_share_a_provider_are_served_as_one(api: Api) -> No
     (candidate,) = planned(api, {"groups": groups})
     assert len(candidate) == 24
     assert {name for names in candidate.values() for name in names} <= set(vcpus.values())
+
+
+def test_many_devices_each_below_a_switch_of_its_own_are_found_at_once(api: Api) -> None:
+    """The switches are not tried one by one: with eight for each of six groups that would be 262,144 ways."""
+    register(api, numa_nodes=[[{"gpus": 1, "nics": 1}] * 4] * 2)
+    groups: dict[str, dict] = {}
+    for number in range(6):
+        groups[f"_S{number}"] = {"required": ["CUSTOM_HW_PCIE_SWITCH"]}
+        groups[f"_G{number}"] = {"resources": {"PGPU": 1}}
+    ties = [[f"_S{number}", f"_G{number}"] for number in range(6)]
+    answer = ask(api, "POST", CANDIDATES, body={"groups": groups, "same_subtree": ties})
+    assert answer["complete"]
+    (request,) = answer["allocation_requests"]
+    assert len({request["mappings"][f"_S{number}"][0] for number in range(6)}) == 6
