@@ -249,9 +249,10 @@ class TreeSource:
         found = read(with_others=tied)
         if tied or not shape.weighed:
             return parents_in(found), found
-        parents = parents_in(found) | {row[2]: row[-2] for row in rows}
-        above = {*parents.values()} - parents.keys() - {None} - {row[2] for row in found}
-        if above - {row[1] for row in rows}:
+        parents = parents_in(found)
+        parents |= {row[2]: row[-2] for row in rows if row[2] not in parents}
+        above = {*parents.values()}.difference(parents, [None], {row[1] for row in rows})
+        if above - {row[2] for row in found}:
             # Somebody in between has none of the traits, and can serve nothing.
             found = read(with_others=True)
             parents = parents_in(found)
