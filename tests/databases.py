@@ -8,6 +8,7 @@ from pathlib import Path
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
+from placement.store.lifecycle.reference_schema import HEAD
 from tests.empty_database import CUSTOM_NAMES, TABLES
 from tests.mariadb import MariaDB
 from tests.postgresql import PostgreSQL
@@ -78,7 +79,7 @@ class MariaDBDatabases:
         database = open_database(url)
         state = schema.current(database.engine)
         database.dispose()
-        if state.is_up_to_date and state.keeps_usage:
+        if state.is_up_to_date and state.keeps_usage and state.reference_revision == HEAD:
             self._server.execute(f"USE {name}", "SET FOREIGN_KEY_CHECKS = 0", *_emptying())
             self._free.append((name, url))
         else:
