@@ -38,6 +38,10 @@ class DeviceComposer:
         self._parts = list(self._all_parts())
         self._least = self._least_by_kind()
 
+    def allow_more(self) -> None:
+        """Let the same be searched for once more: by a little more than what is left of the bound."""
+        self._memo.allow_more()
+
     @property
     def counted(self) -> list[tuple[int, int]]:
         """(kind, how many different providers of it) for what is wanted more than once."""
@@ -57,9 +61,6 @@ class DeviceComposer:
         found: list[tuple[Rank, Choice]] = []
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
-            if self._memo.is_exhausted:
-                complete = False
-                break
             result, names = self._memo.allocate(*self._problem(composition, allowed, counts, heads))
             complete = complete and result.complete
             found += [(one.objective.rank, self._choice(one, names)) for one in result.allocations]

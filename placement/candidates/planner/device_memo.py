@@ -7,6 +7,9 @@ from placement.allocators.group.tree import natural_key
 STEPS_PER_REQUEST = 4 * STEPS
 """What a request costs is bounded, however many hosts there are."""
 
+STEPS_FOR_THE_SAME = STEPS // 8
+"""What each further member of a gang that wants the same may add to that."""
+
 Shape = tuple[object, ...]
 
 
@@ -16,24 +19,28 @@ class DeviceMemo:
     A shape has numbers instead of names, in the natural order of the names: that is all that matters of them.
     """
 
-    def __init__(self, *, most: int) -> None:
+    def __init__(self, *, most: int, steps: int = STEPS_PER_REQUEST) -> None:
         self._most = most
-        self._steps_left = STEPS_PER_REQUEST
+        self._steps_left = steps
         self._known: dict[Shape, Found] = {}
 
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether no steps are left: what is not known already will not be found."""
-        return self._steps_left <= 0
+    def allow_more(self) -> None:
+        """Let some more steps be taken."""
+        self._steps_left += STEPS_FOR_THE_SAME
 
     def allocate(self, host: Host, request: Request) -> tuple[Found, list[str]]:
-        """Return what the allocator finds, with numbers as names, and the names by number."""
+        """Return what the allocator finds, with numbers as names, and the names by number.
+
+        Where no steps are left, only what has been worked out already is found.
+        """
         names = sorted([device.name for device in host.devices], key=natural_key)
         numbers = {name: str(number) for number, name in enumerate(names)}
         plain = _renamed(host, numbers, names)
         groups = tuple([_with_numbers(group, numbers) for group in request.groups])
         shape = _shape(plain, groups)
         found = self._known.get(shape)
+        if found is None and self._steps_left <= 0:
+            return Found((), complete=False), names
         if found is None:
             wanted = Request(groups=groups, joint=request.joint, within=request.within, conditions=request.conditions)
             found = allocate(plain, wanted, most=self._most, steps=min(STEPS, max(0, self._steps_left)))

@@ -17,6 +17,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, Stock
 
 LOOKS_PER_REQUEST = 4 * SEARCH_BUDGET
+LOOKS_FOR_THE_SAME = SEARCH_BUDGET // 8
 
 Among = tuple[Mapping[int | None, Sequence[int]], frozenset[int]]
 """(the children of each provider, the providers that are not inside a place that somebody holds exclusively)."""
@@ -61,6 +62,10 @@ class PathComposer:
         for name, amount in demand.amounts.items():
             amounts[self._base.get(name, name)] += amount
         return replace(demand, level=level, amounts=amounts, parts=tuple([self._in_classes(p) for p in demand.parts]))
+
+    def allow_more(self) -> None:
+        """Let the same be searched for once more: by a little more than what is left of the bound."""
+        self._looks_left += LOOKS_FOR_THE_SAME
 
     @property
     def requested(self) -> dict[str, int]:

@@ -60,8 +60,9 @@ def one_by_one(tx: Transaction, members: Sequence[ClaimMember]) -> Placed:
         Stuck: one found nothing.
     """
     placed: Placed = {}
+    placing: Placing | None = None
     for member in members:
-        placing = Placing(tx, member)
+        placing = Placing(tx, member, placing)
         claimed = placing.best()
         if claimed is None:
             raise Stuck(member, contended=placing.met_others, complete=placing.is_complete)
@@ -116,6 +117,7 @@ class _Search:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self._places_left = PLACES_OF_A_GANG
+        self._last: Placing | None = None
         self.is_complete = True
         self.met_others = False
 
@@ -140,7 +142,7 @@ class _Search:
             found = self.placed(rest, (*left, *done))
             return None if found is None else {first.consumer.consumer_uuid: claimed, **found}
 
-        placing = Placing(self._tx, first)
+        placing = self._last = Placing(self._tx, first, self._last)
         without = {one.root for one in left if one.request == first.request}
         found = placing.first_that(with_the_rest, most=PLACES_OF_A_TREE, without=without)
         self.met_others = self.met_others or placing.met_others

@@ -52,12 +52,14 @@ class Placing:
     Args:
         tx: the transaction.
         member: who wants what.
+        like: that of the member before, which most often wants the same.
     """
 
-    def __init__(self, tx: Transaction, member: ClaimMember) -> None:
+    def __init__(self, tx: Transaction, member: ClaimMember, like: "Placing | None" = None) -> None:
         self._tx = tx
         self._member = member
-        self._planning = Planning(tx, member.request, member.options)
+        self._like: Planning | None = None if like is None else like._planning
+        self._planning: Planning = Planning(tx, member.request, member.options, self._like)
         self.met_others = False
         """Whether somebody else was planning in a tree."""
         self.has_seen_all = True
@@ -92,7 +94,7 @@ class Placing:
             without: the roots of trees that are left out.
         """
         request = replace(self._member.request, per_tree=most + 1)
-        self._planning = Planning(self._tx, request, self._member.options)
+        self._planning = Planning(self._tx, request, self._member.options, self._like)
         for root in self._locked_roots(without):
             proposals = list(islice(self._planning.proposals(only=root), most + 1))
             self.has_seen_all = self.has_seen_all and len(proposals) <= most

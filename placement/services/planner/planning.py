@@ -50,18 +50,26 @@ class Planning:
         tx: the transaction.
         request: the request.
         options: the operator's.
+        like: another one before it; what it has worked out for the same request is not worked out again.
 
     Raises:
         InvalidAt: the request names a class, trait or level that does not exist.
     """
 
-    def __init__(self, tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> None:
+    def __init__(
+        self, tx: Transaction, request: PlannerRequest, options: PlannerOptions, like: "Planning | None" = None
+    ) -> None:
         self._tx = tx
         self._request = request
         self._options = options
         self._levels = options.levels_for(request)
+        self._plan: Plan
+        self._requested: Mapping[str, int]
         self._composer: DeviceComposer | PathComposer
-        if request.paths:
+        if like is not None and (request, options) == (like._request, like._options):
+            self._plan, self._requested, self._composer = like._plan, like._requested, like._composer
+            self._composer.allow_more()
+        elif request.paths:
             composer = _path_composer(request, self._levels, options)
             self._plan, self._requested = plan_for(composer.plain()), composer.requested
             self._composer = composer
