@@ -5,11 +5,12 @@ clock, to be looked into: no request may take minutes. The server runs in this p
 """
 
 import argparse
+import json
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 from flask.testing import FlaskClient
@@ -17,6 +18,7 @@ from flask.testing import FlaskClient
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from tests.bench.clouds import AGGREGATES
+from tests.bench.hard_plans import claim, plan
 from tests.bench.rows import provider_uuid, write_cloud
 from tests.postgresql import running_postgresql
 
@@ -85,18 +87,28 @@ def providers(choice: random.Random) -> str:
     return "&".join(parts)
 
 
-ROUTES: tuple[tuple[str, Callable[[random.Random], str]], ...] = (
+Asked = str | dict[str, Any]
+"""A query string, or the body of a POST."""
+
+ROUTES: tuple[tuple[str, Callable[[random.Random], Asked]], ...] = (
     ("/allocation_candidates", candidates),
     ("/planner/v1/explain", candidates),
     ("/resource_providers", providers),
     ("/planner/v1/inventory", providers),
+    ("/planner/v1/candidates", plan),
+    ("/planner/v1/claims", claim),
 )
 
 
-def asked(client: FlaskClient, target: str) -> Cost:
+def asked(client: FlaskClient, path: str, wanted: Asked) -> Cost:
+    is_query = isinstance(wanted, str)
     cpu, clock = time.process_time(), time.monotonic()
-    answer = client.get(target, headers=HEADERS)
-    return Cost(time.process_time() - cpu, time.monotonic() - clock, answer.status_code, len(answer.data), target)
+    if is_query:
+        answer = client.get(f"{path}?{wanted}", headers=HEADERS)
+    else:
+        answer = client.post(path, json=wanted, headers=HEADERS)
+    shown = f"{path}?{wanted}" if is_query else f"{path} {json.dumps(wanted)}"
+    return Cost(time.process_time() - cpu, time.monotonic() - clock, answer.status_code, len(answer.data), shown)
 
 
 def main() -> None:
@@ -104,6 +116,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--requests", type=int, default=300, help="of each route")
     parser.add_argument("--hosts", type=int, default=300)
+    parser.add_argument("--cloud", help="a name of tests/bench/clouds.py; mixed-HOSTS unless given")
+    parser.add_argument("--routes", default="/", help="only those whose path has this in it")
     parser.add_argument("--fill", type=float, default=0.5, help="how much of everything is in use")
     options = parser.parse_args()
     with running_postgresql() as postgresql:
@@ -111,12 +125,11 @@ def main() -> None:
         database = DatabaseSettings(connection=url, sync_on_startup=True)
         client = create_app(Settings(database=database, auth_strategy="noauth2")).test_client()
         with psycopg.connect(url, autocommit=True) as connection:
-            write_cloud(connection, f"mixed-{options.hosts}", fill=options.fill)
+            write_cloud(connection, options.cloud or f"mixed-{options.hosts}", fill=options.fill)
             connection.execute("ANALYZE")
-        for path, query in ROUTES:
+        for path, query in [route for route in ROUTES if options.routes in route[0]]:
             costs = [
-                asked(client, f"{path}?{query(random.Random(options.seed + number))}")
-                for number in range(options.requests)
+                asked(client, path, query(random.Random(options.seed + number))) for number in range(options.requests)
             ]
             print(f"\n{path}: {dict(Counter(cost.status for cost in costs))}; CPU s, clock s, status, bytes")
             for cost in sorted(costs, key=lambda cost: -max(cost.cpu, cost.clock))[:SHOWN]:
