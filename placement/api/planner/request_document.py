@@ -18,6 +18,9 @@ Body = Mapping[str, Any]
 
 NOTHING = Expressions()
 
+MOST_RULES = 64
+"""Of each sort: a level or a same_subtree more makes every step of the search longer."""
+
 
 SCHEMA = RequestSchema()
 
@@ -159,6 +162,9 @@ def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iter
         "within": [(rule.groups, rule.level) for rule in request.within],
         "exclusive": [(rule.groups, rule.level) for rule in request.exclusive],
     }
+    numbers = {name: len(listed) for name, listed in rules.items()} | {"same_subtree": len(request.same_subtree)}
+    if many := [name for name, number in numbers.items() if number > MOST_RULES]:
+        yield (many[0],), f"There are more than {MOST_RULES} rules."
     for name, listed in rules.items():
         for index, (groups, level) in enumerate(listed):
             yield from _unknown((name, index, "groups"), groups, known)

@@ -46,6 +46,11 @@ def hint(**said: object) -> dict[str, object]:
             {"groups": A, "within": [{"groups": ["_A"], "level": "rack"}]},
             "within[0].level: There is no level 'rack'; there are numa, pcie, and traits.",
         ),
+        (
+            {"groups": A, "within": [{"groups": ["_A"], "level": f"CUSTOM_{n}"} for n in range(65)]},
+            "within: There are more than 64 rules.",
+        ),
+        ({"groups": A, "same_subtree": [["_A"]] * 65}, "same_subtree: There are more than 64 rules."),
         ({"groups": A, "profile": "no"}, "profile: There is no profile 'no'; there are default."),
         (
             {"requests": {"koordinator.sh/rdma": 150}},
