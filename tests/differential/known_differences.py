@@ -191,5 +191,6 @@ def _names(request: Request) -> tuple[set[str], set[str]]:
         if key.startswith("resources"):
             classes |= {item.partition(":")[0] for item in value.split(",")}
         elif key.startswith(("required", "root_required")):
-            traits |= {item.strip().removeprefix("in:").lstrip("!") for item in value.split(",")}
+            # "in:" stands before the whole list; further on it is part of a name.
+            traits |= {item.strip().lstrip("!") for item in value.removeprefix("in:").split(",")}
     return classes, traits
