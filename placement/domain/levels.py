@@ -4,7 +4,7 @@ A set of places is an integer, so that what a candidate touches is an OR over it
 tree apart, and are used again in the next.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ class Layout:
 
     >>> layout = Layout({1: None, 2: 1, 3: 2, 4: 1}, {2: (1, 0b1)}, levels=1)
     >>> layout.inside({2, 3, 4}), layout.masks, layout.levels
-    ({3: 2}, {2: 2}, (2,))
+    ({3: 2}, {2: 1}, (1,))
     """
 
     def __init__(
@@ -50,34 +50,34 @@ class Layout:
         self._parents = parents
         self.places = places
         self._outer: dict[int, int] = {}
-        marks = {mark for _root, mark in places.values()}
-        self._numbers = {mark: [number for number in range(levels) if mark >> number & 1] for mark in marks}
-        self._bits = [0] * levels
-        self._counts: list[dict[int, int]] = [{} for _ in range(levels)]
+        roots = Counter([root for root, _mark in places.values()])
+        # The n-th place of a tree has the n-th bit of each level.
+        shifts = range(0, levels * max(roots.values(), default=0), levels)
+        self.levels = tuple([sum([1 << shift + number for shift in shifts]) for number in range(levels)])
+        """For each level all bits of its places, the same in all trees."""
+        self._shifts = {root: iter(shifts) for root in roots}
+        self._of_mark = {mark: self._all_of(mark) for mark in {mark for _root, mark in places.values()}}
         self.masks: dict[int, int] = {}
         """For each place the set of places that whatever is in it lies in."""
         waiting = sorted(places)
         while waiting:
             waiting = [place for place in waiting if not self._enter(place)]
-        self.levels = tuple(self._bits)
-        """For each level all bits of its places, the same in all trees."""
+
+    def _all_of(self, mark: int) -> int:
+        """Return all bits of the levels in a mark."""
+        return sum([bits for number, bits in enumerate(self.levels) if mark >> number & 1])
 
     def _enter(self, place: int) -> bool:
         """Give bits to a place, unless the one around it has none yet."""
-        outer, inside = self._nearest(self._parents.get(place)), 0
-        if outer is not None:
-            if outer not in self.masks:
-                return False
-            self._outer[place] = outer
-            inside = self.masks[outer]
+        outer = self._nearest(self._parents.get(place))
+        if outer is not None and outer not in self.masks:
+            return False
         root, mark = self.places[place]
-        for number in self._numbers[mark]:
-            counts = self._counts[number]
-            count = counts[root] = counts.get(root, 0) + 1
-            bit = 1 << count * len(self._bits) + number
-            self._bits[number] |= bit
-            inside = inside & ~self._bits[number] | bit
-        self.masks[place] = inside
+        mask = mark << next(self._shifts[root])
+        if outer is not None:
+            self._outer[place] = outer
+            mask |= self.masks[outer] & ~self._of_mark[mark]
+        self.masks[place] = mask
         return True
 
     def _nearest(self, provider: int | None) -> int | None:

@@ -2,9 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
-from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import and_, bindparam, select
 
@@ -21,6 +19,25 @@ Marks = dict[int, tuple[int, int]]
 
 Row = tuple[int, int | None, int, int | None]
 """A provider, its parent, the root of its tree, and a trait."""
+
+
+class Fitting(NamedTuple):
+    """The providers that can serve a kind, in columns; one that can serve several kinds is there for each of them."""
+
+    roots: Sequence[int]
+    providers: Sequence[int]
+    parents: Sequence[int | None]
+    times: Sequence[float]
+    """How many times what the kind asks fits."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[Any]], *, with_parents: bool) -> "Fitting":
+        """Return the columns of rows of (kind, root, provider, ..., parent if it is there, how many times it fits)."""
+        _kinds, roots, providers, *others = zip(*rows, strict=True)
+        return cls(roots, providers, others[-2] if with_parents else (), others[-1])
+
+
+NOBODY = Fitting((), (), (), ())
 
 Fit = tuple[int, float]
 """A provider, and how many times what is asked fits on it."""
@@ -74,24 +91,20 @@ def marks_in(rows: Iterable[Row], levels: Sequence[int | None]) -> Marks:
     return marks
 
 
-_FIT = itemgetter(2, -1)
-
-
-def add_places(trees: Iterable[Tree], layout: Layout, rows: Collection[Sequence[Any]], shared: Collection[Fit]) -> None:
+def add_places(trees: Iterable[Tree], layout: Layout, fitting: Fitting, shared: Collection[Fit]) -> None:
     """Lay out each tree: where its own providers lie, and how full it is there; what shares with it lies elsewhere.
 
     Args:
         trees: the trees.
         layout: the places in them.
-        rows: for each kind and provider: (kind, root, provider, ..., how many times what the kind asks fits).
-        shared: the same of providers that share with other trees.
+        fitting: their providers.
+        shared: how many times what is asked fits on providers that share with other trees.
     """
-    providers = {row[2] for row in rows}
-    inside = layout.inside(providers)
+    roots, providers, _parents, times = fitting
+    inside = layout.inside({*providers})
     places = Places(layout.masks_of(inside), layout.levels)
-    around, alone = layout.around(map(_FIT, rows), inside), layout.around(shared, {})
-    touched = chain(providers & layout.places.keys(), inside.values())
-    in_use = {layout.places[place][0] for place in touched}
+    around, alone = layout.around(zip(providers, times, strict=True), inside), layout.around(shared, {})
+    in_use = {root for root, provider in zip(roots, providers, strict=True) if provider in places.of}
     for tree in trees:
         if tree.root in in_use:
             tree.lay_out(*(_apart(tree, places, around, alone) if alone else (places, around)))

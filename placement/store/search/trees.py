@@ -15,7 +15,18 @@ from placement.store.connection.chunks import MOST_PARAMETERS
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.any_of import NO_SETS, sets_shape
-from placement.store.search.levels import Fit, Marks, Parents, Row, add_places, marks_in, parents_in, with_traits
+from placement.store.search.levels import (
+    NOBODY,
+    Fit,
+    Fitting,
+    Marks,
+    Parents,
+    Row,
+    add_places,
+    marks_in,
+    parents_in,
+    with_traits,
+)
 from placement.store.search.names import NamedIds
 from placement.store.search.query import (
     Parameters,
@@ -175,11 +186,12 @@ class TreeSource:
         home, sharing = self._sharing.home, self._sharing.home.keys()
         room = dict(self._sharing.room)
         self._note_room(room, rows)
-        met, parents, marks = self._details(shape, values, rows)
+        fitting = Fitting.of(rows, with_parents=shape.with_parents) if shape.weighed and rows else NOBODY
+        met, parents, marks = self._details(shape, values, fitting)
         trees = [Tree(root, found, room, met, parents, home, sharing) for root, found in options.items()]
         if marks:
             layout = Layout(parents, marks, levels=len(self._ids.levels))
-            add_places(trees, layout, rows, self._sharing.fits)
+            add_places(trees, layout, fitting, self._sharing.fits)
         return trees
 
     def _note_room(self, room: dict[tuple[int, str], float], rows: list[tuple[Any, ...]]) -> None:
@@ -218,12 +230,10 @@ class TreeSource:
                 if provider in servants and provider not in providers:
                     providers.append(provider)
 
-    def _details(
-        self, shape: Shape, values: Parameters, rows: list[tuple[Any, ...]]
-    ) -> tuple[dict[int, int], Parents, Marks]:
+    def _details(self, shape: Shape, values: Parameters, fitting: Fitting) -> tuple[dict[int, int], Parents, Marks]:
         """Return what only some requests need: who meets which traits, who is whose parent, who stands for a place."""
         sharing = self._sharing
-        parents, traits = self._parents_and_traits(shape, values, rows)
+        parents, traits = self._parents_and_traits(shape, values, fitting)
         if self.plan.request.same_subtree and sharing.home:
             homes = {"roots": sorted(set(sharing.home.values()))}
             parents |= dict(self._tx.tuples(_parents(scope=Scope.LISTED), homes))
@@ -233,10 +243,8 @@ class TreeSource:
         wanted = self._trait_ids
         return sharing.met | self._masks([(row[0], row[3]) for row in traits if row[3] in wanted]), parents, marks
 
-    def _parents_and_traits(
-        self, shape: Shape, values: Parameters, rows: list[tuple[Any, ...]]
-    ) -> tuple[Parents, list[Row]]:
-        """Return the parents of all whom the way up from somebody in these rows meets, and who has which traits.
+    def _parents_and_traits(self, shape: Shape, values: Parameters, fitting: Fitting) -> tuple[Parents, list[Row]]:
+        """Return the parents of all whom the way up from somebody who fits meets, and who has which traits.
 
         Either only if it matters.
         """
@@ -250,9 +258,9 @@ class TreeSource:
         if tied or not shape.weighed:
             return parents_in(found), found
         parents = parents_in(found)
-        parents |= {row[2]: row[-2] for row in rows if row[2] not in parents}
-        above = {*parents.values()}.difference(parents, [None], {row[1] for row in rows})
-        if above - {row[2] for row in found}:
+        parents.update(zip(fitting.providers, fitting.parents, strict=True))
+        above = {*parents.values()}.difference(parents, [None])
+        if above and above.difference(fitting.roots, [row[2] for row in found]):
             # Somebody in between has none of the traits, and can serve nothing.
             found = read(with_others=True)
             parents = parents_in(found)

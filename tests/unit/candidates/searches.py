@@ -69,7 +69,8 @@ def with_places(draw, trees: st.SearchStrategy[Tree]) -> Tree:
     of = {provider: draw(st.sampled_from(CELLS)) for provider in tree.parents if provider not in tree.home}
     places = Places({provider: cell for provider, cell in of.items() if cell}, (OUTER, INNER))
     around = {provider: float(draw(st.integers(0, 3))) for row in tree.options for provider in row}
-    tree.lay_out(places, around)
+    if places.of:  # As the store does it: a tree without places stays as it is.
+        tree.lay_out(places, around)
     return tree
 
 
