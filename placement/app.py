@@ -1,6 +1,5 @@
 """The composition root: the only module that sees everything. ``create_app(settings)`` makes the application."""
 
-import gc
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ from placement.services.kept_usage import KeptUsage
 from placement.settings import Settings
 from placement.store.lifecycle.opening import open_database
 from placement.telemetry.watching import meters_for, watched
+from placement.tuning import keep_freed_memory, spare_the_collector
 from placement.ui.blueprint import install_console
 from placement.ui.security import Visitors
 
@@ -58,7 +58,8 @@ def create_app(settings: Settings) -> Flask:
         install_console(app, server)
     wrapped = _wrapped(app, strategy, settings)
     app.wsgi_app = watched(wrapped, database, meters=meters, settings=settings)  # type: ignore[assignment, method-assign]
-    _spare_the_collector()
+    spare_the_collector()
+    keep_freed_memory()
     return app
 
 
@@ -68,14 +69,3 @@ def _wrapped(app: Flask, strategy: Strategy, settings: Settings) -> Any:
     if settings.proxy_headers_parsing:
         wrapped = ProxyFix(wrapped, x_for=1, x_proto=1, x_host=1, x_prefix=1)
     return wrapped
-
-
-def _spare_the_collector() -> None:
-    """Tune the garbage collector for a server: a large answer makes many objects and no cycles.
-
-    At its usual thresholds it takes half the time of such a request; and what lives as long as the process is not
-    worth a look at every collection.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
