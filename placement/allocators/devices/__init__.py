@@ -64,7 +64,7 @@ def allocate(host: Host, request: Request, *, most: int = 1, steps: int = STEPS,
         host: its devices.
         request: what is wanted.
         most: how many ways are wanted.
-        steps: how many steps each search may take.
+        steps: how many steps may be taken, or not many more.
         width: how many states of a table are looked at in the first search.
 
     Raises:

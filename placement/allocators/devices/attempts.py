@@ -24,7 +24,8 @@ class Attempts:
         request: what is wanted, without twins.
         options: the devices that may serve the groups.
         most: how many ways are wanted.
-        bounds: how many steps each search may take, and how many states of a table the first one keeps.
+        bounds: how many steps the first search may take, and how many states of a table it keeps; the search for what
+            is better may take what it leaves of them.
     """
 
     def __init__(self, host: Host, request: Request, options: Sequence[Option], *, most: int, bounds: Bounds) -> None:
@@ -49,7 +50,7 @@ class Attempts:
         if not self._was_cut:
             return costs
         limit = costs[-1] if len(costs) == self._most else None
-        better = self._searched(Bounds(self._bounds.steps, limit=limit))
+        better = self._searched(Bounds(max(0, self._bounds.steps - self.steps_taken), limit=limit))
         return better if self.is_complete else costs
 
     def _searched(self, bounds: Bounds, options: Sequence[Option] | None = None) -> list[int]:
@@ -57,7 +58,7 @@ class Attempts:
         costs = search.run(self._options if options is None else options)
         self.steps_taken += bounds.steps - max(0, search.tables.steps_left)
         self.is_complete = not search.tables.is_over and search.has_nested_places
-        self._was_cut = search.tables.is_cut or options is not None
+        self._was_cut = search.tables.is_cut or search.tables.is_over or options is not None
         return costs
 
     def _around(self, some: Sequence[Option]) -> list[Option]:

@@ -26,6 +26,7 @@ class Counters:
         self._shifts: list[int] = []
         self.units: list[int] = []
         self.offset = self.guard = 0
+        self._forbids = 0  # The spare bits of counters that must not be too high.
         shift = 0
         for counter in counters:
             width = counter.most.bit_length()
@@ -33,6 +34,7 @@ class Counters:
             self.units.append(1 << shift)
             self.offset |= ((1 << width) - 1 - counter.most) << shift
             self.guard |= 1 << (shift + width)
+            self._forbids |= 0 if counter.saturates else 1 << (shift + width)
             shift += width + 1
         self._masks = [(2 << counter.most.bit_length()) - 1 for counter in counters]
 
@@ -50,14 +52,12 @@ class Counters:
 
     def settled(self, state: int) -> int | None:
         """Return a sum of two states with saturated counters cut, or None if another counter is too high."""
-        if not (state + self.offset) & self.guard:
-            return state
-        for index, counter in enumerate(self._counters):
-            excess = self.value(state, index) - counter.most
-            if excess > 0:
-                if not counter.saturates:
-                    return None
-                state -= excess << self._shifts[index]
+        too_high = (state + self.offset) & self.guard
+        if too_high & self._forbids:
+            return None
+        if too_high:
+            for index, counter in enumerate(self._counters):
+                state -= max(0, self.value(state, index) - counter.most) << self._shifts[index]
         return state
 
     def floor(self, least: Sequence[int]) -> int:

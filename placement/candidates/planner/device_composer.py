@@ -7,6 +7,7 @@ from placement.allocators.devices import THE_DEVICE, Allocation, Host, Joint, Re
 from placement.allocators.devices import Within as InOnePlace
 from placement.allocators.group.tree import natural_key
 from placement.candidates.device_parts import Heads, Levels, Part, Rows, TreeParts, device_of, level_of_tie
+from placement.candidates.planner.allowance import Allowance
 from placement.candidates.planner.device_memo import DeviceMemo
 from placement.candidates.planner.locks import Locks
 from placement.candidates.planner.proposals import Proposal, Proposals, touched_places
@@ -27,20 +28,25 @@ class DeviceComposer:
         plan: its plan; for each group that wants everything there is a further kind of all healthy providers.
         levels: the levels.
         locks: level -> lock class.
+        allowance: the steps that may be taken.
     """
 
-    def __init__(self, request: PlannerRequest, plan: Plan, levels: Levels, locks: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        request: PlannerRequest,
+        plan: Plan,
+        levels: Levels,
+        *,
+        locks: Mapping[str, str],
+        allowance: Allowance,
+    ) -> None:
         self._request = request
         self._plan = plan
         self._levels = levels
         self._locks = Locks(levels.names, locks)
-        self._memo = DeviceMemo(most=request.per_tree)
+        self._memo = DeviceMemo(allowance, most=request.per_tree)
         self._parts = list(self._all_parts())
         self._least = self._least_by_kind()
-
-    def allow_more(self) -> None:
-        """Let the same be searched for once more: by a little more than what is left of the bound."""
-        self._memo.allow_more()
 
     @property
     def counted(self) -> list[tuple[int, int]]:

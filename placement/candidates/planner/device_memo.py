@@ -1,14 +1,8 @@
 """The device allocator with a memory: hosts of a cloud are much alike, so most of them are the same problem again."""
 
 from placement.allocators.devices import Device, Found, Group, Host, Request, allocate
-from placement.allocators.devices.search import STEPS
 from placement.allocators.group.tree import natural_key
-
-STEPS_PER_REQUEST = 4 * STEPS
-"""What a request costs is bounded, however many hosts there are."""
-
-STEPS_FOR_THE_SAME = STEPS // 8
-"""What each further member of a gang that wants the same may add to that."""
+from placement.candidates.planner.allowance import Allowance
 
 Shape = tuple[object, ...]
 
@@ -19,14 +13,10 @@ class DeviceMemo:
     A shape has numbers instead of names, in the natural order of the names: that is all that matters of them.
     """
 
-    def __init__(self, *, most: int, steps: int = STEPS_PER_REQUEST) -> None:
+    def __init__(self, allowance: Allowance, *, most: int) -> None:
+        self._allowance = allowance
         self._most = most
-        self._steps_left = steps
         self._known: dict[Shape, Found] = {}
-
-    def allow_more(self) -> None:
-        """Let some more steps be taken."""
-        self._steps_left += STEPS_FOR_THE_SAME
 
     def allocate(self, host: Host, request: Request) -> tuple[Found, list[str]]:
         """Return what the allocator finds, with numbers as names, and the names by number.
@@ -39,13 +29,14 @@ class DeviceMemo:
         groups = tuple([_with_numbers(group, numbers) for group in request.groups])
         shape = _shape(plain, groups)
         found = self._known.get(shape)
-        if found is None and self._steps_left <= 0:
+        steps = self._allowance.for_a_search
+        if found is None and steps <= 0:
             return Found((), complete=False), names
         if found is None:
             wanted = Request(groups=groups, joint=request.joint, within=request.within, conditions=request.conditions)
-            found = allocate(plain, wanted, most=self._most, steps=min(STEPS, max(0, self._steps_left)))
+            found = allocate(plain, wanted, most=self._most, steps=steps)
             self._known[shape] = found
-            self._steps_left -= found.steps
+            self._allowance.take(found.steps)
         return found, names
 
 

@@ -4,20 +4,22 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from placement.allocators.devices.search import STEPS
 from placement.allocators.group.names import demand_tree
 from placement.allocators.group.place import Placement, place
 from placement.allocators.group.rules import SEARCH_BUDGET, Rules
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
 from placement.candidates.device_parts import Levels
+from placement.candidates.planner.allowance import Allowance
 from placement.candidates.planner.locks import Locks
 from placement.candidates.planner.proposals import Proposal, Proposals, touched_places
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, Stock
 
-LOOKS_PER_REQUEST = 4 * SEARCH_BUDGET
-LOOKS_FOR_THE_SAME = SEARCH_BUDGET // 8
+STEPS_FOR_A_LOOK = STEPS // SEARCH_BUDGET
+"""What it costs to try a group at a provider."""
 
 Among = tuple[Mapping[int | None, Sequence[int]], frozenset[int]]
 """(the children of each provider, the providers that are not inside a place that somebody holds exclusively)."""
@@ -35,6 +37,7 @@ class PathComposer:
         levels: the levels.
         base: the resource classes that the last parts of names mean; other parts are classes themselves.
         locks: level -> lock class.
+        allowance: the steps that may be taken.
 
     Raises:
         UnknownLevel: a group in a name is no level.
@@ -42,14 +45,20 @@ class PathComposer:
     """
 
     def __init__(
-        self, request: PlannerRequest, levels: Levels, *, base: Mapping[str, str], locks: Mapping[str, str]
+        self,
+        request: PlannerRequest,
+        levels: Levels,
+        *,
+        base: Mapping[str, str],
+        locks: Mapping[str, str],
+        allowance: Allowance,
     ) -> None:
         self._request = request
         self._levels = levels
         self._base = base
         self._locks = Locks(levels.names, locks)
         self._known = {level.lower(): level for level in levels.names}
-        self._looks_left = LOOKS_PER_REQUEST
+        self._allowance = allowance
         self._written = demand_tree(request.paths, Phase.RUNNING, {})
         self._demand = self._in_classes(self._written)
 
@@ -62,10 +71,6 @@ class PathComposer:
         for name, amount in demand.amounts.items():
             amounts[self._base.get(name, name)] += amount
         return replace(demand, level=level, amounts=amounts, parts=tuple([self._in_classes(p) for p in demand.parts]))
-
-    def allow_more(self) -> None:
-        """Let the same be searched for once more: by a little more than what is left of the bound."""
-        self._looks_left += LOOKS_FOR_THE_SAME
 
     @property
     def requested(self) -> dict[str, int]:
@@ -102,11 +107,11 @@ class PathComposer:
         (usable,) = self._locks.usable([list(details.parents)], details)
         root = self._location(details, details.root, (children, frozenset(usable)))
         _note(root, (), {name: id_ for id_, name in details.names.items()}, ids)
-        budget = min(SEARCH_BUDGET, self._looks_left)
+        budget = self._allowance.for_a_search // STEPS_FOR_A_LOOK
         if budget <= 0:
             return Proposals(complete=False)
         placement = place(root, [self._demand], Rules(distinct=self._request.distinct, budget=budget))
-        self._looks_left -= placement.looks
+        self._allowance.take(placement.looks * STEPS_FOR_A_LOOK)
         found = [self._proposal(details, placement, ids)] if placement.feasible else []
         return Proposals(found, placement.complete)
 

@@ -10,7 +10,8 @@ from placement.candidates.scores import Score
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Unavailable
 from placement.services.explain import Explained, explained
-from placement.services.planner.planning import PlannerOptions, Planning
+from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from placement.errors import ConcurrentUpdate, Conflict
 from placement.services.explain import Explained, explanation_now
 from placement.services.planner.candidates import why_not
+from placement.services.planner.composers import Composers
 from placement.services.planner.gang import Placed, Stuck, by_difficulty, may_fit, one_by_one, together
 from placement.services.planner.placing import TRIES_IN_A_TREE, ClaimMember, Overtaken
 from placement.services.planner.planning import Planning
@@ -49,7 +50,7 @@ class NoCandidate(Conflict):
 Gate = Callable[[Transaction, Sequence[ClaimMember]], None]
 """Asked inside the unit of work before anything is planned; raises where a claim must not go on."""
 
-Way = Callable[[Transaction, Sequence[ClaimMember]], Placed]
+Way = Callable[[Transaction, Sequence[ClaimMember], Composers], Placed]
 """A way to place all members, in the order given."""
 
 
@@ -82,31 +83,33 @@ def claim(
         InvalidAt: a request names something that does not exist.
     """
     way: Way = one_by_one
+    composers = Composers()  # A claim is bounded as a whole, however often it is tried.
     in_order = by_difficulty(members)
     for attempt in range(ATTEMPTS):
         try:
-            return _claimed(database, in_order, digest, way=way, gates=gates)
+            return _claimed(database, in_order, digest, way=way, composers=composers, gates=gates)
         except Overtaken:
             continue
         except Stuck as stuck:
             if len(members) == 1:
-                if _is_final(database, members[0], stuck, attempt):
+                if _is_final(database, members[0], stuck, attempt, composers=composers):
                     raise _refusal(database, members[0], complete=stuck.complete) from None
-            elif stuck.contended:
+            elif stuck.contended and not composers.allowance.is_used_up:
                 way = one_by_one  # There is something else now; going back costs much.
-            elif way is together or not may_fit(database, members):
-                raise _refusal_of_gang(members, complete=stuck.complete) from None
+            elif way is together or composers.allowance.is_used_up or not may_fit(database, members):
+                raise _refusal_of_gang(members, complete=stuck.complete and not stuck.contended) from None
             else:
                 way, in_order = together, _with_first(stuck.member, in_order)
     raise ConcurrentUpdate("Other claims were faster each time; try again.")
 
 
-def _is_final(database: Database, member: ClaimMember, stuck: Stuck, attempt: int) -> bool:
+def _is_final(database: Database, member: ClaimMember, stuck: Stuck, attempt: int, *, composers: Composers) -> bool:
     """Tell whether it is of no use to try again: in one snapshot there is nothing."""
-    if not stuck.contended and (not stuck.complete or attempt + 1 >= TRIES_IN_A_TREE):
-        # The search would be cut off again; or what is proposed does not keep to the unit rules of an inventory.
-        return True
-    return not _fits_now(database, member)
+    if not stuck.complete and (not stuck.contended or composers.allowance.is_used_up):
+        return True  # The search would be cut off again.
+    if not stuck.contended and attempt + 1 >= TRIES_IN_A_TREE:
+        return True  # What is proposed does not keep to the unit rules of an inventory.
+    return not _fits_now(database, member, composers)
 
 
 def _with_first(first: ClaimMember, members: Sequence[ClaimMember]) -> list[ClaimMember]:
@@ -133,22 +136,28 @@ def _refusal(database: Database, member: ClaimMember, *, complete: bool) -> NoCa
 
 
 @reads
-def _fits_now(tx: Transaction, member: ClaimMember) -> bool:
+def _fits_now(tx: Transaction, member: ClaimMember, composers: Composers) -> bool:
     """Tell whether there is any candidate, in one snapshot."""
-    planning = Planning(tx, member.request, member.options)
+    planning = Planning(tx, member.request, member.options, composers)
     return next(planning.proposals(), None) is not None or not planning.complete
 
 
 @writes
 def _claimed(
-    tx: Transaction, members: Sequence[ClaimMember], digest: str, *, way: Way, gates: Collection[Gate]
+    tx: Transaction,
+    members: Sequence[ClaimMember],
+    digest: str,
+    *,
+    way: Way,
+    composers: Composers,
+    gates: Collection[Gate],
 ) -> Outcome:
     pass_write_gate(tx.connection)
     if (known := _known(tx, members, digest)) is not None:
         return Outcome(known, is_new=False)
     for gate in gates:
         gate(tx, members)
-    answers = {uuid: written(claimed) for uuid, claimed in way(tx, members).items()}
+    answers = {uuid: written(claimed) for uuid, claimed in way(tx, members, composers).items()}
     remember_claims(
         tx, [RememberedClaim(uuid, digest, FIRST_GENERATION, text) for uuid, text in sorted(answers.items())]
     )

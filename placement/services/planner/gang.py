@@ -5,12 +5,13 @@ member finds nothing, the members are placed again by a search that goes back: a
 another moves on to its next best place, in the same tree or in another one.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from placement.domain.planner_request import PlannerRequest
-from placement.services.planner.placing import ClaimMember, Placing
+from placement.services.planner.composers import Composers, Prepared
+from placement.services.planner.placing import ClaimMember, Placing, Vain
 from placement.services.planner.records import Claimed
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.planner_trees import free_amounts
@@ -53,30 +54,31 @@ def _difficulty(member: ClaimMember) -> tuple[int, int]:
     return amount, sum(rules) + len(request.exclusive)
 
 
-def one_by_one(tx: Transaction, members: Sequence[ClaimMember]) -> Placed:
-    """Give each member in turn the best that is left.
+def one_by_one(tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> Placed:
+    """Give each member in turn the best that is left. Each has its share of the steps that are left.
 
     Raises:
         Stuck: one found nothing.
     """
     placed: Placed = {}
-    placing: Placing | None = None
-    for member in members:
-        placing = Placing(tx, member, placing)
-        claimed = placing.best()
+    vain: dict[Prepared, Vain] = defaultdict(dict)  # Members only take: what has no room gets none.
+    for number, member in enumerate(members):
+        composers.allowance.share(among=len(members) - number)
+        placing = Placing(tx, member, composers, of_gang=len(members) > 1)
+        claimed = placing.best(vain[placing.prepared])
         if claimed is None:
             raise Stuck(member, contended=placing.met_others, complete=placing.is_complete)
         placed[member.consumer.consumer_uuid] = claimed
     return placed
 
 
-def together(tx: Transaction, members: Sequence[ClaimMember]) -> Placed:
+def together(tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> Placed:
     """Place all members wherever it takes for all to have a place.
 
     Raises:
         Stuck: there is no way, or none was found in the bounds of the search.
     """
-    search = _Search(tx)
+    search = _Search(tx, members, composers)
     try:
         placed = search.placed(members)
     except _OutOfPlaces:
@@ -102,9 +104,10 @@ class _OutOfPlaces(Exception):
 
 
 class _Left(NamedTuple):
-    """A tree that has nothing for members that want this: with one of them in any place there, the others were stuck.
+    """A tree that has nothing for members that want this.
 
-    Members that want the same may change places, so no other one of them need be there.
+    There is no room; or with one of them in any place there, the others were stuck. Members that want the same may
+    change places, so no other one of them need be there.
     """
 
     request: PlannerRequest
@@ -114,10 +117,15 @@ class _Left(NamedTuple):
 class _Search:
     """Goes through the places of members, depth first."""
 
-    def __init__(self, tx: Transaction) -> None:
+    def __init__(self, tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> None:
         self._tx = tx
+        self._composers = composers
         self._places_left = PLACES_OF_A_GANG
-        self._last: Placing | None = None
+        # As long as nobody is placed: later none of them has more. Reading them for each place would take long.
+        self._roots: dict[Prepared, list[int]] = {}
+        for placing in map(self._placing, members):
+            if placing.prepared not in self._roots:
+                self._roots[placing.prepared] = list(placing.roots())
         self.is_complete = True
         self.met_others = False
 
@@ -138,13 +146,18 @@ class _Search:
                 raise _OutOfPlaces
             if root not in tried:
                 tried.append(root)
-            done = tuple([_Left(first.request, one) for one in tried if one != root])
+            done = tuple([_Left(first.request, one) for one in (*tried, *placing.vain) if one != root])
             found = self.placed(rest, (*left, *done))
             return None if found is None else {first.consumer.consumer_uuid: claimed, **found}
 
-        placing = self._last = Placing(self._tx, first, self._last)
+        self._composers.allowance.share(among=len(members))
+        placing = self._placing(first)
         without = {one.root for one in left if one.request == first.request}
-        found = placing.first_that(with_the_rest, most=PLACES_OF_A_TREE, without=without)
+        roots = [root for root in self._roots[placing.prepared] if root not in without]
+        found = placing.first_that(with_the_rest, roots)
         self.met_others = self.met_others or placing.met_others
         self.is_complete = self.is_complete and placing.is_complete
         return found
+
+    def _placing(self, member: ClaimMember) -> Placing:
+        return Placing(self._tx, member, self._composers, of_gang=True, most=PLACES_OF_A_TREE)

@@ -7,7 +7,7 @@ when the providers are locked, as for every allocation.
 """
 
 import random
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -17,7 +17,8 @@ from placement.domain.allocation import Claim
 from placement.domain.capacity import DoesNotFit, check_fit
 from placement.domain.planner_request import PlannerRequest
 from placement.services import claims as claiming
-from placement.services.planner.planning import PlannerOptions, Planning
+from placement.services.planner.composers import Composers, PlannerOptions, Prepared
+from placement.services.planner.planning import Planning
 from placement.services.planner.records import Claimed
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.providers import lock_if_free, lock_providers
@@ -25,6 +26,12 @@ from placement.store.providers import lock_if_free, lock_providers
 T = TypeVar("T")
 
 TRIES_IN_A_TREE = 3
+
+STEPS_FOR_A_GROUP = 300
+"""What a group adds to the cost of a tree that is looked into in vain, beside the search: reading it, and the like."""
+
+Vain = dict[int, bool]
+"""The roots of trees where nothing was found, and whether it is certain that there is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +59,55 @@ class Placing:
     Args:
         tx: the transaction.
         member: who wants what.
-        like: that of the member before, which most often wants the same.
+        composers: those of the claim.
+        of_gang: whether there are other members. Each may go through the whole cloud, so trees that were of no use cost
+            steps then, and where none are left no further ones are looked into.
+        most: how many places of a tree are wanted.
     """
 
-    def __init__(self, tx: Transaction, member: ClaimMember, like: "Placing | None" = None) -> None:
+    def __init__(
+        self, tx: Transaction, member: ClaimMember, composers: Composers, *, of_gang: bool, most: int = 1
+    ) -> None:
         self._tx = tx
         self._member = member
-        self._like: Planning | None = None if like is None else like._planning
-        self._planning: Planning = Planning(tx, member.request, member.options, self._like)
+        self._most = most
+        self._allowance = composers.allowance if of_gang else None
+        # One more than wanted tells whether there are more.
+        request = replace(member.request, per_tree=most + 1) if most > 1 else member.request
+        self._planning = Planning(tx, request, member.options, composers)
+        self.vain: Vain = {}
+        """The trees where nothing was found."""
         self.met_others = False
         """Whether somebody else was planning in a tree."""
         self.has_seen_all = True
-        """Whether no tree had more places than were tried."""
+        """Whether all trees were looked into, and none had more places than were tried."""
+
+    @property
+    def prepared(self) -> Prepared:
+        """What the member wants: the same object for all that want the same."""
+        return self._planning.prepared
+
+    def roots(self) -> Iterator[int]:
+        """Yield the roots of trees where there may be a place, the most promising first."""
+        return self._planning.roots()
 
     @property
     def is_complete(self) -> bool:
         """Whether no search for places was cut off."""
-        return self.has_seen_all and self._planning.complete
+        return self.has_seen_all and self._planning.complete and all(self.vain.values())
 
-    def best(self) -> Claimed | None:
-        """Allocate the best that is there, None if nothing was found."""
-        for root in self._locked_roots():
+    def best(self, vain: Vain) -> Claimed | None:
+        """Allocate the best that is there, None if nothing was found.
+
+        Args:
+            vain: trees that are left out, because who wanted the same has found nothing there; further ones are added.
+        """
+        self.vain = vain
+        for root in self._locked(root for root in self.roots() if root not in vain):
             for _try in range(TRIES_IN_A_TREE):
                 proposal = next(self._planning.proposals(only=root), None)
                 if proposal is None:
+                    vain[root] = self._planning.complete
                     break
                 try:
                     return self._allocated(proposal)
@@ -83,22 +115,19 @@ class Placing:
                     continue
         return None
 
-    def first_that(
-        self, serves: Callable[[int, Claimed], T | None], *, most: int, without: Collection[int] = ()
-    ) -> T | None:
+    def first_that(self, serves: Callable[[int, Claimed], T | None], roots: Iterable[int]) -> T | None:
         """Allocate the first place that serves, and return what it serves with; None if none does.
 
         Args:
             serves: told the root of the tree and what is allocated; for None that is taken back.
-            most: how many places of a tree are tried.
-            without: the roots of trees that are left out.
+            roots: the trees to look into.
         """
-        request = replace(self._member.request, per_tree=most + 1)
-        self._planning = Planning(self._tx, request, self._member.options, self._like)
-        for root in self._locked_roots(without):
-            proposals = list(islice(self._planning.proposals(only=root), most + 1))
-            self.has_seen_all = self.has_seen_all and len(proposals) <= most
-            for proposal in proposals[:most]:
+        for root in self._locked(roots):
+            proposals = list(islice(self._planning.proposals(only=root), self._most + 1))
+            self.has_seen_all = self.has_seen_all and len(proposals) <= self._most
+            if not proposals:
+                self.vain[root] = self._planning.complete
+            for proposal in proposals[: self._most]:
                 found = self._served(root, proposal, serves)
                 if found is not None:
                     return found
@@ -114,14 +143,14 @@ class Placing:
                 savepoint.rollback()
         return found
 
-    def _locked_roots(self, without: Collection[int] = ()) -> Iterator[int]:
-        """Yield the roots of trees where there may be a place, locked, the most promising first."""
+    def _locked(self, roots: Iterable[int]) -> Iterator[int]:
+        """Yield roots as soon as they are locked. Who asks for another one has found nothing in the last."""
         busy = []
-        for root in self._planning.roots():
-            if root in without:
-                continue
+        for root in roots:
             if lock_if_free(self._tx, root):
                 yield root
+                if not self._goes_on():
+                    return
             else:
                 self.met_others = True
                 busy.append(root)
@@ -130,6 +159,15 @@ class Placing:
             root = random.choice(busy)  # noqa: S311 - spreads load, keeps no secret
             lock_providers(self._tx, [root])
             yield root
+
+    def _goes_on(self) -> bool:
+        """Tell whether to look into another tree after one that was of no use."""
+        if self._allowance is None:
+            return True
+        self._allowance.take(STEPS_FOR_A_GROUP * len(self.prepared.plan.slots))
+        if self._allowance.is_used_up:
+            self.has_seen_all = False
+        return not self._allowance.is_used_up
 
     def _allocated(self, proposal: Proposal) -> Claimed:
         """Allocate a proposal.

@@ -1,23 +1,21 @@
 """Plans one request inside a transaction: which trees, what in them, the best first. Reads only."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
 from operator import itemgetter
 
-from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Node
-from placement.candidates.device_parts import Levels
 from placement.candidates.planner.best_first import Keyed, Scored, in_order
 from placement.candidates.planner.device_composer import DeviceComposer
-from placement.candidates.planner.path_composer import PathComposer, UnknownLevel
+from placement.candidates.planner.path_composer import PathComposer
 from placement.candidates.planner.proposals import Proposal, Proposals
 from placement.candidates.ranking import Portion
 from placement.candidates.scores import Score, score
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ancestry
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 from placement.errors import InvalidAt
+from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.details import Details
 from placement.services.planner.forecast import Forecast
 from placement.services.planner.least_places import Wanted
@@ -27,22 +25,6 @@ from placement.store.search.summaries import Summaries
 from placement.store.search.trees import TreeSource
 
 
-@dataclass(frozen=True, slots=True)
-class PlannerOptions:
-    """What the operator says: the profile in force for a request, levels, lock classes, and base resources."""
-
-    profile: RankingProfile
-    levels: Mapping[str, str]
-    locks: Mapping[str, str]
-    base: Mapping[str, str]
-
-    def levels_for(self, request: PlannerRequest) -> Levels:
-        """Return the levels of a request: also traits that it names itself, as the innermost ones."""
-        own = [level for level in dict.fromkeys(request.levels()) if level not in self.levels]
-        further = [trait for trait in own if trait not in self.levels.values()]
-        return Levels((*self.levels, *further), (*self.levels.values(), *further))
-
-
 class Planning:
     """One request being planned.
 
@@ -50,36 +32,25 @@ class Planning:
         tx: the transaction.
         request: the request.
         options: the operator's.
-        like: another one before it; what it has worked out for the same request is not worked out again.
+        composers: what has been worked out is taken from here, and kept here.
 
     Raises:
         InvalidAt: the request names a class, trait or level that does not exist.
     """
 
     def __init__(
-        self, tx: Transaction, request: PlannerRequest, options: PlannerOptions, like: "Planning | None" = None
+        self, tx: Transaction, request: PlannerRequest, options: PlannerOptions, composers: Composers | None = None
     ) -> None:
         self._tx = tx
         self._request = request
         self._options = options
-        self._levels = options.levels_for(request)
-        self._plan: Plan
-        self._requested: Mapping[str, int]
-        self._composer: DeviceComposer | PathComposer
-        if like is not None and (request, options) == (like._request, like._options):
-            self._plan, self._requested, self._composer = like._plan, like._requested, like._composer
-            self._composer.allow_more()
-        elif request.paths:
-            composer = _path_composer(request, self._levels, options)
-            self._plan, self._requested = plan_for(composer.plain()), composer.requested
-            self._composer = composer
-        else:
-            self._plan, self._requested = _with_everything(request), dict(request.requested)
-            self._composer = DeviceComposer(request, self._plan, self._levels, options.locks)
+        prepared = (composers or Composers()).prepared(request, options)
+        self._plan, self._levels, self._composer = prepared.plan, prepared.levels, prepared.composer
         _check_names(tx, request, self._plan)
+        self.prepared = prepared
         self._source = TreeSource(tx, self._plan, ids_for(tx, self._plan))
         self._details = Details(tx, self._levels, with_units=bool(request.paths))
-        self._forecast = Forecast(tx, self._source, profile=options.profile, requested=self._requested)
+        self._forecast = Forecast(tx, self._source, profile=options.profile, requested=prepared.requested)
         self._known: dict[int, PlannerTree] = {}
         self.searched = 0
         self.complete = True
@@ -159,25 +130,6 @@ class Planning:
         if isinstance(self._composer, PathComposer):
             return self._composer.proposals(details)
         return self._composer.proposals(tree, details)
-
-
-def _path_composer(request: PlannerRequest, levels: Levels, options: PlannerOptions) -> PathComposer:
-    try:
-        return PathComposer(request, levels, base=options.base, locks=options.locks)
-    except UnknownLevel as unknown:
-        level, name = unknown.args
-        sentence = f"There is no level {level!r}; there are {', '.join(levels.names)}."
-        raise InvalidAt(("paths", name), sentence) from unknown
-    except ValueError as wrong:
-        raise InvalidAt(("paths",), str(wrong)) from wrong
-
-
-def _with_everything(request: PlannerRequest) -> Plan:
-    """Return the plan of a request of groups, with a further kind for each group that wants all providers."""
-    plan = plan_for(request.plain)
-    kinds = {slot.suffix: plan.kinds[slot.kind] for slot in plan.slots}
-    every = [replace(kinds[one.suffix], group=one.group, regardless=True) for one in request.groups if one.everything]
-    return replace(plan, kinds=(*plan.kinds, *every))
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

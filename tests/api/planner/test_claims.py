@@ -1,7 +1,12 @@
 """POST /planner/v1/claims: planned and allocated in one go, once, for one or for a gang."""
 
+from typing import Any
+
 import pytest
 
+from placement.allocators.devices import Found, allocate
+from placement.candidates.planner import device_memo
+from placement.candidates.planner.allowance import STEPS_PER_REQUEST
 from placement.services.planner import gang
 from tests.api.conftest import Api
 from tests.claims import ask, claimed, held, used
@@ -240,3 +245,37 @@ def test_a_claim_is_not_refused_for_good_where_the_search_was_cut_off(api: Api) 
     (error,) = answer.json["errors"]
     assert error["complete"] is False
     assert "there may be one" in error["detail"]
+
+
+def test_a_gang_takes_no_more_steps_than_one_member_may(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each member wants something else, and fifteen and more groups of it fit the same two providers."""
+    taken = []
+
+    def counted(*args: Any, **bounds: Any) -> Found:
+        found = allocate(*args, **bounds)
+        taken.append(found.steps)
+        return found
+
+    monkeypatch.setattr(device_memo, "allocate", counted)
+    for number in range(8):
+        register(api, f"host{number}")
+    members = []
+    for number in range(8):
+        groups = {f"_{vcpus}": {"resources": {"VCPU": vcpus}} for vcpus in (*range(1, 15), 15 + number)}
+        members.append({"consumer": consumer(), "request": {"groups": groups}})
+    answer = api.post(CLAIMS, {"members": members})
+    assert answer.status_code == 201, answer.text
+    assert sum(taken) < 1.1 * STEPS_PER_REQUEST
+
+
+def test_a_gang_is_not_refused_for_good_where_the_steps_ran_out(api: Api) -> None:
+    """Multiples of six, which would have to fill both nodes better than multiples of six can."""
+    register(api, numa_inventory={"VCPU": {"total": 317}})
+    groups = {f"_{number}": {"resources": {"VCPU": 6 * number}} for number in range(1, 15)}
+    members = [
+        {"consumer": consumer()},
+        {"consumer": consumer(), "request": {"groups": {"": {"resources": {"VCPU": 1}}}}},
+    ]
+    answer = api.post(CLAIMS, {"groups": groups, "members": members})
+    assert answer.status_code == 409
+    assert answer.json["errors"][0]["complete"] is False

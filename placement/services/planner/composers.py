@@ -1,0 +1,85 @@
+"""What has been worked out for requests, so that it is not worked out again for who wants the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.device_parts import Levels
+from placement.candidates.planner.allowance import Allowance
+from placement.candidates.planner.device_composer import DeviceComposer
+from placement.candidates.planner.path_composer import PathComposer, UnknownLevel
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.search_plan import Plan, plan_for
+from placement.errors import InvalidAt
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerOptions:
+    """What the operator says: the profile in force for a request, levels, lock classes, and base resources."""
+
+    profile: RankingProfile
+    levels: Mapping[str, str]
+    locks: Mapping[str, str]
+    base: Mapping[str, str]
+
+    def levels_for(self, request: PlannerRequest) -> Levels:
+        """Return the levels of a request: also traits that it names itself, as the innermost ones."""
+        own = [level for level in dict.fromkeys(request.levels()) if level not in self.levels]
+        further = [trait for trait in own if trait not in self.levels.values()]
+        return Levels((*self.levels, *further), (*self.levels.values(), *further))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A request that can be composed in trees; ``requested`` is how much it asks for of each class."""
+
+    plan: Plan
+    requested: Mapping[str, int]
+    levels: Levels
+    composer: DeviceComposer | PathComposer
+
+
+class Composers:
+    """The composers of all that one client asks for at a time; they draw from one allowance of steps."""
+
+    def __init__(self, allowance: Allowance | None = None) -> None:
+        self.allowance = allowance or Allowance()
+        self._known: list[tuple[PlannerRequest, PlannerOptions, Prepared]] = []
+
+    def prepared(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
+        """Return a request with its composer, which remembers what it has found.
+
+        Raises:
+            InvalidAt: the request names a level that does not exist.
+        """
+        for *known, prepared in self._known:
+            if known == [request, options]:
+                return prepared
+        prepared = self._of_paths(request, options) if request.paths else self._of_groups(request, options)
+        self._known.append((request, options, prepared))
+        return prepared
+
+    def _of_groups(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
+        plan, levels = _with_everything(request), options.levels_for(request)
+        composer = DeviceComposer(request, plan, levels, locks=options.locks, allowance=self.allowance)
+        return Prepared(plan, dict(request.requested), levels, composer)
+
+    def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
+        levels = options.levels_for(request)
+        try:
+            composer = PathComposer(request, levels, base=options.base, locks=options.locks, allowance=self.allowance)
+        except UnknownLevel as unknown:
+            level, name = unknown.args
+            sentence = f"There is no level {level!r}; there are {', '.join(levels.names)}."
+            raise InvalidAt(("paths", name), sentence) from unknown
+        except ValueError as wrong:
+            raise InvalidAt(("paths",), str(wrong)) from wrong
+        return Prepared(plan_for(composer.plain()), composer.requested, levels, composer)
+
+
+def _with_everything(request: PlannerRequest) -> Plan:
+    """Return the plan of a request of groups, with a further kind for each group that wants all providers."""
+    plan = plan_for(request.plain)
+    kinds = {slot.suffix: plan.kinds[slot.kind] for slot in plan.slots}
+    every = [replace(kinds[one.suffix], group=one.group, regardless=True) for one in request.groups if one.everything]
+    return replace(plan, kinds=(*plan.kinds, *every))
