@@ -17,12 +17,19 @@ def upgrade() -> None:
     """Make the columns. Triggers that fill them follow, with a fresh count (placement/store/lifecycle/schema.py)."""
     # MariaDB keeps what was made when it fails halfway.
     present = {column["name"] for column in sa.inspect(op.get_bind()).get_columns("provider_usages")}
-    for name in [name for name in _COLUMNS if name not in present]:
-        op.add_column("provider_usages", sa.Column(name, _COLUMNS[name]))
+    for name, kind in _COLUMNS.items():
+        if name not in present:
+            op.add_column("provider_usages", sa.Column(name, kind))
 
 
 def downgrade() -> None:
-    """Take the columns back; an older release makes its own triggers."""
+    """Make the table as it was: older SQLite drops no columns, and an older release counts anew in any case."""
     usage_triggers.remove(op.get_bind())
-    for name in _COLUMNS:
-        op.drop_column("provider_usages", name)
+    op.drop_table("provider_usages", if_exists=True)
+    op.create_table(
+        "provider_usages",
+        sa.Column("resource_provider_id", sa.Integer, primary_key=True, nullable=False, autoincrement=False),
+        sa.Column("resource_class_id", sa.Integer, primary_key=True, nullable=False, autoincrement=False),
+        sa.Column("used", sa.BigInteger, nullable=False),
+        if_not_exists=True,
+    )

@@ -40,10 +40,10 @@ def _use(row: str, sign: str) -> str:
 
 
 _UNSTOCK = f"UPDATE provider_usages SET capacity = NULL WHERE {_here('OLD')};"  # noqa: S608
+_OWNER = "FROM resource_providers WHERE id = NEW.resource_provider_id"
 _STOCK = (
-    f"{_begin('NEW')} UPDATE provider_usages SET root_provider_id = owner.root_provider_id, "  # noqa: S608
-    f"capacity = {capacity('NEW')} FROM resource_providers AS owner "
-    f"WHERE owner.id = NEW.resource_provider_id AND {_here('NEW')};"
+    f"{_begin('NEW')} UPDATE provider_usages SET root_provider_id = (SELECT root_provider_id {_OWNER}), "  # noqa: S608
+    f"capacity = {capacity('NEW')} WHERE {_here('NEW')} AND EXISTS (SELECT 1 {_OWNER});"
 )
 _MOVE = "UPDATE provider_usages SET root_provider_id = NEW.root_provider_id WHERE resource_provider_id = NEW.id;"
 _FORGET = "DELETE FROM provider_usages WHERE resource_provider_id = OLD.id AND used = 0;"
