@@ -222,6 +222,7 @@ def ordered_cases() -> Iterator[Case]:
 def order_cases() -> Iterator[OrderCase]:
     """Yield what order may cost."""
     works = (
+        ("flat", 1000, "3 classes", queries.SIMPLE),
         ("flat", 10000, "3 classes", queries.SIMPLE),
         ("nested", 1000, "gate query", queries.GATE),
         ("nested", 1000, "3 classes unsuffixed", queries.SIMPLE),
