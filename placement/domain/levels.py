@@ -5,7 +5,7 @@ tree apart, and are used again in the next.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 
@@ -36,84 +36,88 @@ class Layout:
 
     Args:
         parents: the parent of each provider from those who are asked about, and from every place, up to the roots.
-        places: for each provider that is a place: the root of its tree, and its levels as bits, the outermost lowest.
+        marks: for each provider that is a place its levels as bits, the outermost lowest.
+        homes: the root of the tree that each place is in.
         levels: how many levels there are.
 
-    >>> layout = Layout({1: None, 2: 1, 3: 2, 4: 1}, {2: (1, 0b1)}, levels=1)
+    >>> layout = Layout({1: None, 2: 1, 3: 2, 4: 1}, {2: 0b1}, {2: 1}, levels=1)
     >>> layout.inside({2, 3, 4}), layout.masks, layout.levels
     ({3: 2}, {2: 1}, (1,))
     """
 
     def __init__(
-        self, parents: Mapping[int, int | None], places: Mapping[int, tuple[int, int]], *, levels: int
+        self, parents: Mapping[int, int | None], marks: Mapping[int, int], homes: Mapping[int, int], *, levels: int
     ) -> None:
         self._parents = parents
-        self.places = places
-        self._outer: dict[int, int] = {}
-        roots = Counter([root for root, _mark in places.values()])
+        self._marks = marks
+        self._homes = homes
+        roots = Counter(homes.values())
         # The n-th place of a tree has the n-th bit of each level.
         shifts = range(0, levels * max(roots.values(), default=0), levels)
         self.levels = tuple([sum([1 << shift + number for shift in shifts]) for number in range(levels)])
         """For each level all bits of its places, the same in all trees."""
-        self._shifts = {root: iter(shifts) for root in roots}
-        self._of_mark = {mark: self._all_of(mark) for mark in {mark for _root, mark in places.values()}}
-        self.masks: dict[int, int] = {}
+        next_shift = {root: iter(shifts).__next__ for root in roots}
+        own = {place: marks[place] << next_shift[homes[place]]() for place in sorted(marks)}
+        self._outer = self._above(marks.keys())
+        self.masks = self._with_outer(own) if self._outer else own
         """For each place the set of places that whatever is in it lies in."""
-        waiting = sorted(places)
+
+    def _above(self, providers: Set[int]) -> dict[int, int]:
+        """Return the innermost place above each provider that has one. O(providers and all above them)."""
+        parents, places = self._parents, self._marks
+        layers: list[Set[int]] = [providers]
+        is_any = False
+        while above := {parent for parent in map(parents.get, layers[-1]) if parent is not None}:
+            layers.append(above - places.keys())
+            is_any |= len(layers[-1]) < len(above)
+        found: dict[int, int] = {}
+        # Where no place is met, as mostly, nothing is left to do for each of many thousands.
+        for layer in reversed(layers) if is_any else ():
+            for provider in layer:
+                parent = parents.get(provider)
+                if parent is not None and (parent in places or parent in found):
+                    found[provider] = parent if parent in places else found[parent]
+        return {provider: found[provider] for provider in providers if provider in found}
+
+    def _with_outer(self, own: Mapping[int, int]) -> dict[int, int]:
+        """Add to the bits of each place those of the places around it, of the levels that it is none of."""
+        of_mark = {mark: self._all_of(mark) for mark in {*self._marks.values()}}
+        masks = {place: mask for place, mask in own.items() if place not in self._outer}
+        waiting = [place for place in own if place in self._outer]
         while waiting:
-            waiting = [place for place in waiting if not self._enter(place)]
+            for place in [place for place in waiting if self._outer[place] in masks]:
+                masks[place] = own[place] | masks[self._outer[place]] & ~of_mark[self._marks[place]]
+            waiting = [place for place in waiting if place not in masks]
+        return masks
 
     def _all_of(self, mark: int) -> int:
         """Return all bits of the levels in a mark."""
         return sum([bits for number, bits in enumerate(self.levels) if mark >> number & 1])
 
-    def _enter(self, place: int) -> bool:
-        """Give bits to a place, unless the one around it has none yet."""
-        outer = self._nearest(self._parents.get(place))
-        if outer is not None and outer not in self.masks:
-            return False
-        root, mark = self.places[place]
-        mask = mark << next(self._shifts[root])
-        if outer is not None:
-            self._outer[place] = outer
-            mask |= self.masks[outer] & ~self._of_mark[mark]
-        self.masks[place] = mask
-        return True
-
-    def _nearest(self, provider: int | None) -> int | None:
-        """Return the first place from a provider upwards."""
-        while provider is not None and provider not in self.places:
-            provider = self._parents.get(provider)
-        return provider
-
     def inside(self, providers: Set[int]) -> dict[int, int]:
-        """Return the innermost place around each provider that lies in one and is none. O(providers x depth)."""
-        parents = self._parents
-        found = {provider: self._nearest(parents.get(provider)) for provider in providers - self.places.keys()}
-        return {provider: place for provider, place in found.items() if place is not None}
+        """Return the innermost place around each provider that lies in one and is none."""
+        return self._above(providers - self._marks.keys())
 
     def masks_of(self, inside: Mapping[int, int]) -> dict[int, int]:
         """Return the set of places that each place, and each provider inside of one, lies in."""
         return self.masks | {provider: self.masks[place] for provider, place in inside.items()}
 
-    def around(self, fits: Iterable[tuple[int, float]], inside: Mapping[int, int]) -> dict[int, float]:
+    def around(self, fits: Mapping[int, float], inside: Mapping[int, int]) -> dict[int, float]:
         """Return how much fits where each provider lies: in its innermost place and inside of it, or else on itself.
 
         Args:
-            fits: (provider, how much); each may come several times.
+            fits: how much fits on each.
             inside: the innermost place around those of them that lie in one and are none.
         """
-        sums: dict[int, float] = defaultdict(float)
-        for provider, much in fits:
-            sums[provider] += much
+        sums = defaultdict(float, fits)
         for provider, place in inside.items():
             sums[place] += sums[provider]
         if self._outer:
             sums = self._with_inner(sums)
         return sums | {provider: sums[place] for provider, place in inside.items()}
 
-    def _with_inner(self, sums: Mapping[int, float]) -> dict[int, float]:
-        found: dict[int, float] = defaultdict(float)
+    def _with_inner(self, sums: Mapping[int, float]) -> defaultdict[int, float]:
+        found: defaultdict[int, float] = defaultdict(float)
         for inner, much in sums.items():
             found[inner] += much
             outer = self._outer.get(inner)
@@ -123,3 +127,8 @@ class Layout:
                     found[outer] += much
                 outer = self._outer.get(outer)
         return found
+
+    def trees_in_use(self, providers: Set[int], inside: Mapping[int, int]) -> set[int]:
+        """Return the roots of the trees of which one of some providers lies in a place."""
+        used = (providers & self._marks.keys()).union(inside.values())
+        return {*map(self._homes.__getitem__, used)}

@@ -1,7 +1,7 @@
 """Where can this request go? The use case behind GET /allocation_candidates."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -87,7 +87,7 @@ def answer_to(
     budget = Budget()
     wanted = _wanted(request.limit, options)
     ids = ids_for(tx, plan, ranking.levels if ranking else ())
-    source = TreeSource(tx, plan, ids, with_places=ranking is not None)
+    source = TreeSource(tx, plan, ids, with_places=ranking is not None, all_wanted=wanted is None)
     if ranking is None:
         found = candidates_in(plan, source.trees(wanted), budget, breadth_first=options.breadth_first)
     else:
@@ -100,7 +100,7 @@ def answer_to(
         # Where there was a tree at all, every demand has somebody.
         nobody = {} if source.found_any else conditions_that_left_nobody(tx, plan, ids)
         return Answer(plan, [], Summaries(), frozenset(), cause=quick_cause(plan, nobody, some_tree=source.found_any))
-    return replace(_answer(tx, plan, candidates, source.home), complete=not budget.was_hit)
+    return replace(_answer(tx, plan, candidates, source), complete=not budget.was_hit)
 
 
 def _wanted(limit: int | None, options: SearchOptions) -> int | None:
@@ -125,13 +125,13 @@ def _chosen(candidates: list[Candidate], limit: int | None, *, shuffled: bool) -
     return candidates
 
 
-def _answer(tx: Transaction, plan: Plan, candidates: list[Candidate], home: Mapping[int, int]) -> Answer:
+def _answer(tx: Transaction, plan: Plan, candidates: list[Candidate], source: TreeSource) -> Answer:
     """Read the trees that the candidates take from; what shares with a tree comes from a tree of its own."""
     roots = {provider: root for root, choice in candidates for provider in choice}
-    roots |= {provider: root for provider, root in home.items() if provider in roots}
+    roots |= {provider: root for provider, root in source.home.items() if provider in roots}
     consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
     if len(consuming) < len(plan.slots):
         taken_from = {roots[choice[index]] for _root, choice in candidates for index in consuming}
     else:
         taken_from = set(roots.values())
-    return Answer(plan, candidates, tree_summaries(tx, set(roots.values())), frozenset(taken_from))
+    return Answer(plan, candidates, tree_summaries(tx, set(roots.values()), source.inhabitants), frozenset(taken_from))

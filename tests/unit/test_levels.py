@@ -1,6 +1,5 @@
 """The places of providers, compared with going up from each of them."""
 
-from collections import Counter
 from typing import NamedTuple
 
 from hypothesis import given, settings
@@ -49,8 +48,8 @@ def position(forest: Forest, provider: int) -> tuple[int | None, ...]:
 
 
 def layout_of(forest: Forest) -> Layout:
-    places = {place: (forest.roots[place], mark) for place, mark in forest.marks.items()}
-    return Layout(forest.parents, places, levels=LEVELS)
+    homes = {place: forest.roots[place] for place in forest.marks}
+    return Layout(forest.parents, forest.marks, homes, levels=LEVELS)
 
 
 @settings(max_examples=300, deadline=None)
@@ -74,11 +73,8 @@ def test_a_set_of_providers_touches_the_nearest_places_of_each(forest, data):
 @given(forests(), st.data())
 def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(forest, data):
     layout = layout_of(forest)
-    fitting = data.draw(st.lists(st.tuples(st.sampled_from(sorted(forest.parents)), st.integers(0, 9).map(float))))
-    inside = layout.inside({provider for provider, _much in fitting})
-    sums: Counter[int] = Counter()
-    for provider, much in fitting:
-        sums[provider] += int(much)
+    sums = data.draw(st.dictionaries(st.sampled_from(sorted(forest.parents)), st.integers(0, 9).map(float)))
+    inside = layout.inside(sums.keys())
 
     def around(provider):
         here = position(forest, provider)
@@ -87,7 +83,7 @@ def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(
         same_tree = [other for other in sums if forest.roots[other] == forest.roots[provider]]
         return sum(sums[other] for other in same_tree if is_inside(position(forest, other), here))
 
-    found = layout.around(fitting, inside)
+    found = layout.around(sums, inside)
     assert {provider: found[provider] for provider in sums} == {provider: around(provider) for provider in sums}
 
 
@@ -99,6 +95,6 @@ def is_inside(one: tuple[int | None, ...], other: tuple[int | None, ...]) -> boo
 def test_many_places_one_inside_the_other_are_no_deeper_than_python_can_go():
     count = 3000
     parents = {provider: provider + 1 for provider in range(1, count)} | {count: None}
-    layout = Layout(parents, dict.fromkeys(parents, (count, 0b1)), levels=1)
+    layout = Layout(parents, dict.fromkeys(parents, 0b1), dict.fromkeys(parents, count), levels=1)
     assert layout.masks[1].bit_count() == 1
     assert layout.levels[0].bit_count() == count

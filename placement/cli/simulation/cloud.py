@@ -5,7 +5,8 @@ root's: 8 VCPUs for each GPU, so that every GPU can be used, but only if nobody 
 """
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placement.cli.simulation.workload import GPUS_PER_SWITCH, MB_PER_VCPU, VCPUS_PER_GPU
@@ -49,23 +50,23 @@ class Server:
 
 def plain_server(root: int) -> Server:
     """Return a server without GPUs; its id is the root's."""
-    return Server(root, {root: None}, (), Layout({root: None}, {}, levels=len(LEVELS)), _of_root(root))
+    return Server(root, {root: None}, (), Layout({root: None}, {}, {}, levels=len(LEVELS)), _of_root(root))
 
 
 def gpu_server(root: int) -> Server:
     """Return a server with GPUs; its ids go up from the root's."""
     parents: dict[int, int | None] = {root: None}
-    marks: dict[int, tuple[int, int]] = {}
+    marks: dict[int, int] = {}
     switches = []
     for _ in range(NUMA_NODES):
         node = root + len(parents)
-        parents[node], marks[node] = root, (root, _IS_NUMA_NODE)
+        parents[node], marks[node] = root, _IS_NUMA_NODE
         for _ in range(SWITCHES_PER_NODE):
             switch = root + len(parents)
-            parents[switch], marks[switch] = node, (root, _IS_SWITCH)
+            parents[switch], marks[switch] = node, _IS_SWITCH
             switches.append(switch)
     capacities = _of_root(root) | {(switch, "PGPU"): GPUS_PER_SWITCH for switch in switches}
-    layout = Layout(parents, marks, levels=len(LEVELS))
+    layout = Layout(parents, marks, dict.fromkeys(marks, root), levels=len(LEVELS))
     return Server(root, parents, tuple(switches), layout, capacities)
 
 
@@ -129,9 +130,9 @@ class Standing:
 
     def _add_places(self, tree: Tree, plan: Plan) -> None:
         layout = self.server.layout
-        inside = layout.inside({provider for providers in tree.options for provider in providers})
-        around = layout.around(self._fits_on(plan, tree.options), inside)
-        tree.lay_out(Places(layout.masks_of(inside), layout.levels), around)
+        fits = self._fits_on(plan, tree.options)
+        inside = layout.inside(fits.keys())
+        tree.lay_out(Places(layout.masks_of(inside), layout.levels), layout.around(fits, inside))
 
     def take(self, provider: int, name: str, amount: int) -> None:
         """Take so much of a class from a provider, or (negative) give it back."""
@@ -155,11 +156,13 @@ class Standing:
         free = self.free
         return all([amount <= free.get((provider, name), 0) for name, amount in resources])
 
-    def _fits_on(self, plan: Plan, options: Sequence[Sequence[int]]) -> Iterator[tuple[int, float]]:
-        """Yield how many times what a kind asks fits on each of its providers, summed over its classes."""
+    def _fits_on(self, plan: Plan, options: Sequence[Sequence[int]]) -> Mapping[int, float]:
+        """Return how many times what is asked of each provider fits on it, summed over kinds and classes."""
+        fits: dict[int, float] = defaultdict(float)
         for kind, providers in zip(plan.kinds, options, strict=True):
             for provider in providers:
-                yield provider, sum([self.free[provider, name] / amount for name, amount in kind.resources])
+                fits[provider] += sum([self.free[provider, name] / amount for name, amount in kind.resources])
+        return fits
 
 
 class Cloud:

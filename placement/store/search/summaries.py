@@ -52,14 +52,41 @@ class Summaries:
     trait_names: Mapping[int, str] = field(default_factory=dict)
 
 
-def tree_summaries(tx: Transaction, roots: Collection[int]) -> Summaries:
-    """Return all providers of the trees with these root ids."""
+class Inhabitants(NamedTuple):
+    """Who is in some trees.
+
+    Args:
+        roots: the ids of their roots.
+        members: their providers, by id.
+        traits: (provider, trait) for each trait that these have, and perhaps others.
+    """
+
+    roots: Collection[int]
+    members: dict[int, Member]
+    traits: list[tuple[int, int]]
+
+
+def inhabitants(tx: Transaction, roots: Collection[int]) -> Inhabitants:
+    """Return who is in the trees with these root ids, of which there is at least one."""
+    members = _members(tx, roots)
+    return Inhabitants(roots, members, _of_providers(tx, _traits, members))
+
+
+def tree_summaries(tx: Transaction, roots: Collection[int], known: Inhabitants | None = None) -> Summaries:
+    """Return all providers of the trees with these root ids.
+
+    Args:
+        tx: where to read.
+        roots: the ids.
+        known: who is in these trees, and perhaps in others, where that was read already.
+    """
     if not roots:
         return Summaries()
-    members = _members(tx, roots)
+    known_roots, members, pairs = known or inhabitants(tx, roots)
+    if len(known_roots) > len(roots):
+        members = {id_: member for id_, member in members.items() if member.root_id in roots}
     keeps_usage = tx.database.keeps_usage
     stocks, class_ids = _grouped(_of_providers(tx, partial(_stocks, keeps_usage=keeps_usage), members))
-    pairs = _of_providers(tx, _traits, members)
     traits: dict[int, list[int]] = defaultdict(list)
     for provider, trait in pairs:
         traits[provider].append(trait)

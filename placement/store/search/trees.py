@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 from sqlalchemy import bindparam, select
@@ -15,18 +15,8 @@ from placement.store.connection.chunks import MOST_PARAMETERS
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.any_of import NO_SETS, sets_shape
-from placement.store.search.levels import (
-    NOBODY,
-    Fit,
-    Fitting,
-    Marks,
-    Parents,
-    Row,
-    add_places,
-    marks_in,
-    parents_in,
-    with_traits,
-)
+from placement.store.search.details import DetailReader, Details
+from placement.store.search.levels import Fits, add_places, fits_in
 from placement.store.search.names import NamedIds
 from placement.store.search.query import (
     Parameters,
@@ -35,13 +25,10 @@ from placement.store.search.query import (
     narrowing,
     parameters,
 )
-from placement.store.search.ranges import Scope, within
+from placement.store.search.ranges import Scope
 from placement.store.search.roots import RootShape, root_conditions
-from placement.store.tables import (
-    resource_provider_aggregates,
-    resource_provider_traits,
-    resource_providers,
-)
+from placement.store.search.summaries import Inhabitants, inhabitants
+from placement.store.tables import resource_provider_aggregates, resource_providers
 
 IDS_PER_WANTED = 16
 """Ids in the first chunk for each candidate that is wanted: a tree of a nested cloud takes some ten ids."""
@@ -61,22 +48,42 @@ class _Sharing:
     options: list[set[int]]
     home: dict[int, int] = field(default_factory=dict)
     room: dict[tuple[int, str], float] = field(default_factory=dict)
-    fits: list[Fit] = field(default_factory=list)
+    fits: Fits = field(default_factory=lambda: defaultdict(float))
     met: dict[int, int] = field(default_factory=dict)
 
 
 class TreeSource:
     """Reads the trees in which every slot of a plan has a provider.
 
-    With ``with_places``, providers come with the places of levels that they lie in, where there are any.
+    Args:
+        tx: where to read.
+        plan: what is asked for.
+        ids: the ids of the names in it.
+        with_places: whether providers come with the places of levels that they lie in, where there are any.
+        all_wanted: whether all trees will be read at once, and most of them summarised in the answer.
     """
 
-    def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds, *, with_places: bool = False) -> None:
+    def __init__(
+        self, tx: Transaction, plan: Plan, ids: NamedIds, *, with_places: bool = False, all_wanted: bool = False
+    ) -> None:
         self.plan = plan
         self._tx = tx
         self._ids = ids
-        self._shape = _shape(plan, ids, keeps_usage=tx.database.keeps_usage, weighed=with_places and any(ids.levels))
+        weighed = with_places and any(ids.levels)
+        self._details = DetailReader(tx, plan, ids, with_places=weighed)
+        # They will be read for the answer, if not for this.
+        self._reads_inhabitants = all_wanted and self._details.is_needed
+        self._shape = _shape(
+            plan,
+            ids,
+            keeps_usage=tx.database.keeps_usage,
+            weighed=weighed,
+            # Where providers are tied together, all parents are read anyway.
+            with_parents=weighed and not plan.request.same_subtree and not self._reads_inhabitants,
+        )
         self._values = parameters(plan, ids)
+        self.inhabitants: Inhabitants | None = None
+        """Who is in the trees that were found, and in those of the providers that share, where that was read."""
         self.home: dict[int, int] = {}
         """The roots of the providers that share, once trees are being read."""
         self.found_any = False
@@ -186,12 +193,12 @@ class TreeSource:
         home, sharing = self._sharing.home, self._sharing.home.keys()
         room = dict(self._sharing.room)
         self._note_room(room, rows)
-        fitting = Fitting.of(rows, with_parents=shape.with_parents) if shape.weighed and rows else NOBODY
-        met, parents, marks = self._details(shape, values, fitting)
+        fits = fits_in(rows) if shape.weighed else {}
+        met, parents, marks, homes = self._details_of(options, rows, fits, scope=shape.scope, values=values)
         trees = [Tree(root, found, room, met, parents, home, sharing) for root, found in options.items()]
         if marks:
-            layout = Layout(parents, marks, levels=len(self._ids.levels))
-            add_places(trees, layout, fitting, self._sharing.fits)
+            layout = Layout(parents, marks, homes, levels=len(self._ids.levels))
+            add_places(trees, layout, fits, self._sharing.fits)
         return trees
 
     def _note_room(self, room: dict[tuple[int, str], float], rows: list[tuple[Any, ...]]) -> None:
@@ -213,12 +220,11 @@ class TreeSource:
             sharing.options[kind].add(provider)
             sharing.home[provider] = root
             if self._shape.weighed:
-                sharing.fits.append((provider, rooms[-1]))
+                sharing.fits[provider] += rooms[-1]
         self.home = sharing.home
         self._note_room(sharing.room, rows)
         if sharing.home and self.plan.trait_sets:
-            pairs = self._tx.tuples(_TRAITS_OF, {"providers": sorted(sharing.home), "traits": sorted(self._trait_ids)})
-            sharing.met = self._masks(pairs)
+            sharing.met = self._details.met_by(sharing.home)
         return sharing
 
     def _add_sharing(self, options: Options, shape: Shape, values: Parameters) -> None:
@@ -230,59 +236,20 @@ class TreeSource:
                 if provider in servants and provider not in providers:
                     providers.append(provider)
 
-    def _details(self, shape: Shape, values: Parameters, fitting: Fitting) -> tuple[dict[int, int], Parents, Marks]:
-        """Return what only some requests need: who meets which traits, who is whose parent, who stands for a place."""
+    def _details_of(
+        self, options: Options, rows: list[tuple[Any, ...]], fits: Fits, *, scope: Scope, values: Parameters
+    ) -> Details:
         sharing = self._sharing
-        parents, traits = self._parents_and_traits(shape, values, fitting)
+        if self._reads_inhabitants:
+            self.inhabitants = inhabitants(self._tx, {*options, *sharing.home.values()})
+            return self._details.of_inhabitants(self.inhabitants, fits)
+        found = self._details.of_scope(scope, values, rows)
         if self.plan.request.same_subtree and sharing.home:
-            homes = {"roots": sorted(set(sharing.home.values()))}
-            parents |= dict(self._tx.tuples(_parents(scope=Scope.LISTED), homes))
-        marks = marks_in(traits, self._ids.levels) if shape.weighed else {}
-        if not self.plan.trait_sets:
-            return sharing.met, parents, marks
-        wanted = self._trait_ids
-        return sharing.met | self._masks([(row[0], row[3]) for row in traits if row[3] in wanted]), parents, marks
-
-    def _parents_and_traits(self, shape: Shape, values: Parameters, fitting: Fitting) -> tuple[Parents, list[Row]]:
-        """Return the parents of all whom the way up from somebody who fits meets, and who has which traits.
-
-        Either only if it matters.
-        """
-        tied, traits = bool(self.plan.request.same_subtree), {*self._trait_ids}
-        if shape.weighed:
-            traits |= {trait for trait in self._ids.levels if trait is not None}
-        if not traits:
-            return dict(self._tx.tuples(_parents(scope=shape.scope), values)) if tied else {}, []
-        read = partial(with_traits, self._tx, traits, shape.scope, values)
-        found = read(with_others=tied)
-        if tied or not shape.weighed:
-            return parents_in(found), found
-        parents = parents_in(found)
-        parents.update(zip(fitting.providers, fitting.parents, strict=True))
-        above = {*parents.values()}.difference(parents, [None])
-        if above and above.difference(fitting.roots, [row[2] for row in found]):
-            # Somebody in between has none of the traits, and can serve nothing.
-            found = read(with_others=True)
-            parents = parents_in(found)
-        return parents, found
-
-    @cached_property
-    def _trait_ids(self) -> frozenset[int]:
-        return frozenset([self._ids.traits[name] for any_of in self.plan.trait_sets for name in any_of])
-
-    def _masks(self, pairs: list[tuple[int, int]]) -> dict[int, int]:
-        """Return for each provider the trait sets it meets, as bits."""
-        bits: dict[int, int] = defaultdict(int)
-        for index, any_of in enumerate(self.plan.trait_sets):
-            for name in any_of:
-                bits[self._ids.traits[name]] |= 1 << index
-        masks: dict[int, int] = defaultdict(int)
-        for provider, trait in pairs:
-            masks[provider] |= bits[trait]
-        return masks
+            found.parents.update(self._details.parents_in_trees({*sharing.home.values()}))
+        return found._replace(met=sharing.met | found.met)
 
 
-def _shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool, weighed: bool) -> Shape:
+def _shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool, weighed: bool, with_parents: bool) -> Shape:
     root = RootShape(
         required=sets_shape([frozenset({name}) for name in plan.request.root_required]),
         forbidden=bool(plan.request.root_forbidden),
@@ -298,25 +265,11 @@ def _shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool, weighed: bool) -> Sh
         sharing=False,
         keeps_usage=keeps_usage,
         weighed=weighed,
-        # Where providers are tied together, all parents are read anyway.
-        with_parents=weighed and not plan.request.same_subtree,
+        with_parents=with_parents,
     )
 
 
 _PROVIDER = resource_providers.c
-_HAS = resource_provider_traits.c
-_TRAITS_OF = Kept(
-    select(_HAS.resource_provider_id, _HAS.trait_id).where(
-        _HAS.resource_provider_id.in_(bindparam("providers", expanding=True)),
-        _HAS.trait_id.in_(bindparam("traits", expanding=True)),
-    )
-)
-
-
-@lru_cache(maxsize=len(Scope))
-def _parents(*, scope: Scope) -> Kept:
-    columns = select(_PROVIDER.id, _PROVIDER.parent_provider_id)
-    return Kept(columns.where(*within(_PROVIDER.root_provider_id, scope)))
 
 
 @lru_cache(maxsize=64)

@@ -93,9 +93,9 @@ def devices(groups: int, count: int, *, isolate: bool = True) -> tuple[Plan, Tre
 
 def lay_out(tree: Tree, parents: dict[int, int | None], marks: dict[int, int], fits: dict[int, float]) -> None:
     """Note in a tree where its providers lie: ``marks`` has the levels of each place, of two, as bits."""
-    layout = Layout(parents, {place: (tree.root, mark) for place, mark in marks.items()}, levels=2)
+    layout = Layout(parents, marks, dict.fromkeys(marks, tree.root), levels=2)
     inside = layout.inside(fits.keys())
-    tree.lay_out(Places(layout.masks_of(inside), layout.levels), layout.around(fits.items(), inside))
+    tree.lay_out(Places(layout.masks_of(inside), layout.levels), layout.around(fits, inside))
 
 
 def moved(tree: Tree, by: int) -> Tree:

@@ -1,0 +1,162 @@
+"""What only some requests need to know of trees: who meets which traits, whose child is who, who stands for a place."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import and_, bindparam, select
+
+from placement.domain.search_plan import Plan
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.names import NamedIds
+from placement.store.search.ranges import Scope, within
+from placement.store.search.summaries import Inhabitants
+from placement.store.tables import resource_provider_traits, resource_providers
+
+Parents = dict[int, int | None]
+
+_Row = tuple[int, int | None, int, int | None]
+"""A provider, its parent, the root of its tree, and a trait."""
+
+_Fitting = Sequence[Any]
+"""A row of (kind, root, provider, ..., parent, how many times what is asked fits)."""
+
+
+class Details(NamedTuple):
+    """What a search and the order of its candidates depend on; each is empty where it does not matter.
+
+    Args:
+        met: for each provider which of the plan's trait sets it meets, as bits.
+        parents: the parents of all whom the way up from somebody who fits meets.
+        marks: for each provider that stands for a place of which levels, as bits.
+        homes: the roots of the trees that these are in.
+    """
+
+    met: dict[int, int]
+    parents: Parents
+    marks: dict[int, int]
+    homes: dict[int, int]
+
+
+class DetailReader:
+    """Reads what one plan needs to know.
+
+    Args:
+        tx: where to read.
+        plan: what is asked for.
+        ids: the ids of the names in it.
+        with_places: whether it matters who stands for a place.
+    """
+
+    def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds, *, with_places: bool) -> None:
+        self._tx = tx
+        self._with_places = with_places
+        self._ties = bool(plan.request.same_subtree)
+        self._sets_met: dict[int, int] = defaultdict(int)
+        for index, any_of in enumerate(plan.trait_sets):
+            for name in any_of:
+                self._sets_met[ids.traits[name]] |= 1 << index
+        levels = enumerate(ids.levels if with_places else ())
+        self._levels: dict[int, int] = {trait: 1 << level for level, trait in levels if trait is not None}
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to know."""
+        return bool(self._ties or self._sets_met or self._levels)
+
+    def of_scope(self, scope: Scope, values: Mapping[str, Any], fitting: Sequence[_Fitting]) -> Details:
+        """Read the details of all trees of a scope; ``fitting`` are the providers that were found in them."""
+        if not self._sets_met and not self._levels:
+            return Details({}, self._parents(scope, values) if self._ties else {}, {}, {})
+        rows = self._rows(scope, values, with_others=self._ties)
+        parents = _parents_in(rows)
+        if self._with_places and not self._ties:
+            parents |= {row[2]: row[-2] for row in fitting}
+            above = {*parents.values()}.difference(parents, [None])
+            if above and above.difference([row[1] for row in fitting], [row[2] for row in rows]):
+                # Somebody in between has none of the traits, and can serve nothing.
+                rows = self._rows(scope, values, with_others=True)
+                parents = _parents_in(rows)
+        pairs = [(row[0], row[3]) for row in rows]
+        marks = _bits(pairs, self._levels)
+        return Details(
+            _bits(pairs, self._sets_met), parents, marks, {row[0]: row[2] for row in rows if row[0] in marks}
+        )
+
+    def of_inhabitants(self, inhabitants: Inhabitants, fitting: Collection[int]) -> Details:
+        """Return the details of trees that were read already; ``fitting`` were found in these and perhaps others."""
+        _roots, members, pairs = inhabitants
+        wanted = {*self._sets_met, *self._levels}
+        found = [pair for pair in pairs if pair[1] in wanted and pair[0] in members]
+        marks = _bits(found, self._levels)
+        homes = {id_: members[id_][2] for id_ in marks}
+        parents: Parents = {}
+        among: Collection[int | None] = members if self._ties else {*fitting, *marks}
+        while among:
+            parents |= {id_: members[id_][3] for id_ in among if id_ in members}
+            among = {*parents.values()} - parents.keys() - {None}
+        return Details(_bits(found, self._sets_met), parents, marks, homes)
+
+    def met_by(self, providers: Collection[int]) -> dict[int, int]:
+        """Read which trait sets some providers meet."""
+        values = {"providers": sorted(providers), "traits": sorted(self._sets_met)}
+        return _bits(self._tx.tuples(_TRAITS_OF, values), self._sets_met)
+
+    def parents_in_trees(self, roots: Collection[int]) -> Parents:
+        """Read whose child each provider of some trees is."""
+        return self._parents(Scope.LISTED, {"roots": sorted(roots)})
+
+    def _parents(self, scope: Scope, values: Mapping[str, Any]) -> Parents:
+        return dict(self._tx.tuples(_all_parents(scope), values))
+
+    def _rows(self, scope: Scope, values: Mapping[str, Any], *, with_others: bool) -> list[_Row]:
+        """Read each provider with each of its traits that matter; ``with_others`` those that have none, too."""
+        traits = sorted({*self._sets_met, *self._levels})
+        return self._tx.tuples(_with_traits(scope, with_others=with_others), {**values, "among": traits})
+
+
+def _bits(pairs: Iterable[tuple[int, int | None]], bits: Mapping[int, int]) -> dict[int, int]:
+    """Return for each provider what its traits stand for, in one number.
+
+    Args:
+        pairs: a provider and a trait of it, or None.
+        bits: what a trait stands for.
+    """
+    found: dict[int, int] = {}
+    if bits:
+        for provider, trait in pairs:
+            if trait is not None and trait in bits:
+                found[provider] = found.get(provider, 0) | bits[trait]
+    return found
+
+
+def _parents_in(rows: Iterable[_Row]) -> Parents:
+    return {row[0]: row[1] for row in rows}
+
+
+_PROVIDER = resource_providers.c
+_HAS = resource_provider_traits.c
+_TRAITS_OF = Kept(
+    select(_HAS.resource_provider_id, _HAS.trait_id).where(
+        _HAS.resource_provider_id.in_(bindparam("providers", expanding=True)),
+        _HAS.trait_id.in_(bindparam("traits", expanding=True)),
+    )
+)
+
+
+@lru_cache(maxsize=len(Scope))
+def _all_parents(scope: Scope) -> Kept:
+    columns = select(_PROVIDER.id, _PROVIDER.parent_provider_id)
+    return Kept(columns.where(*within(_PROVIDER.root_provider_id, scope)))
+
+
+@lru_cache(maxsize=2 * len(Scope))
+def _with_traits(scope: Scope, *, with_others: bool) -> Kept:
+    has_trait = and_(_HAS.resource_provider_id == _PROVIDER.id, _HAS.trait_id.in_(bindparam("among", expanding=True)))
+    return Kept(
+        select(_PROVIDER.id, _PROVIDER.parent_provider_id, _PROVIDER.root_provider_id, _HAS.trait_id)
+        .select_from(resource_providers.join(resource_provider_traits, has_trait, isouter=with_others))
+        .where(*within(_PROVIDER.root_provider_id, scope))
+    )
