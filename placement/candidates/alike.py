@@ -7,7 +7,6 @@ for the ids of their providers; then their candidates differ in these alone, and
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from placement.candidates.budget import Budget
 from placement.domain.search_plan import Choice, Plan
@@ -19,11 +18,8 @@ MOST_KEPT = 1000
 """Trees with more candidates are composed each for itself: what is kept must be small beside an answer."""
 
 
-class Sketch(NamedTuple):
-    """A tree drawn without ids: its shape, and the providers that the numbers in it stand for."""
-
-    shape: Shape
-    providers: tuple[int, ...]
+Sketch = tuple[Shape, tuple[int, ...]]
+"""A tree drawn without ids: its shape, and the providers that the numbers in it stand for."""
 
 
 class Alike:
@@ -47,7 +43,7 @@ class Alike:
         Where any combination of options is a choice, it does not matter whether two of them are one provider.
         """
         if self._is_unconstrained:
-            return Sketch(tuple(map(len, tree.options)), tuple(chain.from_iterable(tree.options)))
+            return tuple(map(len, tree.options)), tuple(chain.from_iterable(tree.options))
         numbers: dict[int, int] = {}
         number = numbers.setdefault
         drawn: list[object] = [tuple([number(provider, len(numbers)) for provider in row]) for row in tree.options]
@@ -58,15 +54,24 @@ class Alike:
             drawn += [_next_above(provider, tree.parents, numbers) for provider in providers]
         for name, enough in self._contended:
             drawn += [min(tree.room.get((provider, name), 0), enough) for provider in providers]
-        return Sketch(tuple(drawn), providers)
+        return tuple(drawn), providers
+
+    def sketches(self, trees: Sequence[Tree]) -> Iterable[Sketch]:
+        """Draw many trees."""
+        if not self._is_unconstrained:
+            return map(self.sketch, trees)
+        options = [tree.options for tree in trees]
+        providers = [tuple(chain.from_iterable(of_tree)) for of_tree in options]
+        return zip([tuple([len(of_kind) for of_kind in of_tree]) for of_tree in options], providers, strict=True)
 
     def choices(self, sketch: Sketch) -> Iterator[Choice] | None:
         """Return the candidates of a tree; None if no tree of its shape was composed to the end.
 
         Each costs a step of the request: what it takes to write them all down is bounded, too.
         """
-        composed = self._composed.get(sketch.shape)
-        return None if composed is None else self._read_off(composed, sketch.providers)
+        shape, providers = sketch
+        composed = self._composed.get(shape)
+        return None if composed is None else self._read_off(composed, providers)
 
     def _read_off(self, composed: Iterable[Choice], providers: Sequence[int]) -> Iterator[Choice]:
         budget = self._budget
@@ -85,12 +90,13 @@ class Alike:
                 found.append(choice)
             yield choice
         if len(found) <= MOST_KEPT and not self._budget.was_hit:
-            self._composed[sketch.shape] = numbered(found, sketch)
+            shape, providers = sketch
+            self._composed[shape] = numbered(found, providers)
 
 
-def numbered(choices: Iterable[Choice], sketch: Sketch) -> list[Choice]:
-    """Return choices with the numbers of a sketch for its providers, which are all different."""
-    number = {provider: number for number, provider in enumerate(sketch.providers)}
+def numbered(choices: Iterable[Choice], providers: Sequence[int]) -> list[Choice]:
+    """Return choices with the numbers of a sketch for the providers in it, which are all different."""
+    number = {provider: number for number, provider in enumerate(providers)}
     return [tuple([number[provider] for provider in choice]) for choice in choices]
 
 

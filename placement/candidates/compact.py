@@ -38,16 +38,10 @@ class Composed(NamedTuple):
     choices: Iterator[Choice]
 
 
-class _Known(NamedTuple):
-    """The candidates of all trees of one shape, in order: what reads each of them off the providers of a sketch."""
+_Known = tuple[Counts, list[Callable[[Choice], Choice]]]
+"""The candidates of all trees of one shape, in order: what reads each of them off the providers of a sketch."""
 
-    counts: Counts
-    readers: list[Callable[[Choice], Choice]]
-
-    def of(self, sketch: Sketch) -> Composed | None:
-        """Return the candidates of the tree that was sketched."""
-        return Composed(self.counts, map(call, self.readers, repeat(sketch.providers))) if self.readers else None
-
+_UNKNOWN: _Known = ((), [])
 
 FEW = 100
 """So many combinations are composed and sorted faster than they are searched in order."""
@@ -91,14 +85,34 @@ class CompactFirst:
         if tree.home and not self._is_unconstrained:
             return self._sorted(tree) if self._may_sort(tree) else self._searched(tree)
         sketch = self._composer.sketch(tree)
-        cells = tuple(map(tree.places.of.get, sketch.providers, repeat(0)))
-        shape = sketch.shape, cells, tree.places.levels
+        shape = _shape(sketch, tree.places)
         known = self._known.get(shape)
-        if known is not None and self._budget.take(len(known.readers)):
-            return known.of(sketch)
+        if known is not None and self._budget.take(len(known[1])):
+            return _read_off(known, sketch)
         if self._combinations(tree) <= FEW and len(self._known) < MOST_SHAPES:
             return self._first_of_shape(tree, sketch, shape)
         return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, shape)
+
+    def all_composed(self, trees: Sequence[Tree]) -> list[Composed | None]:
+        """Return the same for many trees.
+
+        Steps are taken one after the other for all of them, so that what a step needs stays in the processor's cache.
+        """
+        if not self._is_unconstrained:
+            return [self.composed(tree) for tree in trees]
+        sketches = list(self._composer.sketches(trees))
+        shapes = [_shape(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
+        found: list[Composed | None] = []
+        left_to_read = MOST_SORTED  # Reading now what will be read anyway is for the cache, too, and takes memory.
+        for tree, (_drawn, providers), shape in zip(trees, sketches, shapes, strict=True):
+            counts, readers = self._known.get(shape, _UNKNOWN)
+            if readers and self._budget.take(len(readers)):
+                choices = map(call, readers, repeat(providers))
+                left_to_read -= len(readers)
+                found.append(Composed(counts, choices if left_to_read < 0 else iter([*choices])))
+            else:
+                found.append(self.composed(tree))
+        return found
 
     def _combinations(self, tree: Tree) -> int:
         return prod([len(tree.options[slot.kind]) for slot in self._plan.slots])
@@ -117,10 +131,10 @@ class CompactFirst:
         """Compose everything by numbers, and keep it for the trees that are alike."""
         choices, (_drawn, cells, _levels) = self._composer.numbered_choices(tree, sketch), shape
         counts, in_order = self._in_order(choices, dict(enumerate(cells)), tree.places)
-        known = _Known(counts, list(map(_reader, in_order)))
+        known = counts, list(map(_reader, in_order))
         if not self._budget.was_hit:
             self._known[shape] = known
-        return known.of(sketch)
+        return _read_off(known, sketch)
 
     def _sorted(self, tree: Tree) -> Composed | None:
         """Compose everything; what touches as many places stays in the order of the search."""
@@ -201,6 +215,18 @@ class CompactFirst:
         (touched,) = self._touched(tree.places.of, [first])
         self._budget.was_hit = True
         return Composed(tree.places.counts(touched), chain((first,), others))
+
+
+def _shape(sketch: Sketch, places: Places) -> _Shape:
+    drawn, providers = sketch
+    return drawn, tuple([places.of.get(provider, 0) for provider in providers]), places.levels
+
+
+def _read_off(known: _Known, sketch: Sketch) -> Composed | None:
+    """Return the candidates of the tree that was sketched."""
+    counts, readers = known
+    _drawn, providers = sketch
+    return Composed(counts, map(call, readers, repeat(providers))) if readers else None
 
 
 def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:

@@ -145,14 +145,34 @@ def best_first(
     for trees, rest in chain(portions, (Portion([], LAST),)):
         # Roots are all different, so keys alone are compared.
         waiting = sorted(waiting + trees, reverse=True)
-        while True:
-            expected = waiting[-1][0] if waiting else LAST
-            if ready and ready[0][0] < expected and ready[0][0] < rest:
-                _key, tree, choices = heappop(ready)
-                yield tree, choices
-            elif expected < rest:
-                (fails, below, root), tree = waiting.pop()
-                if (found := composed(tree)) is not None:
-                    heappush(ready, ((fails, below + lost(found.counts), root), tree, found.choices))
-            else:
-                break
+        while waiting and (expected := waiting[-1][0]) < rest:
+            while ready and ready[0][0] < expected:
+                yield heappop(ready)[1:]
+            (fails, below, root), tree = waiting.pop()
+            if (found := composed(tree)) is not None:
+                heappush(ready, ((fails, below + lost(found.counts), root), tree, found.choices))
+        while ready and ready[0][0] < rest:
+            yield heappop(ready)[1:]
+
+
+def all_best_first(
+    portions: Iterable[Portion],
+    composed: Callable[[Sequence[Tree]], Iterable[Composed | None]],
+    lost: Callable[[Counts], float],
+) -> Iterator[tuple[Tree, Iterator[Choice]]]:
+    """Yield the same where all candidates are wanted, so that all trees have to be searched before.
+
+    Args:
+        portions: the trees.
+        composed: returns the candidates of trees; those that can score highest are asked for first.
+        lost: how much is taken off a tree's score for the counts of its best candidate.
+    """
+    waiting = sorted(chain.from_iterable([trees for trees, _rest in portions]))
+    found = zip(waiting, composed([tree for _key, tree in waiting]), strict=True)
+    ready = [
+        ((fails, below + lost(one.counts), root), tree, one.choices)
+        for ((fails, below, root), tree), one in found
+        if one is not None
+    ]
+    for _key, tree, choices in sorted(ready):
+        yield tree, choices

@@ -4,7 +4,7 @@ Slots are placed one after the other, the most constrained first. A generator, s
 pays for ten. Exact: what the constraints refuse could not have become a candidate.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, product
 from math import prod
 from operator import itemgetter
@@ -56,11 +56,16 @@ class Composer:
         """
         return self._alike.sketch(tree)
 
+    def sketches(self, trees: Sequence[Tree]) -> Iterable[Sketch]:
+        """Draw many trees."""
+        return self._alike.sketches(trees)
+
     def numbered_choices(self, tree: Tree, sketch: Sketch) -> list[Choice]:
         """Return the same choices, with the numbers of a sketch of the tree for the providers."""
+        _shape, providers = sketch
         if not self._is_unconstrained:
-            return numbered(self._as_alike(tree, sketch), sketch)
-        numbers = iter(range(len(sketch.providers)))
+            return numbered(self._as_alike(tree, sketch), providers)
+        numbers = iter(range(len(providers)))
         rows = [list(islice(numbers, len(options))) for options in tree.options]
         return list(_combinations([rows[kind] for kind in self._kinds], self._budget))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from placement.allocators.patterns import WILDCARD
 from placement.candidates.budget import Budget
 from placement.candidates.compact import CompactFirst
-from placement.candidates.ranking import Portion, Ranking, TreeScores, amounts_of, best_first
+from placement.candidates.ranking import Portion, Ranking, TreeScores, all_best_first, amounts_of, best_first
 from placement.candidates.reading import ByScore, by_root
 from placement.domain.search_plan import Choice
 from placement.domain.tree import Tree
@@ -31,6 +31,8 @@ def best_trees(
     scores = TreeScores(amounts_of(plan), ranking, classes_in_families(tx, ranking))
     compact = CompactFirst(plan, budget, all_wanted=wanted is None)
     found = portions(tx, source, scores, wanted)
+    if wanted is None:
+        return all_best_first(found, compact.all_composed, scores.lost)
     return best_first(found, compact.composed, scores.lost)
 
 

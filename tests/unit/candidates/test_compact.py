@@ -118,12 +118,13 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     fuller = replace(tree, room={**tree.room, **room})
     elsewhere = replace(tree, places=Places({**tree.places.of, **place}, tree.places.levels))
     trees = [moved(one, 100 * number) for number, one in enumerate((tree, tree, fuller, elsewhere, tree))]
-    alone = [CompactFirst(plan, Budget(), all_wanted=False).composed(moved(one, 0)) for one in trees]
+    at_once = data.draw(st.booleans())
+    alone = [CompactFirst(plan, Budget(), all_wanted=at_once).composed(moved(one, 0)) for one in trees]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compact, "FEW", data.draw(st.sampled_from([0, compact.FEW])))
-        together = CompactFirst(plan, Budget(), all_wanted=False)
-        for one, expected in zip(trees, alone, strict=True):
-            composed = together.composed(one)
+        together = CompactFirst(plan, Budget(), all_wanted=at_once)
+        found = together.all_composed(trees) if at_once else map(together.composed, trees)
+        for composed, expected in zip(found, alone, strict=True):
             assert (composed and composed.counts) == (expected and expected.counts)
             assert list(composed.choices if composed else ()) == list(expected.choices if expected else ())
 

@@ -14,7 +14,7 @@ from placement.allocators.strategy_fit import Fit, Node, Preference, Profile, Pr
 from placement.candidates import reading
 from placement.candidates.budget import Budget
 from placement.candidates.compact import CompactFirst
-from placement.candidates.ranking import Ranking, TreeScores, amounts_of, best_first
+from placement.candidates.ranking import Ranking, TreeScores, all_best_first, amounts_of, best_first
 from placement.candidates.reading import ByScore, by_root
 from placement.candidates.walk import walked
 from placement.domain.search_plan import Plan, plan_for
@@ -91,7 +91,10 @@ def ranked(cloud: Cloud, ranking: Ranking, wanted: int | None) -> list:
         portions = ByScore(scores, cloud.rows(scores.classes), cloud, complete=False).portions(wanted)
     else:
         portions = by_root(scores, cloud, wanted)
-    best = best_first(portions, compact.composed, scores.lost)
+    if wanted is None:
+        best = all_best_first(portions, compact.all_composed, scores.lost)
+    else:
+        best = best_first(portions, compact.composed, scores.lost)
     return list(islice(walked(best, breadth_first=True), wanted))
 
 
