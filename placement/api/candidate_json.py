@@ -26,7 +26,8 @@ def candidates_json(answer: Answer, version: Version) -> bytes:
 def _texts(candidates: Sequence[Candidate], requests: "_Requests") -> list[str]:
     """Return the text of each candidate, written tree by tree: what is written again is still at hand then."""
     texts = [""] * len(candidates)
-    for index in sorted(range(len(candidates)), key=lambda index: candidates[index][0]):
+    roots = [root for root, _choice in candidates]
+    for index in sorted(range(len(candidates)), key=roots.__getitem__):
         texts[index] = requests.text(candidates[index][1])
     return texts
 
