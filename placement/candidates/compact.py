@@ -98,7 +98,7 @@ class CompactFirst:
 
         Steps are taken one after the other for all of them, so that what a step needs stays in the processor's cache.
         """
-        if not self._is_unconstrained:
+        if not self._is_unconstrained or not any(tree.places.of for tree in trees):
             return [self.composed(tree) for tree in trees]
         sketches = list(self._composer.sketches(trees))
         shapes = [_shape(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
