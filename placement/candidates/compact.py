@@ -96,14 +96,14 @@ class CompactFirst:
     def all_composed(self, trees: Sequence[Tree]) -> list[Composed | None]:
         """Return the same for many trees.
 
-        Steps are taken one after the other for all of them, so that what a step needs stays in the processor's cache.
+        Each thing is done for all of them before the next, so that what it needs stays in the processor's cache.
         """
         if not self._is_unconstrained or not any(tree.places.of for tree in trees):
             return [self.composed(tree) for tree in trees]
         sketches = list(self._composer.sketches(trees))
         shapes = [_shape(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
         found: list[Composed | None] = []
-        left_to_read = MOST_SORTED  # Reading now what will be read anyway is for the cache, too, and takes memory.
+        left_to_read = MOST_SORTED  # For the same reason choices are read now, but not so many that memory suffers.
         for tree, (_drawn, providers), shape in zip(trees, sketches, shapes, strict=True):
             counts, readers = self._known.get(shape, _UNKNOWN)
             if readers and self._budget.take(len(readers)):

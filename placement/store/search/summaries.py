@@ -1,4 +1,7 @@
-"""Provider summaries: what the providers of some trees have, use and are. Read last, for the answer's trees only."""
+"""Provider summaries: what the providers of some trees have, use and are. Read last, for the answer's trees only.
+
+Who is in them is read before, where all candidates are wanted and the search needs to know it, too.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping

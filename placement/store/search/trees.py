@@ -71,7 +71,7 @@ class TreeSource:
         self._ids = ids
         weighed = with_places and any(ids.levels)
         self._details = DetailReader(tx, plan, ids, with_places=weighed)
-        # They will be read for the answer, if not for this.
+        # What the search needs to know of the trees comes with what the answer tells of them, so it is read once.
         self._reads_inhabitants = all_wanted and self._details.is_needed
         self._shape = _shape(
             plan,
@@ -239,6 +239,7 @@ class TreeSource:
     def _details_of(
         self, options: Options, rows: list[tuple[Any, ...]], fits: Fits, *, scope: Scope, values: Parameters
     ) -> Details:
+        """Return what only some requests need to know of the trees with these options, and of those that share."""
         sharing = self._sharing
         if self._reads_inhabitants:
             self.inhabitants = inhabitants(self._tx, {*options, *sharing.home.values()})
