@@ -1,0 +1,137 @@
+"""One name, one type: whoever meets a name need not ask which is meant. docs/glossary.md says what the words mean."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import placement
+
+ROOT = Path(placement.__file__).parent
+TYPE_NAME = re.compile(r"_*([A-Z][a-z0-9]\w*)")
+
+PENDING = "from before the glossary: all but one are to get names of their own"
+
+ALLOWED = {
+    "Aggregates": PENDING,
+    "Allocation": PENDING,
+    "Amounts": PENDING,
+    "Answer": PENDING,
+    "Body": PENDING,
+    "Bounds": PENDING,
+    "Budget": PENDING,
+    "Candidate": PENDING,
+    "Capacity": PENDING,
+    "Change": PENDING,
+    "Choice": PENDING,
+    "Claim": PENDING,
+    "Condition": PENDING,
+    "Counts": PENDING,
+    "Demand": PENDING,
+    "Details": PENDING,
+    "Document": PENDING,
+    "Example": PENDING,
+    "Found": PENDING,
+    "Group": PENDING,
+    "Held": PENDING,
+    "Holding": PENDING,
+    "Identifier": PENDING,
+    "Json": PENDING,
+    "Levels": PENDING,
+    "Listed": PENDING,
+    "Member": PENDING,
+    "NewInventories": PENDING,
+    "Node": PENDING,
+    "Number": PENDING,
+    "Objective": PENDING,
+    "Option": PENDING,
+    "Order": PENDING,
+    "Outcome": PENDING,
+    "Owner": PENDING,
+    "Part": PENDING,
+    "Path": PENDING,
+    "Placed": PENDING,
+    "Policy": PENDING,
+    "Portion": PENDING,
+    "Position": PENDING,
+    "Preference": PENDING,
+    "Problem": PENDING,
+    "ProviderRow": PENDING,
+    "Queue": PENDING,
+    "Rank": PENDING,
+    "Reader": PENDING,
+    "Reason": PENDING,
+    "Resource": PENDING,
+    "Resources": PENDING,
+    "Row": PENDING,
+    "Rows": PENDING,
+    "Rules": PENDING,
+    "Score": PENDING,
+    "Scorer": PENDING,
+    "Search": PENDING,
+    "Served": PENDING,
+    "Server": PENDING,
+    "Shape": PENDING,
+    "Spot": PENDING,
+    "Step": PENDING,
+    "Steps": PENDING,
+    "Stock": PENDING,
+    "Strategy": PENDING,
+    "Sums": PENDING,
+    "Supply": PENDING,
+    "Terms": PENDING,
+    "Text": PENDING,
+    "Values": PENDING,
+    "Verdict": PENDING,
+    "View": PENDING,
+    "Way": PENDING,
+    "Weights": PENDING,
+    "Within": PENDING,
+}
+"""Names with two definitions, and why that is good. The list only shrinks."""
+
+
+def type_names(module: ast.Module) -> Iterator[str]:
+    """Yield the names of the classes of a module, and of the aliases that stand for types."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+    for statement in module.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() | ast.BinOp() | ast.Name()):
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias")):
+                yield name
+
+
+def definitions() -> dict[str, list[str]]:
+    """Return for each type name the modules that define it. A leading underscore makes no other name."""
+    found = defaultdict(list)
+    for path in sorted(ROOT.rglob("*.py")):
+        for name in type_names(ast.parse(path.read_text())):
+            if match := TYPE_NAME.fullmatch(name):
+                found[match[1]].append(str(path.relative_to(ROOT)))
+    return found
+
+
+DEFINITIONS = definitions()
+
+
+def test_no_type_name_has_two_definitions() -> None:
+    double = {name: modules for name, modules in DEFINITIONS.items() if len(modules) > 1 and name not in ALLOWED}
+    assert double == {}
+
+
+@pytest.mark.parametrize("name", sorted(ALLOWED))
+def test_the_list_only_shrinks(name: str) -> None:
+    assert len(DEFINITIONS[name]) > 1, f"{name} has one definition: take it off the list"
+
+
+def test_names_are_found_in_every_form() -> None:
+    """A test that finds no names would find none twice."""
+    text = "class _A1: pass\nclass Of:\n  class Inner: pass\nPair = tuple[int, int]\nEither = int | str\nLIMIT = 3\n"
+    assert [*type_names(ast.parse(text))] == ["_A1", "Of", "Inner", "Pair", "Either"]
+    assert DEFINITIONS["Slot"] == ["domain/search_plan.py"]
