@@ -15,9 +15,11 @@ import pytest
 
 from placement.store.connection.database import Database
 from tests import mariadb
-from tests.databases import MariaDBDatabases, PostgreSQLDatabases, SQLiteDatabases, open_database
+from tests.databases import Pool, SQLiteDatabases, open_database
 from tests.mariadb import MariaDB
 from tests.postgresql import PostgreSQL, running_postgresql
+from tests.recycled_mariadb import mariadb_pool
+from tests.recycled_postgresql import postgresql_pool
 
 KINDS = os.environ.get("PYTEST_DATABASES", "sqlite postgresql").split()
 
@@ -48,9 +50,9 @@ def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> SQLiteDatabase
 
 
 @pytest.fixture(scope="session")
-def postgresql_databases(postgres_server: PostgreSQL) -> PostgreSQLDatabases:
-    """Makes PostgreSQL databases."""
-    return PostgreSQLDatabases(postgres_server)
+def postgresql_databases(postgres_server: PostgreSQL) -> Pool:
+    """Lends PostgreSQL databases."""
+    return postgresql_pool(postgres_server)
 
 
 @pytest.fixture
@@ -60,11 +62,11 @@ def sqlite_url(sqlite_databases: SQLiteDatabases, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def postgresql_url(postgresql_databases: PostgreSQLDatabases) -> Iterator[str]:
+def postgresql_url(postgresql_databases: Pool) -> Iterator[str]:
     """A migrated PostgreSQL database without data."""
-    url, drop = postgresql_databases.copy()
+    url, give_back = postgresql_databases.borrow()
     yield url
-    drop()
+    give_back()
 
 
 @pytest.fixture(params=KINDS)
@@ -126,13 +128,13 @@ def empty_mariadb_url(mariadb_server: MariaDB, _numbers: Iterator[int]) -> Itera
 
 
 @pytest.fixture(scope="session")
-def mariadb_databases(mariadb_server: MariaDB) -> MariaDBDatabases:
-    """Makes MariaDB databases."""
-    return MariaDBDatabases(mariadb_server)
+def mariadb_databases(mariadb_server: MariaDB) -> Pool:
+    """Lends MariaDB databases."""
+    return mariadb_pool(mariadb_server)
 
 
 @pytest.fixture
-def mariadb_url(mariadb_databases: MariaDBDatabases) -> Iterator[str]:
+def mariadb_url(mariadb_databases: Pool) -> Iterator[str]:
     """A migrated MariaDB database without data."""
     url, give_back = mariadb_databases.borrow()
     yield url

@@ -1,4 +1,7 @@
-"""A private MariaDB for a test run, where Debian's package is installed. The system's service is not touched."""
+"""A private MariaDB for a test run, where Debian's package is installed. The system's service is not touched.
+
+Its files are in memory where there is room for them.
+"""
 
 import contextlib
 import os
@@ -11,6 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pymysql
+from pymysql.cursors import Cursor
+
+from tests.memory import memory
 
 SERVER = Path("/usr/sbin/mariadbd")
 START_TIMEOUT_S = 60
@@ -42,9 +48,24 @@ class MariaDB:
         """Delete a database."""
         self.execute(f"DROP DATABASE {name}")
 
+    def cut_off(self, name: str) -> None:
+        """Close the connections to a database."""
+        with self.cursor("information_schema") as cursor:
+            cursor.execute("SELECT id FROM processlist WHERE db = %s", [name])
+            for (connected,) in cursor.fetchall():
+                with contextlib.suppress(pymysql.Error):  # it has gone by itself
+                    cursor.execute(f"KILL {connected}")
+
     def execute(self, *statements: str) -> None:
         """Run statements as the root of the database server."""
         execute(self._socket, *statements)
+
+    @contextlib.contextmanager
+    def cursor(self, name: str) -> Iterator[Cursor]:
+        """Connect to a database as root."""
+        connecting = pymysql.connect(unix_socket=str(self._socket), user="root", database=name, autocommit=True)
+        with contextlib.closing(connecting) as connection, connection.cursor() as cursor:
+            yield cursor
 
     def answers(self) -> bool:
         """Tell whether it is ready. It listens last; a connection that nobody accepts would leak in the driver."""
@@ -54,7 +75,7 @@ class MariaDB:
 @contextlib.contextmanager
 def running_mariadb() -> Iterator[MariaDB]:
     """Start a server on a temporary directory; stop it and delete everything afterwards."""
-    with tempfile.TemporaryDirectory(prefix="mariadb-") as name:
+    with tempfile.TemporaryDirectory(prefix="mariadb-", dir=memory()) as name:
         directory, user = Path(name), unprivileged_user()
         shutil.chown(directory, user=user)
         data = f"--datadir={directory / 'data'}"

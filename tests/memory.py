@@ -1,0 +1,16 @@
+"""A place in memory for files that nobody will miss."""
+
+import os
+import shutil
+from pathlib import Path
+
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 4 * 2**30
+"""PostgreSQL writes up to a GiB of its log before it starts again, and each test process has a server."""
+
+
+def memory() -> Path | None:
+    """Return a directory in memory, or None, which stands for the usual one, where there is none with enough room."""
+    if not os.access(MEMORY, os.W_OK | os.X_OK):
+        return None
+    return MEMORY if shutil.disk_usage(MEMORY).free >= ROOM_BYTES else None

@@ -1,0 +1,86 @@
+"""MariaDB databases that tests use one after the other. No test can tell that its database is not new, but by its name.
+
+A database that comes back is emptied and compared with what it was: the definitions of its tables and triggers, the
+rows that stay. Where anything differs it is dropped.
+"""
+
+import itertools
+from urllib.parse import urlsplit
+
+import pymysql
+from pymysql.cursors import Cursor
+
+from tests.databases import Pool, migrate
+from tests.empty_database import CUSTOM_NAMES, TABLES
+from tests.mariadb import MariaDB
+
+COUNTED = [*(table for table in TABLES if table != "provider_usages"), *CUSTOM_NAMES]
+EMPTYING = (
+    "SET FOREIGN_KEY_CHECKS = 0",
+    *[f"DELETE FROM {table}" for table in TABLES],
+    *[f"DELETE FROM {table} WHERE name LIKE 'CUSTOM\\_%'" for table in CUSTOM_NAMES],
+    "COMMIT",
+    *[f"ALTER TABLE {table} AUTO_INCREMENT = 1" for table in COUNTED],
+)
+TRIGGERS = """
+SELECT trigger_name, event_object_table, event_manipulation, action_timing, action_statement
+FROM information_schema.triggers WHERE trigger_schema = DATABASE() ORDER BY 1"""
+ROUTINES = "SELECT routine_name FROM information_schema.routines WHERE routine_schema = DATABASE() ORDER BY 1"
+NAME_RULES = "SELECT @@character_set_database, @@collation_database"
+
+
+def mariadb_pool(server: MariaDB) -> Pool:
+    """Return what lends the databases of a server."""
+    databases = _Databases(server)
+    return Pool(databases.make, databases.renew)
+
+
+class _Databases:
+    def __init__(self, server: MariaDB) -> None:
+        self._server = server
+        self._numbers = itertools.count()
+        self._pristine: dict[str, object] = {}
+
+    def make(self) -> str:
+        url = self._server.database(f"migrated_{next(self._numbers)}")
+        migrate(url)
+        with self._server.cursor(_name(url)) as cursor:
+            self._pristine[url] = _state(cursor)
+        return url
+
+    def renew(self, url: str) -> str | None:
+        name = _name(url)
+        self._server.cut_off(name)
+        if self._is_emptied(url):
+            return url
+        self._server.drop(name)
+        return None
+
+    def _is_emptied(self, url: str) -> bool:
+        """Delete the rows of tests; tell whether all is now as it was made."""
+        try:
+            with self._server.cursor(_name(url)) as cursor:
+                for statement in EMPTYING:
+                    cursor.execute(statement)
+                return _state(cursor) == self._pristine[url]
+        except pymysql.Error:  # a table is missing
+            return False
+
+
+def _name(url: str) -> str:
+    return urlsplit(url).path[1:]
+
+
+def _state(cursor: Cursor) -> list[object]:
+    """Return what emptying a database leaves as it is."""
+    cursor.execute("SHOW FULL TABLES")
+    tables = [name for name, _ in cursor.fetchall()]
+    definitions = [_answer(cursor, f"SHOW CREATE TABLE {table}") for table in tables]
+    rows = _answer(cursor, f"CHECKSUM TABLE {', '.join(set(tables) - set(TABLES))} EXTENDED")
+    about = [_answer(cursor, query) for query in (TRIGGERS, ROUTINES, NAME_RULES)]
+    return [definitions, sorted((table.partition(".")[2], checksum) for table, checksum in rows), about]
+
+
+def _answer(cursor: Cursor, query: str) -> list[tuple[object, ...]]:
+    cursor.execute(query)
+    return list(cursor.fetchall())
