@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
-from placement.allocators.devices.fit import misfit
-from placement.allocators.group.tree import Capacity
+from placement.allocators.devices.fit import DeviceStock, misfit
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ancestry
 from placement.domain.search_plan import Plan, Slot
@@ -91,7 +90,7 @@ class TreeParts:
     def _misfit(self, slot: Slot, provider: int) -> int:
         stocks = self._details.stocks.get(provider, {})
         cells = {
-            name: Capacity(stocks[name].capacity, stocks[name].used) for name, _ in slot.resources if name in stocks
+            name: DeviceStock(stocks[name].capacity, stocks[name].used) for name, _ in slot.resources if name in stocks
         }
         return misfit(cells, dict(slot.resources))
 

@@ -2,64 +2,70 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Literal
-
-from placement.allocators.group.tree import Capacity
+from typing import Literal, NamedTuple
 
 Preference = Literal["most", "least"]
 """Whether the fullest device is liked most (whole ones stay free) or the emptiest (load is spread)."""
 
-Cells = Mapping[str, Capacity]
-"""What a device has of each resource class."""
-
 WORST = 1000
 
 
-def device_score(cells: Cells, asked: Mapping[str, int], prefer: Preference = "most") -> Fraction:
+class DeviceStock(NamedTuple):
+    """What a device has of one resource class, and how much of that is in use."""
+
+    allocatable: int
+    used: int = 0
+
+
+DeviceStocks = Mapping[str, DeviceStock]
+"""What a device has, by resource class."""
+
+
+def device_score(stocks: DeviceStocks, asked: Mapping[str, int], prefer: Preference = "most") -> Fraction:
     """Return the mean, over the classes that a device has, of how full (or empty) it is after an allocation.
 
     Classes that nobody asks for count, as in Koordinator; one without capacity does not.
 
-    >>> gpu = {"CUSTOM_GPU_CORE": Capacity(100, used=50)}
+    >>> gpu = {"CUSTOM_GPU_CORE": DeviceStock(100, used=50)}
     >>> int(device_score(gpu, {"CUSTOM_GPU_CORE": 30})), int(device_score(gpu, {"CUSTOM_GPU_CORE": 30}, "least"))
     (80, 20)
     """
-    shares = [_fullness(cell, asked.get(name, 0)) for name, cell in cells.items() if cell.allocatable > 0]
+    shares = [_fullness(stock, asked.get(name, 0)) for name, stock in stocks.items() if stock.allocatable > 0]
     if not shares:
         return Fraction()
     mean = sum(shares, Fraction()) / len(shares)
     return 100 * (mean if prefer == "most" else 1 - mean)
 
 
-def node_score(devices: Sequence[Cells], asked: Mapping[str, int], prefer: Preference = "most") -> Fraction:
+def node_score(devices: Sequence[DeviceStocks], asked: Mapping[str, int], prefer: Preference = "most") -> Fraction:
     """Return the score of the devices of a host, taken together as if they were one."""
-    names = {name for cells in devices for name in cells}
+    names = {name for stocks in devices for name in stocks}
     together = {
-        name: Capacity(
-            sum([cells[name].allocatable for cells in devices if name in cells]),
-            sum([cells[name].used for cells in devices if name in cells]),
+        name: DeviceStock(
+            sum([stocks[name].allocatable for stocks in devices if name in stocks]),
+            sum([stocks[name].used for stocks in devices if name in stocks]),
         )
         for name in names
     }
     return device_score(together, asked, prefer)
 
 
-def misfit(cells: Cells, asked: Mapping[str, int], prefer: Preference = "most") -> int:
+def misfit(stocks: DeviceStocks, asked: Mapping[str, int], prefer: Preference = "most") -> int:
     """Return how ill a device fits, from 0 to 1000: a group's option for the allocator.
 
     Only classes that are asked for count, so that what a device has besides does not blur the order.
 
-    >>> misfit({"CUSTOM_RDMA_SHARE": Capacity(100, used=20)}, {"CUSTOM_RDMA_SHARE": 30})
+    >>> misfit({"CUSTOM_RDMA_SHARE": DeviceStock(100, used=20)}, {"CUSTOM_RDMA_SHARE": 30})
     500
     """
     left = [
-        WORST * (cells[name].allocatable - cells[name].used - amount) // cells[name].allocatable
+        WORST * (stocks[name].allocatable - stocks[name].used - amount) // stocks[name].allocatable
         for name, amount in asked.items()
-        if name in cells and cells[name].allocatable > 0
+        if name in stocks and stocks[name].allocatable > 0
     ]
     emptiness = max(0, sum(left)) // len(left) if left else 0
     return emptiness if prefer == "most" else WORST - emptiness
 
 
-def _fullness(cell: Capacity, asked: int) -> Fraction:
-    return min(Fraction(cell.used + asked, cell.allocatable), Fraction(1))
+def _fullness(stock: DeviceStock, asked: int) -> Fraction:
+    return min(Fraction(stock.used + asked, stock.allocatable), Fraction(1))

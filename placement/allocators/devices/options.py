@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, Request
-from placement.allocators.group.tree import natural_key
+from placement.allocators.natural_order import natural_key
 
 
 class Option(NamedTuple):

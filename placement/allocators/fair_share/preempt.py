@@ -6,7 +6,7 @@ from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share.reclaim import Giving, Held, lacking_for, queue_of
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
-from placement.allocators.group.tree import natural_key
+from placement.allocators.natural_order import natural_key
 
 
 def preempt(shares: FairShares, claimant: str, task: Amounts, *, priority: Number, held: Sequence[Held]) -> Giving:

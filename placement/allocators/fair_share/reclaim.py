@@ -11,7 +11,7 @@ from placement.allocators.fair_share.fewest import Candidate, Search
 from placement.allocators.fair_share.order import way
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts
-from placement.allocators.group.tree import natural_key
+from placement.allocators.natural_order import natural_key
 
 MOST_STEPS = 20_000
 """How many partial sets are looked at, unless said otherwise."""

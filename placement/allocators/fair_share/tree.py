@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from placement.allocators.entries import InvalidEntry, Number, check_number, exact
-from placement.allocators.group.tree import natural_key
+from placement.allocators.natural_order import natural_key
 
 Amounts = Mapping[str, int]
 """Resource class -> how much, in whole units."""

@@ -14,7 +14,8 @@ from placement.allocators.group.objective import Objective
 from placement.allocators.group.place import Placement, place
 from placement.allocators.group.rules import USUAL_RULES, Rules
 from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import Demand, Path, Placed, natural_key
+from placement.allocators.group.tree import Demand, Path, Placed
+from placement.allocators.natural_order import natural_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from placement.allocators.group.names import Group, join_name, partition, split_name
-from placement.allocators.group.tree import Path, natural_key
+from placement.allocators.group.tree import Path
+from placement.allocators.natural_order import natural_key
 
 
 @dataclass(slots=True)

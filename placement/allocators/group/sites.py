@@ -8,7 +8,8 @@ from math import lcm
 from typing import NamedTuple
 
 from placement.allocators.group.scorers import Phase, Scorer, ScorerChoice, Used, in_units
-from placement.allocators.group.tree import Capacity, Location, Path, natural_key
+from placement.allocators.group.tree import Capacity, Location, Path
+from placement.allocators.natural_order import natural_key
 
 ROUNDING = 10**12
 """Scores that are no fraction of an allocatable amount are told apart down to one part in this many."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from placement.allocators.group.names import join_name, split_name
-from placement.allocators.group.tree import Path, natural_key
+from placement.allocators.group.tree import Path
+from placement.allocators.natural_order import natural_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ Plain values without any syntax of names; ``names`` makes them of names like ``g
 them of a provider tree.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -12,8 +11,6 @@ from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 
 Path = tuple[tuple[str, str], ...]
 """Where a location is: the (level, name) pairs from below the root down to it; the root is ()."""
-
-NaturalKey = tuple[tuple[str | int, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +80,3 @@ class Placed:
         yield self
         for part in self.parts:
             yield from part.walk()
-
-
-def natural_key(name: str) -> NaturalKey:
-    """Return what sorts names as people do, numbers by their value.
-
-    >>> sorted(["dev10", "dev2", "dev1"], key=natural_key)
-    ['dev1', 'dev2', 'dev10']
-    """
-    # Splitting by the digits puts text at even places and digits at odd ones, so that like is compared with like.
-    pieces = re.split(r"([0-9]+)", name)
-    return tuple(int(piece) if place % 2 else piece for place, piece in enumerate(pieces)), name

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from placement.allocators.devices import THE_DEVICE, Allocation, Host, Joint, Request
 from placement.allocators.devices import Within as InOnePlace
-from placement.allocators.group.tree import natural_key
+from placement.allocators.natural_order import natural_key
 from placement.candidates.device_parts import Heads, Levels, Part, Rows, TreeParts, device_of, level_of_tie
 from placement.candidates.planner.allowance import Allowance
 from placement.candidates.planner.device_memo import DeviceMemo

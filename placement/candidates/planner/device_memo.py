@@ -1,7 +1,7 @@
 """The device allocator with a memory: hosts of a cloud are much alike, so most of them are the same problem again."""
 
 from placement.allocators.devices import Device, Found, Group, Host, Request, allocate
-from placement.allocators.group.tree import natural_key
+from placement.allocators.natural_order import natural_key
 from placement.candidates.planner.allowance import Allowance
 
 Shape = tuple[object, ...]

@@ -9,8 +9,7 @@ import random
 import pytest
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host, Joint, Request, Within, allocate
-from placement.allocators.devices.fit import device_score, node_score
-from placement.allocators.group.tree import Capacity
+from placement.allocators.devices.fit import DeviceStock, device_score, node_score
 
 LEVELS = ("numa", "pcie")
 
@@ -194,18 +193,18 @@ def test_dv_30_nics_come_from_the_switches_of_the_gpus_in_turn(count, scores, or
 )
 def test_dv_31_the_score_of_a_device(asked, used, prefer, score) -> None:
     """The second row: what is full after the allocation scores 0, as upstream's without any room."""
-    assert device_score({"RATIO": Capacity(100, used)}, {"RATIO": asked}, prefer) == score
+    assert device_score({"RATIO": DeviceStock(100, used)}, {"RATIO": asked}, prefer) == score
 
 
 def test_dv_32_the_score_of_a_host_is_not_cut() -> None:
     """Upstream divides whole numbers and says 87."""
-    idle = {"RATIO": Capacity(100), "MEMORY": Capacity(16)}
+    idle = {"RATIO": DeviceStock(100), "MEMORY": DeviceStock(16)}
     assert node_score([idle, idle], {"RATIO": 50}, "least") == 87.5
 
 
 @pytest.mark.parametrize(("asked", "score"), [({"RATIO": 50}, 50), ({"MEMORY": 8}, 50)])
 def test_dv_33_classes_that_nobody_asks_for_count(asked, score) -> None:
-    gpu = {"RATIO": Capacity(100, 25), "MEMORY": Capacity(16, 4)}
+    gpu = {"RATIO": DeviceStock(100, 25), "MEMORY": DeviceStock(16, 4)}
     assert device_score(gpu, asked, "least") == score
 
 

@@ -10,7 +10,8 @@ from placement.allocators.group.place import place
 from placement.allocators.group.rules import Rules
 from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, scorer_by_name
 from placement.allocators.group.sites import Sites
-from placement.allocators.group.tree import Capacity, Demand, Location, natural_key
+from placement.allocators.group.tree import Capacity, Demand, Location
+from placement.allocators.natural_order import natural_key
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
 from tests.unit.allocators.group_random import random_instance
 

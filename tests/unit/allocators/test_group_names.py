@@ -6,7 +6,8 @@ from placement.allocators.group.names import demand_tree, location_tree, partiti
 from placement.allocators.group.requests import translated, with_count
 from placement.allocators.group.scorers import Phase
 from placement.allocators.group.topology import arranged, shape_of
-from placement.allocators.group.tree import Capacity, natural_key
+from placement.allocators.group.tree import Capacity
+from placement.allocators.natural_order import natural_key
 
 TWO_LEVELS = [
     f"Gpugrp1/{upper}/Gpugrp0/{lower}/gpu/dev{device}/cards"
