@@ -95,13 +95,13 @@ class _Requests:
 
 
 def _summaries(answer: Answer, uuids: dict[int, str], version: Version) -> list[str]:
-    """Return the summaries: from 1.29 of all providers of the trees taken from, before of those taken from alone."""
+    """Return the summaries: from 1.29 of all providers of the trees taken from, before of those that serve alone."""
     members = answer.providers.members
     if version >= (1, 29):
         shown = [member for member in members.values() if member.root_id in answer.taken_from]
     else:
-        used = {provider for _root, choice in answer.candidates for provider in choice}
-        shown = [member for id_, member in members.items() if id_ in used]
+        serving = {provider for _root, choice in answer.candidates for provider in choice} | answer.serving_others
+        shown = [member for id_, member in members.items() if id_ in serving]
     resources = _resources(answer, version).get
     if version < (1, 17):
         return [f'{uuids[id_]}:{{"resources":{{{resources(id_, "")}}}}}' for id_, *_ in shown]

@@ -13,6 +13,7 @@ from placement.candidates.walk import Candidate, candidates_in, walked
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import OutOfSteps
+from placement.services.left_out import serving_others
 from placement.services.ranked_trees import best_trees
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.empty import conditions_that_left_nobody
@@ -55,7 +56,8 @@ class Answer:
 
     ``taken_from`` are the roots of the trees that resources are taken from: a granular group without resources may
     be served by yet another one. ``complete`` is False when the search ran out of steps, or the answer grew too large,
-    before it had seen everything it was asked for. ``cause`` tells why there is no candidate at all.
+    before it had seen everything it was asked for. ``cause`` tells why there is no candidate at all. ``serving_others``
+    are providers of these trees that serve only candidates beyond the limit, for microversions that list them (< 1.29).
     """
 
     plan: Plan
@@ -64,6 +66,7 @@ class Answer:
     taken_from: frozenset[int]
     complete: bool = True
     cause: Condition | None = None
+    serving_others: frozenset[int] = frozenset()
 
 
 @reads_anywhere
@@ -100,7 +103,11 @@ def answer_to(
         # Where there was a tree at all, every demand has somebody.
         nobody = {} if source.found_any else conditions_that_left_nobody(tx, plan, ids)
         return Answer(plan, [], Summaries(), frozenset(), cause=quick_cause(plan, nobody, some_tree=source.found_any))
-    return replace(_answer(tx, plan, candidates, source), complete=not budget.was_hit)
+    answer = _answer(tx, plan, candidates, source)
+    if not request.combines_nested and len(candidates) == request.limit:
+        others = serving_others(source, candidates, answer.providers.members.values(), budget)
+        answer = replace(answer, serving_others=others)
+    return replace(answer, complete=not budget.was_hit)
 
 
 def _wanted(limit: int | None, options: SearchOptions) -> int | None:

@@ -1,6 +1,7 @@
 """GET /allocation_candidates: limits, options of the operator, budget. What fits is in test_seed_examples.py."""
 
 import dataclasses
+import uuid
 
 import os_traits
 import pytest
@@ -72,6 +73,52 @@ def test_summaries_are_of_the_trees_in_the_answer_alone(api, cloud):
     summaries = document["provider_summaries"]
     used = {summaries[uuid]["root_provider_uuid"] for uuid in found["allocations"]}
     assert {summary["root_provider_uuid"] for summary in summaries.values()} == used
+
+
+OLD_QUERIES = [
+    "resources=VCPU:1",
+    "resources=SRIOV_NET_VF:1",
+    "resources=VCPU:1,DISK_GB:10",
+    "resources=SRIOV_NET_VF:4,DISK_GB:50",
+    "resources=SRIOV_NET_VF:1,VCPU:1",
+    "resources=DISK_GB:10",
+    "resources=DISK_GB:200",
+]
+
+
+@pytest.mark.parametrize("query", OLD_QUERIES)
+@pytest.mark.parametrize("ranks", [True, False])
+def test_before_1_29_summaries_are_of_all_that_serve_in_the_trees_of_a_limited_answer(app, api, cloud, query, ranks):
+    """As the reference, which finds all candidates first: also those of what shares with trees that are not shown."""
+    if not ranks:
+        without_ranking(app)
+    _give_the_pool_a_part_for_one_host(api, cloud)
+    roots = {
+        one["uuid"]: one["root_provider_uuid"] for one in api.get("/resource_providers").json["resource_providers"]
+    }
+    everything = api.get(f"/allocation_candidates?{query}", version="1.24").json
+    for limit in range(1, len(everything["allocation_requests"]) + 2):
+        answer = api.get(f"/allocation_candidates?{query}&limit={limit}", version="1.24").json
+        assert answer["allocation_requests"] == everything["allocation_requests"][:limit]
+        trees = {roots[used] for found in answer["allocation_requests"] for used in found["allocations"]}
+        serving = {key: one for key, one in everything["provider_summaries"].items() if roots[key] in trees}
+        assert answer["provider_summaries"] == serving
+
+
+def _give_the_pool_a_part_for_one_host(api, cloud):
+    """Let host0 alone take from a child of the pool, too."""
+    only, part = str(uuid.uuid4()), str(uuid.uuid4())
+    api.put(f"/resource_providers/{cloud.providers['host0']}/aggregates", aggregates_of(only, cloud.aggregates["A"]))
+    api.post("/resource_providers", {"name": "part", "uuid": part, "parent_provider_uuid": cloud.providers["pool"]})
+    has = {"resource_provider_generation": 0, "inventories": {"DISK_GB": {"total": 200}}}
+    api.put(f"/resource_providers/{part}/inventories", has)
+    api.put(f"/resource_providers/{part}/aggregates", aggregates_of(only, generation=1))
+    shares = {"resource_provider_generation": 2, "traits": [SHARES]}
+    assert api.put(f"/resource_providers/{part}/traits", shares).status_code == 200
+
+
+def aggregates_of(*labels: str, generation: int = 0) -> dict:
+    return {"aggregates": list(labels), "resource_provider_generation": generation}
 
 
 def with_options(app, **options) -> Api:

@@ -31,8 +31,12 @@ class Answer:
             return None
 
 
-def differences(request: Request, expected: Answer, given: Answer) -> list[str]:
-    """Say in which ways an answer is not the reference's."""
+Roots = Mapping[str, str]
+"""The root of each provider's tree, by uuid."""
+
+
+def differences(request: Request, expected: Answer, given: Answer, roots: Roots | None = None) -> list[str]:
+    """Say in which ways an answer is not the reference's; ``roots`` tells trees apart where the answer does not."""
     found = _compared("status", expected.status, given.status)
     if found:
         return found
@@ -40,11 +44,11 @@ def differences(request: Request, expected: Answer, given: Answer) -> list[str]:
     if expected.status >= 400:
         return found + _compared("error", _error(expected), _error(given)) + error_form(request, given)
     if request.is_candidates:
-        return found + candidate_differences(request, expected.document, given.document)
+        return found + candidate_differences(request, expected.document, given.document, roots)
     return found + _compared("body", canonical(expected.document), canonical(given.document))
 
 
-def candidate_differences(request: Request, everything: Any, given: Any) -> list[str]:
+def candidate_differences(request: Request, everything: Any, given: Any, roots: Roots | None = None) -> list[str]:
     """Compare candidates with all that there are: the same set, or with ``limit`` as many of them as allowed."""
     limit = int(request.values("limit")[0]) if request.values("limit") else None
     known = Counter(map(canonical, everything["allocation_requests"]))
@@ -54,7 +58,7 @@ def candidate_differences(request: Request, everything: Any, given: Any) -> list
     else:
         wrong = _compared("number of candidates", limit, found.total())
         wrong += [f"not a candidate: {text}" for text in found - known]
-    return wrong or _summary_differences(request, everything, given)
+    return wrong or _summary_differences(request, everything, given, roots)
 
 
 def canonical(value: Any) -> str:
@@ -129,18 +133,19 @@ def error_form(request: Request, given: Answer) -> list[str]:
     return []
 
 
-def _summary_differences(request: Request, everything: Any, given: Any) -> list[str]:
-    """Compare the summaries with those of all candidates, kept as far as the given candidates need them."""
+def _summary_differences(request: Request, everything: Any, given: Any, roots: Roots | None) -> list[str]:
+    """Compare the summaries with those of all candidates, kept as far as they are of the given candidates' trees."""
     summaries, found = everything["provider_summaries"], given["provider_summaries"]
     used = _used_providers(given)
     limited = len(given["allocation_requests"]) < len(everything["allocation_requests"])
     if not limited:
         return _compared("summaries", _rows(summaries), _rows(found))
     if request.minor >= 29:
-        trees = {summaries[provider]["root_provider_uuid"] for provider in used}
-        wanted = {key: row for key, row in summaries.items() if row["root_provider_uuid"] in trees}
+        roots = {key: row["root_provider_uuid"] for key, row in summaries.items()}
+    if roots is not None:
+        trees = {roots[provider] for provider in used}
+        wanted = {key: row for key, row in summaries.items() if roots[key] in trees}
         return _compared("summaries", _rows(wanted), _rows(found))
-    # Below 1.29 nothing says which providers belong to one tree: all that are used are needed, more are allowed.
     wrong = [f"no summary of {provider}" for provider in used - set(found)]
     return wrong + _compared("summaries", _rows({key: summaries.get(key) for key in found}), _rows(found))
 

@@ -81,6 +81,12 @@ class ReferenceSide(Side):
         with self._database() as database:
             return {name for (name,) in database.execute(f"SELECT name FROM {table}")}
 
+    def roots(self) -> dict[str, str]:
+        """Return the root of each provider's tree, by uuid: before 1.29 no answer of candidates tells."""
+        pairs = "SELECT one.uuid, root.uuid FROM resource_providers one, resource_providers root"
+        with self._database() as database:
+            return dict(database.execute(f"{pairs} WHERE root.id = one.root_provider_id"))
+
     @contextlib.contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
         with contextlib.closing(sqlite3.connect(sqlite_path(self.database_url), timeout=30)) as connection:

@@ -65,6 +65,16 @@ def test_a_limited_answer_summarises_the_trees_it_uses_and_no_others() -> None:
     assert candidate_differences(query(("limit", "2")), candidates("a", "b", "c"), too_many)
 
 
+def test_before_1_29_a_limited_answer_summarises_all_that_serve_in_its_trees() -> None:
+    limited, everything, roots = query(("limit", "1"), minor=24), candidates("a1", "a2", "b", minor=24), {"b": "b"}
+    roots |= {"a1": "a", "a2": "a"}
+    given = candidates("a1", "a2", minor=24)
+    given["allocation_requests"].pop()
+    assert not candidate_differences(limited, everything, given, roots)
+    del given["provider_summaries"]["a2"]
+    assert candidate_differences(limited, everything, given, roots)
+
+
 def test_a_wrong_amount_in_a_summary_is_told() -> None:
     wrong = candidates("a")
     wrong["provider_summaries"]["a"]["resources"]["VCPU"]["used"] = 1

@@ -1,0 +1,49 @@
+"""Who would serve, too: what an answer before 1.29 tells of the candidates that its limit leaves out."""
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from itertools import chain
+
+from placement.candidates.budget import Budget
+from placement.candidates.walk import Candidate, candidates_in
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+from placement.store.search.summaries import Member
+from placement.store.search.trees import TreeSource
+
+
+def serving_others(
+    source: TreeSource, shown: Iterable[Candidate], members: Iterable[Member], budget: Budget
+) -> frozenset[int]:
+    """Return those members of the shown candidates' trees that serve no shown candidate, but another one.
+
+    The reference finds all candidates before it limits them, and its summaries keep the providers of all, as far as
+    they are in these trees. Where the trees have no other provider, nothing is read.
+    """
+    used = {provider for _root, choice in shown for provider in choice}
+    idle = {member.id: member.root_id for member in members if member.id not in used}
+    if not idle:
+        return frozenset()
+    serving = _serving(idle.keys(), source.plan, _trees_of(source, sorted({*idle.values()})), budget)
+    # What shares may serve trees of which nothing is shown.
+    if sharing := idle.keys() & source.home.keys() - serving:
+        serving |= _serving(sharing, source.plan, source.all_trees(), budget)
+    return frozenset(serving)
+
+
+def _trees_of(source: TreeSource, roots: list[int]) -> Iterator[Tree]:
+    for start in range(0, len(roots), source.most_listed):
+        yield from source.trees_of(roots[start : start + source.most_listed])
+
+
+def _serving(asked: AbstractSet[int], plan: Plan, trees: Iterable[Tree], budget: Budget) -> set[int]:
+    """Return those of the providers that serve a candidate in these trees, composing no more than tells."""
+    serving: set[int] = set()
+    for tree in trees:
+        waiting = {*chain.from_iterable(tree.options)} & asked - serving
+        candidates = candidates_in(plan, [tree], budget)
+        while waiting and (candidate := next(candidates, None)):
+            _root, choice = candidate
+            waiting.difference_update(choice)
+            serving |= asked & {*choice}
+    return serving
