@@ -55,16 +55,14 @@ def serve(
         settings, own_listeners = _metrics_listener(settings, held)
         application, database = _application(settings)
         limit = connection_limit(database)
-        # Each worker opens its own connections; this process needs none any more.
-        database.dispose()
+        database.dispose()  # this process needs no connection any more
         lines = _announcement(http_server.url_of(listener), settings, database, processes=processes, limit=limit)
         metrics = settings.metrics
 
         def make_again() -> "WSGIApplication":
             again = _settings(config_files, host, insecure_noauth=insecure_noauth)
             configure_logging(again)
-            made, its_database = _application(dataclasses.replace(again, metrics=metrics))
-            its_database.dispose()
+            made, _ = _application(dataclasses.replace(again, metrics=metrics))
             LOG.info("The configuration was read again")
             return made
 

@@ -1,26 +1,43 @@
 """A forked process has connections of its own."""
 
+import ctypes
 import os
 import traceback
+from collections.abc import Callable
 
+from placement.settings import DatabaseSettings
 from placement.store.connection.database import Database
+from placement.store.lifecycle import opening
 from tests.databases import open_database
 
 
 def test_a_fork_does_not_speak_on_its_parents_connection(postgresql_url: str):
     database = open_database(postgresql_url)
     mine = _backend(database)
+    assert _backend_of_a_fork(database, os.fork) != mine
+    assert _backend(database) == mine
+    database.dispose()
+
+
+def test_a_fork_that_python_does_not_hear_of_shares_nothing_that_was_open(postgresql_url: str):
+    """So forks uWSGI without ``lazy-apps``, after it has loaded the application."""
+    database = opening.open_database(DatabaseSettings(connection=postgresql_url))
+    unheard = ctypes.PyDLL(None).fork
+    assert _backend_of_a_fork(database, unheard) != _backend_of_a_fork(database, unheard)
+    database.dispose()
+
+
+def _backend_of_a_fork(database: Database, fork: Callable[[], int]) -> str:
+    """Return the process of PostgreSQL that serves a fork of this process."""
     reader, writer = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:
         _tell_backend(database, writer)
     os.close(writer)
     with os.fdopen(reader) as answer:
         theirs = answer.read()
     assert os.waitpid(child, 0)[1] == 0
-    assert theirs != mine
-    assert _backend(database) == mine
-    database.dispose()
+    return theirs
 
 
 def _backend(database: Database) -> str:

@@ -23,7 +23,10 @@ ROWS_ARE_LOGGED = 100
 
 
 def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) -> Database:
-    """Return the database that the settings name, ready to serve.
+    """Return the database that the settings name, ready to serve, with no connection open.
+
+    Servers fork after the application is made, and some of them (uWSGI) do not tell Python of it: whatever is open
+    by then would be shared by all processes.
 
     Args:
         settings: ``[placement_database]``.
@@ -54,6 +57,7 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) ->
     database = Database(engine, keeps_usage=state.keeps_usage, attempts=retries + 2)
     if standby_url is not None:
         database.standby = standby_of(database, _engine(settings, _impatient(standby_url)))
+    database.dispose()
     return database
 
 
