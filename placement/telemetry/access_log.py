@@ -8,15 +8,15 @@ from placement.telemetry.record import RequestRecord
 LOG = logging.getLogger("placement.access")
 
 LONGEST_URL = 4096
-HEALTH = frozenset({"/healthcheck", "/readycheck", "/metrics"})
-"""Asked every few seconds by machines: logged at DEBUG while all is well."""
+PROBED = frozenset({"/", "/healthcheck", "/readycheck", "/metrics"})
+"""Asked every few seconds by machines, ``/`` by load balancers and by kubelet: logged at DEBUG while all is well."""
 
 LINE = '%s "%s %s" status: %s len: %s microversion: %s time: %.6f sql: %d'
 
 
 def log_access(record: RequestRecord) -> None:
     """Write the line of a request, as part of that request."""
-    level = logging.DEBUG if record.route in HEALTH and record.status < 400 else logging.INFO
+    level = logging.DEBUG if record.route in PROBED and record.status < 400 else logging.INFO
     if not LOG.isEnabledFor(level):
         return
     environ = record.environ

@@ -100,10 +100,12 @@ def test_what_fails_outside_of_the_api_is_seen_too() -> None:
     assert [(record.status, record.route) for record in seen] == [(500, "none")]
 
 
-def test_healthy_checks_are_no_news(api: Api, lines: list[logging.LogRecord]) -> None:
+def test_probes_are_no_news_while_all_is_well(api: Api, lines: list[logging.LogRecord]) -> None:
     api.get("/healthcheck").close()
     api.get("/").close()
-    assert [line.levelno for line in lines] == [logging.DEBUG, logging.INFO]
+    assert [line.levelno for line in lines] == [logging.DEBUG, logging.DEBUG]
+    api.app.test_client().open("/", method="OPTIONS").close()
+    assert lines[-1].levelno == logging.INFO
 
 
 def test_it_can_be_switched_off(sqlite_url: str, lines: list[logging.LogRecord]) -> None:
