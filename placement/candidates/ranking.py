@@ -16,7 +16,7 @@ from typing import NamedTuple
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import scorer_for
-from placement.candidates.compact import Composed
+from placement.candidates.compose.compact import Composed
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 

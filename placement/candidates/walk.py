@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from itertools import repeat
 
 from placement.candidates.budget import Budget
-from placement.candidates.search import Composer
+from placement.candidates.compose.slots import Composer
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from placement.allocators.patterns import WILDCARD
 from placement.candidates.budget import Budget
-from placement.candidates.compact import CompactFirst
+from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.ranking import Portion, Ranking, TreeScores, all_best_first, amounts_of, best_first
 from placement.candidates.reading import ByScore, by_root
 from placement.domain.search_plan import Choice

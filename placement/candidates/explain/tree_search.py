@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from placement.candidates.budget import Budget
+from placement.candidates.compose.slots import Composer
 from placement.candidates.explain.conditions import Condition, Sort
 from placement.candidates.explain.demands import Judged
-from placement.candidates.search import Composer
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree

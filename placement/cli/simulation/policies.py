@@ -7,7 +7,7 @@ from types import MappingProxyType
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.candidates.budget import Budget
-from placement.candidates.compact import CompactFirst
+from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.ranking import LAST, Portion, Ranking, TreeScores, amounts_of, best_first
 from placement.candidates.walk import Candidate, candidates_in
 from placement.cli.simulation.cloud import LEVELS, Cloud

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from placement.candidates.compose.proposals import Lock, Proposal
 from placement.candidates.explain.wording import cause_in_words
-from placement.candidates.planner.proposals import Lock, Proposal
 from placement.candidates.scores import Score
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Unavailable

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.device_parts import Levels
-from placement.candidates.planner.allowance import Allowance
-from placement.candidates.planner.device_composer import DeviceComposer
-from placement.candidates.planner.path_composer import PathComposer, UnknownLevel
+from placement.candidates.allowance import Allowance
+from placement.candidates.compose.device_parts import Levels
+from placement.candidates.compose.devices import DeviceComposer
+from placement.candidates.compose.paths import PathComposer, UnknownLevel
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt

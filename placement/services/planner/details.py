@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from placement.candidates.device_parts import Levels
+from placement.candidates.compose.device_parts import Levels
 from placement.domain.inventory import Inventory
 from placement.domain.planner_tree import PlannerTree, Stock, positions_of
 from placement.domain.tree import Tree

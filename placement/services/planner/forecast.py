@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from placement.allocators.compactness import Counts
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.planner.bounds import BoundedScores
+from placement.candidates.bounds import BoundedScores
 from placement.candidates.ranking import LAST, Portion, Ranking
 from placement.candidates.reading import ByScore
 from placement.services.planner.least_places import Wanted, least_places

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from placement.allocators.compactness import Counts
-from placement.candidates.planner.bounds import Spot, least_counts
+from placement.candidates.bounds import Spot, least_counts
 from placement.domain.planner_tree import Position, positions_of
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.planner_trees import parents_of, places

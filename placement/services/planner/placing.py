@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
-from placement.candidates.planner.proposals import Proposal
+from placement.candidates.compose.proposals import Proposal
 from placement.domain.allocation import Claim
 from placement.domain.capacity import DoesNotFit, check_fit
 from placement.domain.planner_request import PlannerRequest

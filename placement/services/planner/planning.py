@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from operator import itemgetter
 
 from placement.allocators.strategy_fit import Node
-from placement.candidates.planner.best_first import Keyed, Scored, in_order
-from placement.candidates.planner.device_composer import DeviceComposer
-from placement.candidates.planner.path_composer import PathComposer
-from placement.candidates.planner.proposals import Proposal, Proposals
+from placement.candidates.compose.devices import DeviceComposer
+from placement.candidates.compose.paths import PathComposer
+from placement.candidates.compose.proposals import Proposal, Proposals
+from placement.candidates.proposals_in_order import Keyed, Scored, in_order
 from placement.candidates.ranking import Portion
 from placement.candidates.scores import Score, score
 from placement.domain.planner_request import PlannerRequest

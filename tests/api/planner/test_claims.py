@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from placement.candidates.planner import device_memo
 
 from placement.allocators.devices import Found, allocate
-from placement.candidates.planner import device_memo
-from placement.candidates.planner.allowance import STEPS_PER_REQUEST
+from placement.candidates.allowance import STEPS_PER_REQUEST
 from placement.services.planner import gang
 from tests.api.conftest import Api
 from tests.claims import ask, claimed, held, used

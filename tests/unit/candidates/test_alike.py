@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from placement.candidates.alike import MOST_KEPT
 from placement.candidates.budget import Budget
-from placement.candidates.search import Composer
+from placement.candidates.compose.slots import Composer
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 from tests.unit.candidates.searches import devices, requests, searches_of

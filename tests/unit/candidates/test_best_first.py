@@ -6,9 +6,9 @@ from itertools import combinations, islice
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.candidates.planner.best_first import Scored, in_order
-from placement.candidates.planner.bounds import least_counts
-from placement.candidates.planner.proposals import Proposal, touched_places
+from placement.candidates.bounds import least_counts
+from placement.candidates.compose.proposals import Proposal, touched_places
+from placement.candidates.proposals_in_order import Scored, in_order
 from placement.candidates.ranking import LAST, Portion
 from placement.domain.tree import Tree
 

@@ -13,7 +13,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Node, Preference, Profile, Proportional, Sra, assess
 from placement.candidates import reading
 from placement.candidates.budget import Budget
-from placement.candidates.compact import CompactFirst
+from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.ranking import Ranking, TreeScores, all_best_first, amounts_of, best_first
 from placement.candidates.reading import ByScore, by_root
 from placement.candidates.walk import walked

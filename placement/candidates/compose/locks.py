@@ -5,7 +5,7 @@ Ordinary allocations then keep the promise, without races and as long as they li
 
 from collections.abc import Mapping, Sequence
 
-from placement.candidates.planner.proposals import Lock
+from placement.candidates.compose.proposals import Lock
 from placement.domain.planner_request import THE_DEVICE
 from placement.domain.planner_tree import PlannerTree
 

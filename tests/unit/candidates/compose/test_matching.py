@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.candidates.matching import Matching
+from placement.candidates.compose.matching import Matching
 
 COLUMNS = (1, 2, 3, 4)
 

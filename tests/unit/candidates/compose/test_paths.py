@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from placement.allocators.group.place import place
 from placement.allocators.group.rules import Rules
 from placement.allocators.group.tree import Capacity, Demand, Location
-from placement.candidates import compact
 from placement.candidates.budget import Budget
-from placement.candidates.compact import CompactFirst
+from placement.candidates.compose import compact
+from placement.candidates.compose.compact import CompactFirst
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree

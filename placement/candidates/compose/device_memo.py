@@ -2,7 +2,7 @@
 
 from placement.allocators.devices import Device, Found, Group, Host, Request, allocate
 from placement.allocators.natural_order import natural_key
-from placement.candidates.planner.allowance import Allowance
+from placement.candidates.allowance import Allowance
 
 Shape = tuple[object, ...]
 

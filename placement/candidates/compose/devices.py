@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from placement.allocators.devices import THE_DEVICE, Allocation, Host, Joint, Request
 from placement.allocators.devices import Within as InOnePlace
 from placement.allocators.natural_order import natural_key
-from placement.candidates.device_parts import Heads, Levels, Part, Rows, TreeParts, device_of, level_of_tie
-from placement.candidates.planner.allowance import Allowance
-from placement.candidates.planner.device_memo import DeviceMemo
-from placement.candidates.planner.locks import Locks
-from placement.candidates.planner.proposals import Proposal, Proposals, touched_places
+from placement.candidates.allowance import Allowance
+from placement.candidates.compose.device_memo import DeviceMemo
+from placement.candidates.compose.device_parts import Heads, Levels, Part, Rows, TreeParts, device_of, level_of_tie
+from placement.candidates.compose.locks import Locks
+from placement.candidates.compose.proposals import Proposal, Proposals, touched_places
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan

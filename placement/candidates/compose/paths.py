@@ -10,10 +10,10 @@ from placement.allocators.group.place import Placement, place
 from placement.allocators.group.rules import SEARCH_BUDGET, Rules
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
-from placement.candidates.device_parts import Levels
-from placement.candidates.planner.allowance import Allowance
-from placement.candidates.planner.locks import Locks
-from placement.candidates.planner.proposals import Proposal, Proposals, touched_places
+from placement.candidates.allowance import Allowance
+from placement.candidates.compose.device_parts import Levels
+from placement.candidates.compose.locks import Locks
+from placement.candidates.compose.proposals import Proposal, Proposals, touched_places
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, Stock

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.candidates import compact
 from placement.candidates.budget import Budget
-from placement.candidates.compact import CompactFirst
-from placement.candidates.search import Composer
+from placement.candidates.compose import compact
+from placement.candidates.compose.compact import CompactFirst
+from placement.candidates.compose.slots import Composer
 from placement.domain.levels import Places
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from placement.allocators.compactness import Counts
 from placement.candidates.alike import Shape, Sketch
 from placement.candidates.budget import Budget, Steps
-from placement.candidates.regions import Regions, Touches
-from placement.candidates.search import Composer
+from placement.candidates.compose.regions import Regions, Touches
+from placement.candidates.compose.slots import Composer
 from placement.domain.levels import Places
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
-from placement.candidates.matching import Matching
+from placement.candidates.compose.matching import Matching
 from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
 

@@ -5,7 +5,7 @@ from itertools import islice
 from hypothesis import given, settings
 
 from placement.candidates.budget import Budget
-from placement.candidates.search import Composer, search_order
+from placement.candidates.compose.slots import Composer, search_order
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree

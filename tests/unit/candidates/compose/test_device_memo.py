@@ -1,8 +1,8 @@
 """What is remembered of hosts that are alike, and what no more steps are taken for."""
 
 from placement.allocators.devices import Device, Group, Host, Request
-from placement.candidates.planner.allowance import Allowance
-from placement.candidates.planner.device_memo import DeviceMemo
+from placement.candidates.allowance import Allowance
+from placement.candidates.compose.device_memo import DeviceMemo
 
 
 def host(*names: str) -> Host:

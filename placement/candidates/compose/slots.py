@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from placement.candidates.alike import Alike, Sketch, numbered
 from placement.candidates.budget import Budget, Steps
-from placement.candidates.constraints import Constraint, constraints_on
+from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
 

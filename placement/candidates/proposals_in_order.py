@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from placement.candidates.planner.proposals import Proposal
+from placement.candidates.compose.proposals import Proposal
 from placement.candidates.ranking import LAST, Key, Portion
 from placement.domain.tree import Tree
 

@@ -1,0 +1,1 @@
+"""Composing in one tree: from what its providers can serve to choices, or proposals, the best first."""
