@@ -4,8 +4,10 @@ from collections.abc import Collection, Iterator, Sequence
 from heapq import heapify, heappop
 from typing import Protocol
 
+from placement.candidates.places import laid_out
 from placement.candidates.ranking import LAST, Key, Portion, TreeScores
-from placement.domain.tree import Tree
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree, TreesRead
 
 FEWEST = 16
 """So many trees are read at first, or as many as candidates are wanted: a statement costs more than a few trees."""
@@ -15,26 +17,70 @@ GROWTH = 4
 
 
 class Reader(Protocol):
-    """Something that reads trees; they come by root id."""
+    """The border between the search and the store: what each phase has to be told of the trees that can serve a plan.
+
+    Anything that has these methods can stand here; a search needs no database. Trees come by root id.
+
+    * *Narrow*: only trees come in which every demand of the plan has a provider, so ``Tree.options`` has no empty list.
+      What depends on several providers at once (room for sums, ties, isolation) is not judged yet. ``is_possible`` and
+      ``only_root`` are what can be told from names alone.
+    * *Read*: a tree comes with all that composing asks of it: options in ascending order, the room of contended
+      classes, which trait sets providers meet, parents where providers are tied, and who shares with it from where.
+      ``TreesRead.places`` has what places and their order are worked out from, for all trees of a portion at once.
+    * *Compose*: nothing more.
+    * *Rank*: ``sums``, the totals of whole trees, which tell what a tree can score before it is read; ``shares``, for a
+      tree may serve without any such sum where others share with it.
+    * *Limit*: portions are asked for as they are wanted, and nothing is read ahead.
+    """
+
+    @property
+    def plan(self) -> Plan:
+        """What is asked for."""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether any tree may serve at all."""
+
+    @property
+    def only_root(self) -> int | None:
+        """The root of the one tree that may serve, if the request names it."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether a tree may serve with what others share."""
 
     @property
     def most_listed(self) -> int:
         """How many trees can be asked for by their roots."""
 
-    def chunks(self, wanted: int | None) -> Iterator[tuple[list[Tree], int]]:
-        """Yield all trees in lists, each with the highest root id that it may reach."""
+    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> Collection[Sequence[int]]:
+        """Return for each tree its root, then its capacities, then its use of some classes.
 
-    def trees_of(self, roots: Sequence[int]) -> list[Tree]:
+        Args:
+            classes: the classes; of one that does not exist nobody has any.
+            found_by: further classes. Only trees that have any class of either are there.
+        """
+
+    def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
+        """Yield all trees in portions, each with the highest root id that it may reach.
+
+        Args:
+            wanted: how many candidates are wanted, which the size of the first portion depends on; None reads all.
+        """
+
+    def trees_of(self, roots: Sequence[int]) -> TreesRead:
         """Return the trees with these roots."""
 
-    def all_trees(self) -> list[Tree]:
+    def all_trees(self) -> TreesRead:
         """Return all trees."""
 
 
 def by_root(scores: TreeScores, reader: Reader, wanted: int | None) -> Iterator[Portion]:
     """Yield all trees, where nothing but compactness and the root tells them apart."""
-    for trees, last in reader.chunks(wanted):
-        yield Portion([(scores.key_of_nothing(tree.root), tree) for tree in trees], scores.key_of_nothing(last + 1))
+    for read, last in reader.chunks(wanted):
+        yield Portion(
+            [(scores.key_of_nothing(tree.root), tree) for tree in laid_out(read)], scores.key_of_nothing(last + 1)
+        )
 
 
 class ByScore:
@@ -75,7 +121,7 @@ class ByScore:
             if self._others and self._others[0] < keys[0]:
                 return
             roots = [heappop(keys)[2] for _ in range(size)]
-            trees = self._reader.trees_of(roots)
+            trees = laid_out(self._reader.trees_of(roots))
             found = [(self._unread[tree.root], tree) for tree in trees]
             for root in roots:
                 del self._unread[root]
@@ -84,5 +130,5 @@ class ByScore:
             size *= GROWTH
 
     def _all_left(self) -> list[tuple[Key, Tree]]:
-        trees = [tree for tree in self._reader.all_trees() if tree.root not in self._left_out]
+        trees = [tree for tree in laid_out(self._reader.all_trees()) if tree.root not in self._left_out]
         return [(self._unread.get(tree.root) or self._scores.key_of_nothing(tree.root), tree) for tree in trees]

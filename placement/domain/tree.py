@@ -1,8 +1,9 @@
-"""One tree as the search sees it: which of its providers can serve what, and how much room they have."""
+"""Trees as the search sees them: which of their providers can serve what, and how much room they have."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from placement.domain.levels import NOWHERE, Places
 
@@ -54,3 +55,33 @@ class Tree:
             found.append(current)
             current = self.parents.get(current)
         return frozenset(found)
+
+
+class PlaceFacts(NamedTuple):
+    """What tells where in some trees their providers lie, and how full it is there.
+
+    Args:
+        parents: the parent of each provider from those that can serve something, and from every place, up to the roots.
+        level_bits: for each provider that stands for a place its levels as bits, the outermost lowest.
+        homes: the root of the tree that each place is in.
+        levels: how many levels there are.
+        fit_counts: how many times what is asked of a provider fits on it: the sum over all demands that it can serve.
+        shared_fit_counts: the same of providers that share with other trees.
+    """
+
+    parents: Mapping[int, int | None]
+    level_bits: Mapping[int, int]
+    homes: Mapping[int, int]
+    levels: int
+    fit_counts: Mapping[int, float]
+    shared_fit_counts: Mapping[int, float]
+
+
+class TreesRead(NamedTuple):
+    """Trees that were read together, by root id.
+
+    ``places`` tells where their providers lie; None where levels do not matter, or no tree has any.
+    """
+
+    trees: list[Tree]
+    places: PlaceFacts | None = None

@@ -18,8 +18,9 @@ from placement.services.ranked_trees import best_trees
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import ids_for
+from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import Stock, Summaries, tree_summaries
-from placement.store.search.trees import TreeSource
+from placement.store.search.trees import TreeReader
 
 MOST_PLACEMENTS = 500_000
 """Providers named in all candidates of one answer: some 60 megabytes of JSON."""
@@ -90,22 +91,24 @@ def answer_to(
     budget = Budget()
     wanted = _wanted(request.limit, options)
     ids = ids_for(tx, plan, ranking.levels if ranking else ())
-    source = TreeSource(tx, plan, ids, with_places=ranking is not None, all_wanted=wanted is None)
+    # Places matter only to a ranking, and only where some provider stands for one.
+    narrowing = Narrowing(tx, plan, ids, with_fit_counts=ranking is not None and any(ids.levels))
+    reader = TreeReader(tx, narrowing, all_wanted=wanted is None)
     if ranking is None:
-        found = candidates_in(plan, source.trees(wanted), budget, breadth_first=options.breadth_first)
+        found = candidates_in(plan, reader.trees(wanted), budget, breadth_first=options.breadth_first)
     else:
-        best = best_trees(tx, source, ranking, budget=budget, wanted=wanted)
+        best = best_trees(tx, reader, ranking, budget=budget, wanted=wanted)
         found = walked(best, breadth_first=options.breadth_first)
     candidates = _chosen(_generated(found, wanted, plan, budget), request.limit, shuffled=options.shuffled)
     if budget.was_hit and not candidates:
         raise OutOfSteps
     if not candidates and wanted != 0:
         # Where there was a tree at all, every demand has somebody.
-        nobody = {} if source.found_any else conditions_that_left_nobody(tx, plan, ids)
-        return Answer(plan, [], Summaries(), frozenset(), cause=quick_cause(plan, nobody, some_tree=source.found_any))
-    answer = _answer(tx, plan, candidates, source)
+        nobody = {} if reader.found_any else conditions_that_left_nobody(tx, plan, ids)
+        return Answer(plan, [], Summaries(), frozenset(), cause=quick_cause(plan, nobody, some_tree=reader.found_any))
+    answer = _answer(tx, plan, candidates, reader)
     if not request.combines_nested and len(candidates) == request.limit:
-        others = serving_others(source, candidates, answer.providers.members.values(), budget)
+        others = serving_others(reader, candidates, answer.providers.members.values(), budget)
         answer = replace(answer, serving_others=others)
     return replace(answer, complete=not budget.was_hit)
 
@@ -132,13 +135,13 @@ def _chosen(candidates: list[Candidate], limit: int | None, *, shuffled: bool) -
     return candidates
 
 
-def _answer(tx: Transaction, plan: Plan, candidates: list[Candidate], source: TreeSource) -> Answer:
+def _answer(tx: Transaction, plan: Plan, candidates: list[Candidate], reader: TreeReader) -> Answer:
     """Read the trees that the candidates take from; what shares with a tree comes from a tree of its own."""
     roots = {provider: root for root, choice in candidates for provider in choice}
-    roots |= {provider: root for provider, root in source.home.items() if provider in roots}
+    roots |= {provider: root for provider, root in reader.home.items() if provider in roots}
     consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
     if len(consuming) < len(plan.slots):
         taken_from = {roots[choice[index]] for _root, choice in candidates for index in consuming}
     else:
         taken_from = set(roots.values())
-    return Answer(plan, candidates, tree_summaries(tx, set(roots.values()), source.inhabitants), frozenset(taken_from))
+    return Answer(plan, candidates, tree_summaries(tx, set(roots.values()), reader.inhabitants), frozenset(taken_from))

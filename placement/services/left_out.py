@@ -9,11 +9,11 @@ from placement.candidates.walk import Candidate, candidates_in
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 from placement.store.search.summaries import Member
-from placement.store.search.trees import TreeSource
+from placement.store.search.trees import TreeReader
 
 
 def serving_others(
-    source: TreeSource, shown: Iterable[Candidate], members: Iterable[Member], budget: Budget
+    reader: TreeReader, shown: Iterable[Candidate], members: Iterable[Member], budget: Budget
 ) -> frozenset[int]:
     """Return those members of the shown candidates' trees that serve no shown candidate, but another one.
 
@@ -24,16 +24,16 @@ def serving_others(
     idle = {member.id: member.root_id for member in members if member.id not in used}
     if not idle:
         return frozenset()
-    serving = _serving(idle.keys(), source.plan, _trees_of(source, sorted({*idle.values()})), budget)
+    serving = _serving(idle.keys(), reader.plan, _trees_of(reader, sorted({*idle.values()})), budget)
     # What shares may serve trees of which nothing is shown.
-    if sharing := idle.keys() & source.home.keys() - serving:
-        serving |= _serving(sharing, source.plan, source.all_trees(), budget)
+    if sharing := idle.keys() & reader.home.keys() - serving:
+        serving |= _serving(sharing, reader.plan, reader.all_trees().trees, budget)
     return frozenset(serving)
 
 
-def _trees_of(source: TreeSource, roots: list[int]) -> Iterator[Tree]:
-    for start in range(0, len(roots), source.most_listed):
-        yield from source.trees_of(roots[start : start + source.most_listed])
+def _trees_of(reader: TreeReader, roots: list[int]) -> Iterator[Tree]:
+    for start in range(0, len(roots), reader.most_listed):
+        yield from reader.trees_of(roots[start : start + reader.most_listed]).trees
 
 
 def _serving(asked: AbstractSet[int], plan: Plan, trees: Iterable[Tree], budget: Budget) -> set[int]:

@@ -16,7 +16,8 @@ from placement.services.explain import explanation_of
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import reads
 from placement.store.search.names import ids_for
-from placement.store.search.trees import TreeSource
+from placement.store.search.narrowing import Narrowing
+from placement.store.search.trees import TreeReader
 from tests.definition_of_candidates import without_part
 from tests.small_clouds import Cloud, facts_of, random_situation, situations, write
 
@@ -33,8 +34,8 @@ def database(migrated: Database) -> Database:
 def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
     """Return the roots of the trees in which GET /allocation_candidates finds something."""
     plan = plan_for(request)
-    source = TreeSource(tx, plan, ids_for(tx, plan))
-    trees = [replace_sharing(tree) for tree in source.trees(None)]
+    reader = TreeReader(tx, Narrowing(tx, plan, ids_for(tx, plan)))
+    trees = [replace_sharing(tree) for tree in reader.trees(None)]
     return {root for root, _choice in candidates_in(plan, trees, Budget())}
 
 

@@ -10,11 +10,12 @@ from placement.store.connection.database import Database
 from placement.store.connection.memory import MOST_CHARACTERS, MOST_CONDITIONS, Memory
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.any_of import NO_SETS
-from placement.store.search.query import KindShape, Shape, narrowing
 from placement.store.search.ranges import Scope
 from placement.store.search.roots import RootShape
+from placement.store.search.serving import serving_providers
+from placement.store.search.shapes import DemandShape, NarrowingShape
 
-SMALL = KindShape(
+SMALL = DemandShape(
     granular=True,
     contended=(None,),
     required=NO_SETS,
@@ -25,24 +26,23 @@ SMALL = KindShape(
 )
 
 
-def shape_of(groups: int, **of_root: bool) -> Shape:
-    return Shape(
-        kinds=(SMALL,) * groups,
+def shape_of(groups: int, **of_root: bool) -> NarrowingShape:
+    return NarrowingShape(
+        demands=(SMALL,) * groups,
         root=RootShape(required=NO_SETS, tree_traits=NO_SETS, **of_root),
         contended=0,
         scope=Scope.ALL,
         sharing=False,
         keeps_usage=True,
-        weighed=False,
     )
 
 
 def test_statements_of_large_requests_are_forgotten_and_leave_no_circles() -> None:
-    first = weakref.ref(narrowing(shape_of(200, forbidden=False, forbidden_aggregates=False)))
+    first = weakref.ref(serving_providers(shape_of(200, forbidden=False, forbidden_aggregates=False)).statement)
     gc.disable()
     try:
         for groups, forbids, keeps_out in product((201, 202, 203), (False, True), (False, True)):
-            narrowing(shape_of(groups, forbidden=forbids, forbidden_aggregates=keeps_out))
+            serving_providers(shape_of(groups, forbidden=forbids, forbidden_aggregates=keeps_out))
         assert first() is None
     finally:
         gc.enable()
@@ -50,7 +50,7 @@ def test_statements_of_large_requests_are_forgotten_and_leave_no_circles() -> No
 
 def test_a_small_statement_is_made_once() -> None:
     small = shape_of(2, forbidden=False, forbidden_aggregates=False)
-    assert narrowing(small) is narrowing(small)
+    assert serving_providers(small) is serving_providers(small)
 
 
 def test_a_shape_weighs_what_its_kinds_ask() -> None:

@@ -10,8 +10,8 @@ from placement.candidates.reading import ByScore
 from placement.services.planner.least_places import Wanted, least_places
 from placement.services.ranked_trees import classes_in_families, portions
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.scores import ABSENT, tree_sums
-from placement.store.search.trees import TreeSource
+from placement.store.search.narrowing import Narrowing
+from placement.store.search.trees import TreeReader
 
 
 class Forecast:
@@ -19,16 +19,17 @@ class Forecast:
 
     Args:
         tx: the transaction.
-        source: the trees.
+        narrowing: which trees can serve.
         profile: what is best.
         requested: how much is asked for of each class.
     """
 
     def __init__(
-        self, tx: Transaction, source: TreeSource, *, profile: RankingProfile, requested: Mapping[str, int]
+        self, tx: Transaction, narrowing: Narrowing, *, profile: RankingProfile, requested: Mapping[str, int]
     ) -> None:
         self._tx = tx
-        self._source = source
+        self._narrowing = narrowing
+        self._reader = TreeReader(tx, narrowing)
         ranking = Ranking(profile)
         self._scores = BoundedScores(requested, ranking, classes_in_families(tx, ranking))
         self._counts_places = bool(profile.compactness)
@@ -50,21 +51,21 @@ class Forecast:
             wanted: what is counted.
             levels: the ids of the traits of levels, None for one that does not exist.
         """
-        if not self._source.is_possible:
+        if not self._reader.is_possible:
             return iter(())
-        if (root := self._source.only_root) is not None:
+        if (root := self._reader.only_root) is not None:
             return self.only(root)
-        return self._bounded(limit, wanted, levels) or portions(self._tx, self._source, self._scores, limit)
+        return self._bounded(limit, wanted, levels) or portions(self._reader, self._scores, limit)
 
     def as_needed(self, limit: int, wanted: Wanted, levels: Sequence[int | None]) -> Iterator[Portion]:
         """Yield the same trees, but count places only once something that was found touches more than one.
 
         What lies in one place of each level cannot be beaten: then most of the cloud is not looked at.
         """
-        if not wanted or not self._counts_places or not self._source.is_possible or self._source.only_root is not None:
+        if not wanted or not self._counts_places or not self._reader.is_possible or self._reader.only_root is not None:
             yield from self.portions(limit, wanted, levels)
             return
-        unbounded = portions(self._tx, self._source, self._scores, limit)
+        unbounded = portions(self._reader, self._scores, limit)
         seen: set[int] = set()
         while not self._falls_short:
             portion = next(unbounded, None)
@@ -77,15 +78,15 @@ class Forecast:
 
     def _bounded(self, limit: int, wanted: Wanted, levels: Sequence[int | None]) -> Iterator[Portion] | None:
         """Return the trees with bounds on the places that they touch, None where there are no such bounds."""
-        least = least_places(self._tx, self._source, wanted, levels) if wanted and self._counts_places else None
+        least = least_places(self._tx, self._narrowing, wanted, levels) if wanted and self._counts_places else None
         if least is None:
             return None
         self._scores.bound(least)
-        return ByScore(self._scores, self._sums(least), self._source, complete=True).portions(limit)
+        return ByScore(self._scores, self._sums(least), self._reader, complete=True).portions(limit)
 
     def only(self, root: int) -> Iterator[Portion]:
         """Yield one tree, unless the profile leaves it out."""
-        trees = list(self._source.trees(None, only=root))
+        trees = self._reader.trees_of([root]).trees if self._reader.is_possible else []
         if trees and self._scores.filters:
             trees = [] if self._scores.keys(self._sums([root]))[0][0] else trees
         yield Portion([(self._scores.key_of_nothing(root), tree) for tree in trees], LAST)
@@ -95,6 +96,5 @@ class Forecast:
         classes = self._scores.classes
         if not classes:
             return [(root,) for root in roots]
-        ids = self._tx.names.classes.ids(self._tx.connection, set(classes))
-        known = {row[0]: row for row in tree_sums(self._tx, [ids.get(name, ABSENT) for name in classes], ())}
+        known = {row[0]: row for row in self._reader.sums(classes, ())}
         return [known.get(root) or (root, *[0] * 2 * len(classes)) for root in roots]

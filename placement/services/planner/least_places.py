@@ -7,15 +7,16 @@ from placement.allocators.compactness import Counts
 from placement.candidates.bounds import Spot, least_counts
 from placement.domain.planner_tree import Position, positions_of
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.narrowing import Narrowing
 from placement.store.search.planner_trees import parents_of, places
-from placement.store.search.trees import TreeSource
+from placement.store.search.serving import DEMAND, PARENT, PROVIDER, ROOT
 
 Wanted = Sequence[tuple[int, int]]
 """(kind, how many different providers of it), for kinds of which more than one provider is wanted."""
 
 
 def least_places(
-    tx: Transaction, source: TreeSource, wanted: Wanted, levels: Sequence[int | None]
+    tx: Transaction, narrowing: Narrowing, wanted: Wanted, levels: Sequence[int | None]
 ) -> dict[int, Counts] | None:
     """Return for each tree that has enough providers how few places of each level are touched at least.
 
@@ -23,19 +24,20 @@ def least_places(
 
     Args:
         tx: the transaction.
-        source: the trees.
+        narrowing: which trees can serve.
         wanted: what is counted.
         levels: the ids of the traits of levels, outermost first, None for one that does not exist.
     """
-    rows = source.own_providers(sorted({kind for kind, _number in wanted}))
-    if rows is None:
+    serving = narrowing.own_providers(sorted({kind for kind, _number in wanted}))
+    if serving is None:
         return None
     marks, parents = _marked(tx, levels)
     spots: dict[int, list[tuple[int, Spot]]] = defaultdict(list)
-    for row in rows:
-        spots[row[0]].append((row[1], row[2] if row[2] in marks else row[-1]))
+    demand, root, provider, parent = serving.columns.at(DEMAND, ROOT, PROVIDER, PARENT)
+    for row in serving.rows:
+        spots[row[demand]].append((row[root], row[provider] if row[provider] in marks else row[parent]))
     among = {spot for of_kind in spots.values() for _root, spot in of_kind if spot is not None}
-    _complete(tx, parents, among, {row[1] for row in rows})
+    _complete(tx, parents, among, serving.roots())
     known = positions_of(among, parents, marks, len(levels))
     positions: dict[Spot, Position] = {None: (None,) * len(levels)} | known
     found = [least_counts(spots[kind], number, positions, levels=len(levels)) for kind, number in wanted]

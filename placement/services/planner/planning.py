@@ -21,8 +21,8 @@ from placement.services.planner.forecast import Forecast
 from placement.services.planner.least_places import Wanted
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
+from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import Summaries
-from placement.store.search.trees import TreeSource
 
 
 class Planning:
@@ -48,9 +48,9 @@ class Planning:
         self._plan, self._levels, self._composer = prepared.plan, prepared.levels, prepared.composer
         _check_names(tx, request, self._plan)
         self.prepared = prepared
-        self._source = TreeSource(tx, self._plan, ids_for(tx, self._plan))
+        narrowing = Narrowing(tx, self._plan, ids_for(tx, self._plan))
         self._details = Details(tx, self._levels, with_units=bool(request.paths))
-        self._forecast = Forecast(tx, self._source, profile=options.profile, requested=prepared.requested)
+        self._forecast = Forecast(tx, narrowing, profile=options.profile, requested=prepared.requested)
         self._known: dict[int, PlannerTree] = {}
         self.searched = 0
         self.complete = True

@@ -1,9 +1,9 @@
 """What only some requests need to know of trees: who meets which traits, whose child is who, who stands for a place."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import and_, bindparam, select
 
@@ -11,7 +11,8 @@ from placement.domain.search_plan import Plan
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import NamedIds
-from placement.store.search.ranges import Scope, within
+from placement.store.search.ranges import Extent, Scope, within
+from placement.store.search.serving import Serving
 from placement.store.search.summaries import Inhabitants
 from placement.store.tables import resource_provider_traits, resource_providers
 
@@ -20,9 +21,6 @@ Parents = dict[int, int | None]
 _Row = tuple[int, int | None, int, int | None]
 """A provider, its parent, the root of its tree, and a trait."""
 
-_Fitting = Sequence[Any]
-"""A row of (kind, root, provider, ..., parent, how many times what is asked fits)."""
-
 
 class Details(NamedTuple):
     """What a search and the order of its candidates depend on; each is empty where it does not matter.
@@ -30,13 +28,13 @@ class Details(NamedTuple):
     Args:
         met: for each provider which of the plan's trait sets it meets, as bits.
         parents: the parents of all whom the way up from somebody who fits meets.
-        marks: for each provider that stands for a place of which levels, as bits.
+        level_bits: for each provider that stands for a place of which levels, as bits.
         homes: the roots of the trees that these are in.
     """
 
     met: dict[int, int]
     parents: Parents
-    marks: dict[int, int]
+    level_bits: dict[int, int]
     homes: dict[int, int]
 
 
@@ -66,38 +64,37 @@ class DetailReader:
         """Whether there is anything to know."""
         return bool(self._ties or self._sets_met or self._levels)
 
-    def of_scope(self, scope: Scope, values: Mapping[str, Any], fitting: Sequence[_Fitting]) -> Details:
-        """Read the details of all trees of a scope; ``fitting`` are the providers that were found in them."""
+    def of_extent(self, extent: Extent, serving: Serving) -> Details:
+        """Read the details of all trees of an extent; ``serving`` are the providers that were found in them."""
         if not self._sets_met and not self._levels:
-            return Details({}, self._parents(scope, values) if self._ties else {}, {}, {})
-        rows = self._rows(scope, values, with_others=self._ties)
+            return Details({}, self._parents(extent) if self._ties else {}, {}, {})
+        rows = self._rows(extent, with_others=self._ties)
         parents = _parents_in(rows)
         if self._with_places and not self._ties:
-            parents |= {row[2]: row[-2] for row in fitting}
+            parents |= serving.parents()
             above = {*parents.values()}.difference(parents, [None])
-            if above and above.difference([row[1] for row in fitting], [row[2] for row in rows]):
+            if above and above.difference(serving.roots(), [row[2] for row in rows]):
                 # Somebody in between has none of the traits, and can serve nothing.
-                rows = self._rows(scope, values, with_others=True)
+                rows = self._rows(extent, with_others=True)
                 parents = _parents_in(rows)
         pairs = [(row[0], row[3]) for row in rows]
-        marks = _bits(pairs, self._levels)
-        return Details(
-            _bits(pairs, self._sets_met), parents, marks, {row[0]: row[2] for row in rows if row[0] in marks}
-        )
+        bits = _bits(pairs, self._levels)
+        homes = {row[0]: row[2] for row in rows if row[0] in bits}
+        return Details(_bits(pairs, self._sets_met), parents, bits, homes)
 
     def of_inhabitants(self, inhabitants: Inhabitants, fitting: Collection[int]) -> Details:
         """Return the details of trees that were read already; ``fitting`` were found in these and perhaps others."""
         _roots, members, pairs = inhabitants
         wanted = {*self._sets_met, *self._levels}
         found = [pair for pair in pairs if pair[1] in wanted and pair[0] in members]
-        marks = _bits(found, self._levels)
-        homes = {id_: members[id_][2] for id_ in marks}
+        bits = _bits(found, self._levels)
+        homes = {id_: members[id_][2] for id_ in bits}
         parents: Parents = {}
-        among: Collection[int | None] = members if self._ties else {*fitting, *marks}
+        among: Collection[int | None] = members if self._ties else {*fitting, *bits}
         while among:
             parents |= {id_: members[id_][3] for id_ in among if id_ in members}
             among = {*parents.values()} - parents.keys() - {None}
-        return Details(_bits(found, self._sets_met), parents, marks, homes)
+        return Details(_bits(found, self._sets_met), parents, bits, homes)
 
     def met_by(self, providers: Collection[int]) -> dict[int, int]:
         """Read which trait sets some providers meet."""
@@ -106,15 +103,15 @@ class DetailReader:
 
     def parents_in_trees(self, roots: Collection[int]) -> Parents:
         """Read whose child each provider of some trees is."""
-        return self._parents(Scope.LISTED, {"roots": sorted(roots)})
+        return self._parents(Extent.listed(sorted(roots)))
 
-    def _parents(self, scope: Scope, values: Mapping[str, Any]) -> Parents:
-        return dict(self._tx.tuples(_all_parents(scope), values))
+    def _parents(self, extent: Extent) -> Parents:
+        return dict(self._tx.tuples(_all_parents(extent.scope), extent.values))
 
-    def _rows(self, scope: Scope, values: Mapping[str, Any], *, with_others: bool) -> list[_Row]:
+    def _rows(self, extent: Extent, *, with_others: bool) -> list[_Row]:
         """Read each provider with each of its traits that matter; ``with_others`` those that have none, too."""
         traits = sorted({*self._sets_met, *self._levels})
-        return self._tx.tuples(_with_traits(scope, with_others=with_others), {**values, "among": traits})
+        return self._tx.tuples(_with_traits(extent.scope, with_others=with_others), {**extent.values, "among": traits})
 
 
 def _bits(pairs: Iterable[tuple[int, int | None]], bits: Mapping[int, int]) -> dict[int, int]:

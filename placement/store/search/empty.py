@@ -1,4 +1,4 @@
-"""Which condition on single providers left nobody: one statement that answers with one row for each kind of demand.
+"""Which condition on single providers left nobody: one statement that answers with one row for each demand.
 
 For a log line, where a whole explanation would cost more than the search. Whether demands that can all be served can be
 served together is not asked here.
@@ -16,7 +16,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.any_of import NO_SETS, has_one_of_each, has_trait, is_in_one_of_each, is_member
 from placement.store.search.names import NamedIds
-from placement.store.search.query import KindShape, kind_shape, parameters
+from placement.store.search.shapes import DemandShape, demand_shape, parameters
 from placement.store.tables import inventories, resource_providers
 
 STEPS = (
@@ -37,38 +37,38 @@ Conditions = dict[str, list[ColumnElement[bool]]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
-    kinds: tuple[KindShape, ...]
+class _RefusalShape:
+    demands: tuple[DemandShape, ...]
     keeps_usage: bool
 
 
 def conditions_that_left_nobody(tx: Transaction, plan: Plan, ids: NamedIds) -> dict[int, str]:
-    """Return for each kind that no provider can serve, by its index, the first condition that none is left after."""
-    shape = _Shape(tuple(kind_shape(plan, kind) for kind in plan.kinds), tx.database.keeps_usage)
+    """Return for each demand that no provider can serve, by its index, the first condition that none is left after."""
+    shape = _RefusalShape(tuple(demand_shape(plan, demand) for demand in plan.kinds), tx.database.keeps_usage)
     furthest = dict(tx.tuples(_furthest(shape), parameters(plan, ids)))
     # Where there is no row at all, nobody has inventory.
     reached = {index: furthest.get(index) or 0 for index in range(len(plan.kinds))}
     return {index: STEPS[step] for index, step in reached.items() if step < len(STEPS)}
 
 
-def _weight(shape: _Shape) -> int:
-    return sum(kind.conditions for kind in shape.kinds)
+def _weight(shape: _RefusalShape) -> int:
+    return sum(demand.conditions for demand in shape.demands)
 
 
 @remembered(_weight)
-def _furthest(shape: _Shape) -> Any:
-    """Return the statement: rows of (kind, how many conditions in turn the best provider meets)."""
-    selects = [_kind_select(shape, index) for index in range(len(shape.kinds))]
+def _furthest(shape: _RefusalShape) -> Any:
+    """Return the statement: rows of (demand, how many conditions in turn the best provider meets)."""
+    selects = [_refusals(shape, index) for index in range(len(shape.demands))]
     return selects[0] if len(selects) == 1 else union_all(*selects)
 
 
-def _kind_select(shape: _Shape, index: int) -> Select[Any]:
-    kind = shape.kinds[index]
+def _refusals(shape: _RefusalShape, index: int) -> Select[Any]:
+    demand = shape.demands[index]
     provider = resource_providers.alias(f"rp{index}")
     usage = usage_source(keeps_usage=shape.keeps_usage)
     source: Any = provider
     conditions: Conditions = {step: [] for step in STEPS}
-    for position in range(len(kind.contended)):
+    for position in range(len(demand.contended)):
         stock = inventories.alias(f"inv{index}_{position}")
         used_rows = usage.alias(f"use{index}_{position}")
         class_id = bindparam(f"k{index}_class_{position}", type_=BigInteger)
@@ -85,24 +85,24 @@ def _kind_select(shape: _Shape, index: int) -> Select[Any]:
         conditions["min_unit"].append(stock.c.min_unit <= amount)
         conditions["max_unit"].append(stock.c.max_unit >= amount)
         conditions["step_size"].append(amount % stock.c.step_size == 0)
-    _add_provider_conditions(conditions, kind, index, provider)
+    _add_provider_conditions(conditions, demand, index, provider)
     met: Any = func.max(_steps_met(conditions))
     return select(literal_column(str(index)), met).select_from(source)
 
 
-def _add_provider_conditions(conditions: Conditions, kind: KindShape, index: int, provider: Any) -> None:
+def _add_provider_conditions(conditions: Conditions, demand: DemandShape, index: int, provider: Any) -> None:
     prefix = f"k{index}_"
-    if kind.required != NO_SETS:
-        conditions["required"].append(has_one_of_each(provider.c.id, kind.required, f"{prefix}required"))
-    if kind.forbidden:
+    if demand.required != NO_SETS:
+        conditions["required"].append(has_one_of_each(provider.c.id, demand.required, f"{prefix}required"))
+    if demand.forbidden:
         conditions["forbidden"].append(~has_trait(provider.c.id, f"{prefix}forbidden"))
-    if kind.member_of != NO_SETS:
-        ids = [provider.c.id] if kind.granular else [provider.c.id, provider.c.root_provider_id]
-        member = [is_in_one_of_each(id_, kind.member_of, f"{prefix}member_of") for id_ in ids]
+    if demand.member_of != NO_SETS:
+        ids = [provider.c.id] if demand.granular else [provider.c.id, provider.c.root_provider_id]
+        member = [is_in_one_of_each(id_, demand.member_of, f"{prefix}member_of") for id_ in ids]
         conditions["member_of"].append(reduce(lambda one, other: one | other, member))
-    if kind.forbidden_aggregates:
+    if demand.forbidden_aggregates:
         conditions["forbidden_aggregates"].append(~is_member(provider.c.id, f"{prefix}forbidden_aggregates"))
-    if kind.in_tree:
+    if demand.in_tree:
         conditions["in_tree"].append(provider.c.root_provider_id == bindparam(f"{prefix}root"))
 
 

@@ -1,7 +1,8 @@
 """Which ids: ranges and lists of them in WHERE clauses."""
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Integer, bindparam
 
@@ -22,6 +23,26 @@ class Scope(Enum):
     ALL = "all"
     RANGE = "a range of root ids: first_root, last_root"
     LISTED = "a list of root ids: roots"
+
+
+class Extent(NamedTuple):
+    """The trees that something is about: what a statement says of them, and the ids that it binds."""
+
+    scope: Scope
+    values: Mapping[str, Any]
+
+    @classmethod
+    def between(cls, first: int, last: int) -> "Extent":
+        """Return the trees with root ids in a range, both ends included."""
+        return cls(Scope.RANGE, {"first_root": first, "last_root": last})
+
+    @classmethod
+    def listed(cls, roots: Sequence[int]) -> "Extent":
+        """Return the trees with these root ids."""
+        return cls(Scope.LISTED, {"roots": list(roots)})
+
+
+EVERYWHERE = Extent(Scope.ALL, {})
 
 
 def within(root_id: Any, scope: Scope) -> list[ColumnElement[bool]]:

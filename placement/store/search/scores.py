@@ -11,14 +11,14 @@ from placement.store.kept_usage.usage_source import usage_source
 from placement.store.tables import inventories, provider_usages, resource_providers
 from placement.store.whole_numbers import whole
 
-Sums = tuple[int, ...]
+TreeSums = tuple[int, ...]
 """The root of a tree, then its capacity of each class, then its use of each class."""
 
 ABSENT = -1
 """The id of a class that does not exist: nobody has any of it."""
 
 
-def tree_sums(tx: Transaction, classes: Sequence[int], others: Sequence[int]) -> list[Sums]:
+def tree_sums(tx: Transaction, classes: Sequence[int], others: Sequence[int]) -> list[TreeSums]:
     """Return the sums of every tree that has an inventory of any class in ``classes`` or ``others``, in any order.
 
     The capacity of an inventory is whole, as ``domain.inventory`` has it; what is reserved does not count. Conditions

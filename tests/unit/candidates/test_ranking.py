@@ -18,7 +18,7 @@ from placement.candidates.ranking import Ranking, TreeScores, all_best_first, am
 from placement.candidates.reading import ByScore, by_root
 from placement.candidates.walk import walked
 from placement.domain.search_plan import Plan, plan_for
-from placement.domain.tree import Tree
+from placement.domain.tree import Tree, TreesRead
 from tests.unit.candidates.searches import CLASSES, devices, moved, requests, searches_of, with_places
 
 STEP = 100  # Between the ids of one tree and those of the next.
@@ -42,7 +42,7 @@ class Cloud:
 
     def trees_of(self, roots):
         self.read += roots
-        return [copy.copy(tree) for tree in self.trees if tree.root in roots]
+        return TreesRead([copy.copy(tree) for tree in self.trees if tree.root in roots])
 
     def all_trees(self):
         return self.trees_of([tree.root for tree in self.trees])
@@ -103,7 +103,7 @@ def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
     found = []
     scores = TreeScores(amounts_of(cloud.plan), ranking)
     nothing = Node(dict.fromkeys(CLASSES, 0), dict.fromkeys(CLASSES, 0))
-    for tree in cloud.all_trees():
+    for tree in cloud.all_trees().trees:
         node = cloud.sums.get(tree.root, nothing)
         fails, score, composed = score_by_definition(cloud.plan, ranking, tree, node)
         if composed is not None and not (fails and scores.filters):

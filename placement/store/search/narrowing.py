@@ -1,0 +1,173 @@
+"""Which trees can serve a plan, and with whom: the first phase of a search, which the database does.
+
+What comes out is ids; what the search needs to know of them besides is read afterwards (``trees``), of these alone.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from sqlalchemy import bindparam, select
+
+from placement.domain.search_plan import Plan
+from placement.store.connection.kept import Kept
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.names import NamedIds
+from placement.store.search.ranges import EVERYWHERE, Extent, Scope
+from placement.store.search.roots import RootShape, root_conditions
+from placement.store.search.serving import DEMAND, PROVIDER, ROOT, Serving, serving_providers
+from placement.store.search.shapes import narrowing_shape, parameters
+from placement.store.tables import resource_provider_aggregates, resource_providers
+
+Options = dict[int, list[list[int]]]
+"""For each tree, by the id of its root, and each demand of the plan: the providers that can serve it."""
+
+
+class Sharing(NamedTuple):
+    """Providers that share with other trees and can serve something of a plan.
+
+    Args:
+        options: for each demand those that can serve it.
+        home: the root of the tree that each is in.
+        serving: what the database found.
+    """
+
+    options: list[set[int]]
+    home: dict[int, int]
+    serving: Serving | None = None
+
+
+class Narrowed(NamedTuple):
+    """What is left of the trees of an extent.
+
+    Args:
+        options: the trees in which every demand has a provider, by root id; providers ascend.
+        serving: what the database found of the trees' own providers, those of other trees among them.
+    """
+
+    options: Options
+    serving: Serving
+
+
+class Narrowing:
+    """Finds the trees in which every demand of a plan has a provider.
+
+    Args:
+        tx: where to read.
+        plan: what is asked for.
+        ids: the ids of the names in it.
+        with_fit_counts: whether to tell how many times what is asked fits on each provider.
+    """
+
+    def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds, *, with_fit_counts: bool = False) -> None:
+        self.plan = plan
+        self.ids = ids
+        self.with_fit_counts = with_fit_counts
+        self._tx = tx
+        self._values = parameters(plan, ids)
+        self._shape = narrowing_shape(plan, ids, keeps_usage=tx.database.keeps_usage, with_fit_counts=with_fit_counts)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the names in the request leave any hope: an unknown aggregate or tree has no members."""
+        for group in self.plan.request.groups:
+            if group.in_tree is not None and group.in_tree not in self.ids.roots:
+                return False
+            if any(any_of.isdisjoint(self.ids.aggregates) for any_of in group.member_of):
+                return False
+            if not (group.resources or group.required or group.member_of):
+                # The reference finds no provider for a group that only forbids.
+                return False
+        return True
+
+    @property
+    def only_root(self) -> int | None:
+        """The root of the one tree that in_tree leaves, if it does. May send what ``sharing`` sends."""
+        for index, demand in enumerate(self.plan.kinds):
+            if self._shape.demands[index].in_tree and demand.group.in_tree and not self.sharing.options[index]:
+                return self.ids.roots[demand.group.in_tree]
+        return None
+
+    def narrowed(self, extent: Extent, *, with_parents: bool = False) -> Narrowed:
+        """Return what is left of the trees of an extent. One statement, and one more where providers share.
+
+        Args:
+            extent: the trees to look at.
+            with_parents: whether to tell the parents of providers.
+        """
+        demands = range(len(self.plan.kinds))
+        options: Options = defaultdict(lambda: [[] for _ in demands])
+        serving = self._serving(extent, with_parents=with_parents)
+        demand, root, provider = serving.columns.at(DEMAND, ROOT, PROVIDER)
+        for row in serving.rows:
+            options[row[root]][row[demand]].append(row[provider])
+        if self.sharing.home:
+            self._add_sharing(options, extent)
+        complete = {root: options[root] for root in sorted(options) if all(options[root])}
+        for of_root in complete.values():
+            for providers in of_root:
+                if len(providers) > 1:
+                    providers.sort()
+        return Narrowed(complete, serving)
+
+    def own_providers(self, demands: Sequence[int]) -> Serving | None:
+        """Return the providers that can serve some demands, with their parents, in all trees.
+
+        None if providers of other trees can serve any of them.
+        """
+        if any([self.sharing.options[demand] for demand in demands]):
+            return None
+        return self._serving(EVERYWHERE, with_parents=True, only=tuple(demands))
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """The sharing providers of all trees that can serve anything of the plan. One statement, if there are any."""
+        options: list[set[int]] = [set() for _ in self.plan.kinds]
+        if not self.ids.shares:
+            return Sharing(options, {})
+        home: dict[int, int] = {}
+        statement, columns = serving_providers(replace(self._shape, sharing=True))
+        rows = []
+        demand, root, provider = columns.at(DEMAND, ROOT, PROVIDER)
+        for row in self._tx.tuples(statement, self._values):
+            if self._shape.demands[row[demand]].in_tree and not self.plan.kinds[row[demand]].group.is_granular:
+                continue  # in_tree keeps the unsuffixed group inside the tree.
+            options[row[demand]].add(row[provider])
+            home[row[provider]] = row[root]
+            rows.append(row)
+        return Sharing(options, home, Serving(rows, columns))
+
+    def _serving(self, extent: Extent, *, with_parents: bool, only: tuple[int, ...] | None = None) -> Serving:
+        shape = replace(self._shape, scope=extent.scope, with_parents=with_parents)
+        statement, columns = serving_providers(shape, only)
+        return Serving(self._tx.tuples(statement, {**self._values, **extent.values}), columns)
+
+    def _add_sharing(self, options: Options, extent: Extent) -> None:
+        """Add each sharing provider to the trees it shares with; such a tree may have nothing fitting of its own."""
+        values = {**self._values, **extent.values, "providers": sorted(self.sharing.home)}
+        for root, provider in self._tx.tuples(_shared_with(self._shape.root, scope=extent.scope), values):
+            for servants, providers in zip(self.sharing.options, options[root], strict=True):
+                if provider in servants and provider not in providers:
+                    providers.append(provider)
+
+
+_PROVIDER = resource_providers.c
+
+
+@lru_cache(maxsize=64)
+def _shared_with(root: RootShape, *, scope: Scope) -> Kept:
+    """Return the statement: rows of (root id, id of a sharing provider that shares an aggregate with that tree)."""
+    shares = resource_provider_aggregates.alias("shares")
+    member = resource_provider_aggregates.alias("member")
+    return Kept(
+        select(_PROVIDER.root_provider_id, shares.c.resource_provider_id)
+        .join(member, member.c.resource_provider_id == _PROVIDER.id)
+        .join(shares, shares.c.aggregate_id == member.c.aggregate_id)
+        .where(
+            shares.c.resource_provider_id.in_(bindparam("providers", expanding=True)),
+            *root_conditions(root, _PROVIDER.root_provider_id, scope=scope),
+        )
+        .distinct()
+    )

@@ -1,0 +1,208 @@
+"""The providers that can serve a demand alone: the SQL that narrows, and its rows.
+
+One statement for all demands (UNION ALL). Everything a provider can be judged by alone is judged here: capacity, unit
+rules, traits, aggregates, tree; what depends on others is left to the search.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Double,
+    Integer,
+    Select,
+    and_,
+    bindparam,
+    case,
+    cast,
+    false,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+    union_all,
+)
+
+from placement.store.connection.kept import Kept
+from placement.store.connection.memory import remembered
+from placement.store.kept_usage.usage_source import usage_source
+from placement.store.search.any_of import (
+    NO_SETS,
+    Condition,
+    has_one_of_each,
+    has_trait,
+    is_in_one_of_each,
+    is_member,
+)
+from placement.store.search.ranges import Scope
+from placement.store.search.roots import root_conditions
+from placement.store.search.shapes import DemandShape, NarrowingShape
+from placement.store.tables import inventories, resource_providers
+from placement.store.whole_numbers import whole
+
+# Numbers the planner is to know.
+NOTHING: Any = literal_column("0", Integer)
+ONE: Any = literal_column("1", Integer)
+MILLION: Any = literal_column("1000000.0", Double)
+
+
+class Columns(tuple[str, ...]):
+    """The names of a statement's columns, in its order: made with its select, so that nobody counts them."""
+
+    __slots__ = ()
+
+    def at(self, *names: str) -> tuple[int, ...]:
+        """Return where columns are in a row."""
+        return tuple([self.index(name) for name in names])
+
+
+DEMAND, ROOT, PROVIDER, PARENT, FIT_COUNT = "demand", "root", "provider", "parent", "fit_count"
+
+
+def room_of(place: int) -> str:
+    """Return the name of the column with the room of a contended class, given its place in the plan's list."""
+    return f"room_{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Providers that can serve demands alone: a row for each provider and demand."""
+
+    rows: list[tuple[Any, ...]]
+    columns: Columns
+
+    def roots(self) -> set[int]:
+        """Return the roots of all trees that these are in."""
+        (root,) = self.columns.at(ROOT)
+        return {row[root] for row in self.rows}
+
+    def parents(self) -> dict[int, int | None]:
+        """Return the parent of each, where the statement was asked for it."""
+        provider, parent = self.columns.at(PROVIDER, PARENT)
+        return {row[provider]: row[parent] for row in self.rows}
+
+    def fit_counts(self) -> dict[int, float]:
+        """Return how many times what is asked of each fits on it: the sum over all demands that it can serve."""
+        provider, count = self.columns.at(PROVIDER, FIT_COUNT)
+        found: dict[int, float] = {}
+        for row in self.rows:
+            found[row[provider]] = found.get(row[provider], 0.0) + row[count]
+        return found
+
+
+class ServingStatement(NamedTuple):
+    """The statement for Serving, and where its rows have what."""
+
+    statement: Kept
+    columns: Columns
+
+
+def _weight(shape: NarrowingShape, only: tuple[int, ...] | None = None) -> int:  # noqa: ARG001 - as the function
+    return shape.conditions
+
+
+@remembered(_weight)
+def serving_providers(shape: NarrowingShape, only: tuple[int, ...] | None = None) -> ServingStatement:
+    """Return the statement: a row for each provider that can serve a demand alone.
+
+    Rows have (demand, root id, provider id, room of each contended class), then the parent and the fit count where the
+    shape asks for them. The fit count is summed over the classes, in whole millionths, still as a float: sums of these
+    are exact, and the same in whatever order rows come. ``only`` says which demands are asked about.
+    """
+    indices = range(len(shape.demands)) if only is None else only
+    columns, selects = zip(*[_serving(shape, index) for index in indices], strict=True)
+    return ServingStatement(Kept(selects[0] if len(selects) == 1 else union_all(*selects)), columns[0])
+
+
+def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
+    """Return who can serve one demand; the columns are the same for all demands of a shape."""
+    demand = shape.demands[index]
+    provider = resource_providers.alias(f"rp{index}")
+    usage = usage_source(keeps_usage=shape.keeps_usage)
+    source: Any = provider
+    conditions: list[Condition] = []
+    rooms: dict[str, Any] = {room_of(place): literal_column("0.0") for place in range(shape.contended)}
+    counts: list[Any] = []
+    for position, place in enumerate(demand.contended):
+        inventory = inventories.alias(f"inv{index}_{position}")
+        used_rows = usage.alias(f"use{index}_{position}")
+        class_id = bindparam(f"k{index}_class_{position}", type_=Integer, literal_execute=True)
+        amount = bindparam(f"k{index}_amount_{position}", type_=BigInteger)
+        source = source.join(
+            inventory,
+            and_(inventory.c.resource_provider_id == provider.c.id, inventory.c.resource_class_id == class_id),
+            # Who has one class has the next, which PostgreSQL's planner does not expect: it multiplies the shares of
+            # providers that have each. A row without inventory does not fit, so an outer join finds the same.
+            isouter=shape.scope is Scope.ALL and position > 0,
+        ).outerjoin(
+            used_rows,
+            and_(used_rows.c.resource_provider_id == provider.c.id, used_rows.c.resource_class_id == class_id),
+        )
+        left = _capacity(inventory) - func.coalesce(used_rows.c.used, NOTHING)
+        fits = _capacity(inventory) > NOTHING if demand.ignores_usage else _fits(inventory, left, amount)
+        conditions.append(_guessed_as_half(fits) if shape.scope is Scope.ALL else fits)
+        counts.append(whole(cast(left, Double) * MILLION / cast(amount, Double)))
+        if place is not None:
+            rooms[room_of(place)] = case((left < inventory.c.max_unit, left), else_=inventory.c.max_unit)
+    columns = {DEMAND: literal_column(str(index)), ROOT: provider.c.root_provider_id, PROVIDER: provider.c.id, **rooms}
+    if shape.with_parents:
+        columns[PARENT] = provider.c.parent_provider_id
+    if shape.with_fit_counts:
+        columns[FIT_COUNT] = sum(counts[1:], start=counts[0]) if counts else literal_column("0.0")
+    conditions += _provider_conditions(shape, index, provider)
+    return Columns(columns), select(*columns.values()).select_from(source).where(*conditions)
+
+
+def _capacity(inventory: Any) -> Any:
+    return (inventory.c.total - inventory.c.reserved) * inventory.c.allocation_ratio
+
+
+def _fits(inventory: Any, left: ColumnElement[Any], amount: Any) -> Condition:
+    return and_(
+        amount <= left,
+        inventory.c.min_unit <= amount,
+        inventory.c.max_unit >= amount,
+        # Said twice for PostgreSQL's planner: of the modulo alone it expects one row in two hundred, and then joins
+        # thousands of rows one by one.
+        or_(inventory.c.step_size == ONE, amount % inventory.c.step_size == NOTHING),
+    )
+
+
+def _guessed_as_half(condition: Condition) -> Condition:
+    """Say a condition so that PostgreSQL's planner expects every other row to meet it.
+
+    What it expects of the parts is multiplied and far too little in a whole cloud, which most rows meet.
+    """
+    return case((condition, true()), else_=false())
+
+
+def _provider_conditions(shape: NarrowingShape, index: int, provider: Any) -> list[Condition]:
+    demand = shape.demands[index]
+    prefix = f"k{index}_"
+    conditions: list[Condition] = []
+    if demand.required != NO_SETS:
+        conditions.append(has_one_of_each(provider.c.id, demand.required, f"{prefix}required"))
+    if demand.forbidden:
+        conditions.append(~has_trait(provider.c.id, f"{prefix}forbidden"))
+    if demand.forbidden_aggregates:
+        conditions.append(~is_member(provider.c.id, f"{prefix}forbidden_aggregates"))
+    if demand.member_of != NO_SETS:
+        conditions.append(_membership(shape, demand, provider, f"{prefix}member_of"))
+    if demand.in_tree:
+        conditions.append(provider.c.root_provider_id == bindparam(f"{prefix}root"))
+    if shape.sharing:
+        conditions.append(has_trait(provider.c.id, "sharing_trait"))
+    else:
+        conditions += root_conditions(shape.root, provider.c.root_provider_id, scope=shape.scope)
+    return conditions
+
+
+def _membership(shape: NarrowingShape, demand: DemandShape, provider: Any, name: str) -> Condition:
+    """Membership in each of the sets; for the unsuffixed group a root's membership spans its tree."""
+    own = is_in_one_of_each(provider.c.id, demand.member_of, name)
+    if demand.granular or shape.sharing:
+        return own
+    return or_(own, is_in_one_of_each(provider.c.root_provider_id, demand.member_of, name))

@@ -1,0 +1,125 @@
+"""What a narrowing statement is made of, and the values that it binds.
+
+A statement is made once per *shape* of request - how many conditions of which sort - and kept; the values are bound.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from placement.domain.search_plan import Kind, Plan
+from placement.store.search.any_of import NO_SETS, SetsShape, known, sets_parameters, sets_shape
+from placement.store.search.names import NamedIds
+from placement.store.search.ranges import Scope
+from placement.store.search.roots import RootShape
+
+Parameters = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DemandShape:
+    """What the conditions of a demand are made of. ``contended`` has a class's place in the plan's list, or None."""
+
+    granular: bool
+    contended: tuple[int | None, ...]
+    required: SetsShape
+    forbidden: bool
+    member_of: SetsShape
+    forbidden_aggregates: bool
+    in_tree: bool
+    ignores_usage: bool = False
+
+    @property
+    def conditions(self) -> int:
+        """About how many conditions that makes: the weight of its statement."""
+        return 1 + len(self.contended) + self.required.several + self.member_of.several
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowingShape:
+    """What a narrowing statement is made of.
+
+    ``sharing`` asks for providers that share instead of the trees' own; ``with_fit_counts`` for how many times what a
+    demand asks fits on each provider; ``with_parents`` for the parent of each.
+    """
+
+    demands: tuple[DemandShape, ...]
+    root: RootShape
+    contended: int
+    scope: Scope
+    sharing: bool
+    keeps_usage: bool
+    with_fit_counts: bool = False
+    with_parents: bool = False
+
+    @property
+    def conditions(self) -> int:
+        """About how many conditions that makes: the weight of its statement."""
+        of_root = self.root.required.several + self.root.tree_traits.several
+        return sum(demand.conditions + of_root for demand in self.demands)
+
+
+def narrowing_shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool, with_fit_counts: bool) -> NarrowingShape:
+    """Return the shape of the statement that narrows all trees by their own providers."""
+    return NarrowingShape(
+        demands=tuple(demand_shape(plan, kind) for kind in plan.kinds),
+        root=RootShape(
+            required=sets_shape([frozenset({name}) for name in plan.request.root_required]),
+            forbidden=bool(plan.request.root_forbidden),
+            forbidden_aggregates=bool(plan.forbidden_root_aggregates),
+            # Where providers share, the trait may come from outside the tree, so the tree cannot be judged by its own.
+            tree_traits=NO_SETS if ids.shares else sets_shape(plan.trait_sets),
+        ),
+        contended=len(plan.contended),
+        scope=Scope.ALL,
+        sharing=False,
+        keeps_usage=keeps_usage,
+        with_fit_counts=with_fit_counts,
+    )
+
+
+def demand_shape(plan: Plan, kind: Kind) -> DemandShape:
+    """Return the shape of one demand of a plan."""
+    group = kind.group
+    return DemandShape(
+        granular=group.is_granular,
+        contended=tuple(
+            plan.contended.index(name) if name in plan.contended else None for name, _amount in kind.resources
+        ),
+        # The unsuffixed group meets its traits together, which is for the search to see.
+        required=sets_shape(group.required) if group.is_granular else NO_SETS,
+        forbidden=bool(group.forbidden),
+        member_of=sets_shape(group.member_of),
+        forbidden_aggregates=bool(group.forbidden_aggregates),
+        # A granular group without resources is found in any tree, as in the reference.
+        in_tree=group.in_tree is not None and bool(kind.resources),
+        ignores_usage=kind.regardless,
+    )
+
+
+def parameters(plan: Plan, ids: NamedIds) -> Parameters:
+    """Return the values of everything that a statement for this plan may bind."""
+    root_required = [frozenset({name}) for name in plan.request.root_required]
+    values: Parameters = {
+        "root_forbidden": known(plan.request.root_forbidden, ids.traits),
+        "root_aggregates": known(plan.forbidden_root_aggregates, ids.aggregates),
+        "sharing_trait": [ids.sharing_trait],
+        **sets_parameters("root_required", root_required, ids.traits),
+        **sets_parameters("tree_traits", plan.trait_sets, ids.traits),
+    }
+    for index, kind in enumerate(plan.kinds):
+        values |= {f"k{index}_{name}": value for name, value in _demand_parameters(kind, ids)}
+    return values
+
+
+def _demand_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
+    group = kind.group
+    for index, (name, amount) in enumerate(kind.resources):
+        yield f"class_{index}", ids.classes[name]
+        yield f"amount_{index}", amount
+    yield from sets_parameters("required", group.required, ids.traits).items()
+    yield from sets_parameters("member_of", group.member_of, ids.aggregates).items()
+    yield "forbidden", known(group.forbidden, ids.traits)
+    yield "forbidden_aggregates", known(group.forbidden_aggregates, ids.aggregates)
+    if group.in_tree is not None:
+        yield "root", ids.roots.get(group.in_tree)
