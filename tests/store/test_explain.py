@@ -19,9 +19,10 @@ from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.trees import TreeReader
 from tests.definition_of_candidates import without_part
+from tests.examples import examples
 from tests.small_clouds import Cloud, facts_of, random_situation, situations, write
 
-on_one_database = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+on_one_database = examples(10, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 
 
 @pytest.fixture

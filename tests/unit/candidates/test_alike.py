@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.alike import MOST_KEPT
@@ -10,6 +10,7 @@ from placement.candidates.budget import Budget
 from placement.candidates.compose.slots import Composer
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
+from tests.examples import examples
 from tests.unit.candidates.searches import devices, requests, searches_of
 
 
@@ -53,7 +54,7 @@ def changed(draw, values: dict, others: st.SearchStrategy) -> dict:
     return {**values, draw(st.sampled_from(sorted(values))): draw(others)} if values and draw(st.booleans()) else values
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(clouds())
 def test_candidates_are_those_of_a_search_in_each_tree_alone(cloud):
     plan, trees = cloud

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.compactness import compactness
@@ -19,6 +19,7 @@ from placement.candidates.reading import ByScore, by_root
 from placement.candidates.walk import walked
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree, TreesRead
+from tests.examples import examples
 from tests.unit.candidates.searches import CLASSES, devices, moved, requests, searches_of, with_places
 
 STEP = 100  # Between the ids of one tree and those of the next.
@@ -139,7 +140,7 @@ def jitter(plan: Plan, ranking: Ranking, root: int) -> float:
     return plain - moved_by
 
 
-@settings(max_examples=200, deadline=None)
+@examples(70)
 @given(clouds(), RANKINGS)
 def test_the_answer_is_the_head_of_composing_and_sorting_everything(cloud, ranking):
     """However few trees are read at a time."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.budget import Budget
@@ -15,6 +15,7 @@ from placement.candidates.compose.slots import Composer
 from placement.domain.levels import Places
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
+from tests.examples import examples
 from tests.unit.candidates.searches import brute_force, devices, lay_out, moved, searches_with_places
 
 
@@ -40,7 +41,7 @@ def touched(tree: Tree, providers: Iterable[int]) -> tuple[int, ...]:
     return tuple(max(1, len(of_level - {0})) for of_level in at)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(searches_with_places(), st.booleans())
 def test_candidates_come_as_if_all_were_composed_and_sorted(search, all_wanted):
     plan, tree = search
@@ -107,7 +108,7 @@ def test_all_searches_of_a_tree_share_its_steps():
     assert budget.was_hit
 
 
-@settings(max_examples=100, deadline=None)
+@examples(35)
 @given(searches_with_places(), st.data())
 def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     plan, tree = search
@@ -165,7 +166,7 @@ def test_a_tree_like_one_before_is_searched_only_when_its_candidates_are_wanted(
     assert compose._for_order.left < spent
 
 
-@settings(max_examples=200, deadline=None)
+@examples(70)
 @given(searches_with_places(), st.integers(1, 12))
 def test_order_hides_no_candidate_for_want_of_steps(search, steps):
     """Where the search without order finds one before its steps are used up, so does the search in order."""

@@ -1,6 +1,6 @@
 """The first candidate of a tree is as compact as the group allocator's best placement."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.group.place import place
@@ -12,6 +12,7 @@ from placement.candidates.compose.compact import CompactFirst
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
+from tests.examples import examples
 from tests.unit.candidates.searches import lay_out
 
 LEVELS = ("numa", "pcie")
@@ -19,7 +20,7 @@ NODES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), min_size=1
 """For each NUMA node the number of devices below each of its switches."""
 
 
-@settings(max_examples=150, deadline=None)
+@examples(50)
 @given(NODES, st.integers(1, 5), st.booleans())
 def test_the_first_candidate_touches_as_few_places_as_the_best_placement(nodes, groups, searches):
     locations, tree = both(nodes)

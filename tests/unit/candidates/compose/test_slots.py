@@ -2,17 +2,18 @@
 
 from itertools import islice
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from placement.candidates.budget import Budget
 from placement.candidates.compose.slots import Composer, search_order
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
+from tests.examples import examples
 from tests.unit.candidates.searches import brute_force, devices, searches
 
 
-@settings(max_examples=600, deadline=None)
+@examples(200)
 @given(searches())
 def test_the_search_finds_exactly_what_trying_everything_finds(search):
     """No candidate is missed, none is wrong, none comes twice."""
