@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, Sort, any_of_value
 from placement.candidates.explain.explain import explain
 from placement.candidates.walk import candidates_in
@@ -37,7 +37,7 @@ def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
     plan = plan_for(request)
     reader = TreeReader(tx, Narrowing(tx, plan, ids_for(tx, plan)))
     trees = [replace_sharing(tree) for tree in reader.trees(None)]
-    return {root for root, _choice in candidates_in(plan, trees, Budget())}
+    return {root for root, _choice in candidates_in(plan, trees, RequestBudget())}
 
 
 def replace_sharing(tree):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from placement.allocators.group.place import place
 from placement.allocators.group.rules import Rules
 from placement.allocators.group.tree import Capacity, Demand, Location
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose import compact
 from placement.candidates.compose.compact import CompactFirst
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
@@ -31,7 +31,11 @@ def test_the_first_candidate_touches_as_few_places_as_the_best_placement(nodes, 
     )
     few, compact.FEW = compact.FEW, 0 if searches else compact.FEW
     try:
-        found = CompactFirst(plan_for(request), Budget(), all_wanted=False).composed(tree) if tree.options[0] else None
+        found = (
+            CompactFirst(plan_for(request), RequestBudget(), all_wanted=False).composed(tree)
+            if tree.options[0]
+            else None
+        )
     finally:
         compact.FEW = few
     assert (found is not None) == best.feasible
