@@ -44,7 +44,8 @@ def _middleware() -> Any:
 def _values_for(middleware: Any, source: cfg.ConfigOpts) -> cfg.ConfigOpts:
     """Return the values in an object of their own: the library insists on its own declarations of the options."""
     values = cfg.ConfigOpts()
-    values.register_opts(middleware.OPTS, group=GROUP)
+    # Before oslo.middleware 7 they have this name alone.
+    values.register_opts(middleware.CORS_OPTS, group=GROUP)
     for name, value in source.cors.items():
         values.set_override(name, value, group=GROUP)
     return values

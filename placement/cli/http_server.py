@@ -138,9 +138,10 @@ class HttpServer(BaseApplication):
         super().__init__()
 
     def load_config(self) -> None:
-        """Set the options."""
+        """Set the options, as far as this release has them: the control socket came with 25."""
         for name, value in self._options.items():
-            self.cfg.set(name, value)
+            if name in self.cfg.settings:
+                self.cfg.set(name, value)
 
     def load(self) -> Any:
         """Return the application, which the workers share with this process."""
