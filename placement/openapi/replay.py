@@ -2,6 +2,7 @@
 
 import re
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,9 +41,14 @@ def examples() -> list[Example]:
         )
         app = create_app(settings)
         try:
-            return [_played(app, step) for step in STORY]
+            return played_on(app)
         finally:
             app.extensions["placement"].database.dispose()
+
+
+def played_on(app: Any, steps: Sequence[Step] = STORY) -> list[Example]:
+    """Play the story on an application whose database holds no providers."""
+    return [_played(app, step) for step in steps]
 
 
 def _played(app: Any, step: Step) -> Example:

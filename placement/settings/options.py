@@ -55,6 +55,12 @@ PLACEMENT_DATABASE = (
     cfg.IntOpt("retry_interval", default=10, help="Seconds between these attempts."),
     cfg.IntOpt("connection_debug", default=0, help="How much SQL is logged: 0 none, 50 statements, 100 also rows."),
     cfg.BoolOpt("sync_on_startup", default=False, help="Whether the server migrates the database when it starts."),
+    cfg.BoolOpt(
+        "plain_sqlalchemy",
+        default=False,
+        help="Send every statement to PostgreSQL through SQLAlchemy, instead of most of them straight to the driver. "
+        "Slower; tells whether a fault is in the fast path, which also switches itself off where it cannot work.",
+    ),
 )
 
 PLACEMENT = (

@@ -37,6 +37,7 @@ class DatabaseSettings:
     retry_interval: int = 10
     connection_debug: int = 0
     sync_on_startup: bool = False
+    plain_sqlalchemy: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.store.connection import direct
 from placement.store.connection.memory import compiled_statements
 from placement.store.names import Names
-
-if TYPE_CHECKING:
-    from placement.store.connection.standby import Standby
 
 LOG = logging.getLogger(__name__)
 
@@ -60,22 +60,34 @@ class PoolOptions:
     recycle_s: int = 3600
 
 
+class Follower(Protocol):
+    """A copy of a database that reads may be served from (``store/connection/standby.py``)."""
+
+    database: "Database"
+
+    def may_serve(self) -> bool:
+        """Tell whether it can be read from now."""
+
+    def failed(self, error: DBAPIError | PoolTimeout) -> None:
+        """Take note that a read failed there."""
+
+
 class Database:
     """A database that holds the tables of ``store/tables.py``.
 
     ``attempts`` is how often one unit of work is tried at most. ``keeps_usage`` says whether the triggers that keep
-    ``provider_usages`` exact are in place; where they are not, usage is summed from the allocations. ``turn`` is held
-    by the one writing thread of this process on SQLite. ``standby``, if there is one, serves reads that may be a moment
-    old.
+    ``provider_usages`` exact are in place; where they are not, usage is summed from the allocations. ``writer_lock`` is
+    held by the one writing thread of this process on SQLite. ``standby``, if there is one, serves reads that may be a
+    moment old.
     """
 
     def __init__(self, engine: Engine, *, keeps_usage: bool = True, attempts: int = ATTEMPTS) -> None:
         self.engine = engine
         self.attempts = attempts
-        self.turn = _turn(engine.dialect.name)
+        self.writer_lock = _writer_lock(engine.dialect.name)
         _leave_to_the_parent(self)
         self.keeps_usage = keeps_usage
-        self.standby: Standby | None = None
+        self.standby: Follower | None = None
         self.names = Names()
         self.retries: Counter[str] = Counter()
         self.on_retry: Callable[[str], object] | None = None
@@ -112,8 +124,8 @@ class Database:
             engine.dispose()
 
 
-def _turn(dialect: str) -> AbstractContextManager[object]:
-    """Return what writers of one process take in turn.
+def _writer_lock(dialect: str) -> AbstractContextManager[object]:
+    """Return what one writer of a process holds at a time.
 
     SQLite lets one writer in at a time and makes the others poll, so that some wait very long; a lock is fair and
     costs nothing. Every other database does this better itself.
@@ -129,7 +141,7 @@ def _leave_to_the_parent(database: Database) -> None:
         database = living()
         if database is not None:
             database.engine.dispose(close=False)
-            database.turn = _turn(database.dialect)
+            database.writer_lock = _writer_lock(database.dialect)
 
     os.register_at_fork(after_in_child=forget)
 
@@ -139,24 +151,47 @@ def transactions(engine: Engine, kind: str) -> dict[str, Any]:
     return {_BEGIN: _BEGINNINGS[engine.dialect.name][kind]}
 
 
-def engine_for(url: URL | str, pool: PoolOptions = PoolOptions(), *, sqlite_synchronous: bool = True) -> Engine:
-    """Make the engine for a normalised database URL (``store/connection/url.py``). Connects on first use."""
+def engine_for(
+    url: URL | str,
+    pool: PoolOptions = PoolOptions(),
+    *,
+    sqlite_synchronous: bool = True,
+    plain_sqlalchemy: bool = False,
+) -> Engine:
+    """Make the engine for a normalised database URL (``store/connection/url.py``). Connects on first use.
+
+    ``plain_sqlalchemy`` keeps PostgreSQL's statements off the fast path (``store/connection/direct.py``).
+    """
     backend = make_url(url).get_backend_name()
     if backend == "sqlite":
         return _sqlite_engine(url, synchronous=sqlite_synchronous)
+    directly = backend == "postgresql" and not plain_sqlalchemy and _can_send_directly()
     engine = create_engine(
         url,
+        execution_options={direct.SENDS_DIRECTLY: True} if directly else {},
         pool_size=pool.size,
         max_overflow=pool.overflow,
         pool_timeout=pool.timeout_s,
         pool_recycle=pool.recycle_s,
     )
     if backend == "postgresql":
-        _speak_ourselves(engine)
+        _speak_ourselves(engine, directly=directly)
     else:
         event.listen(engine, "connect", _read_what_others_wrote)
         event.listen(engine, "begin", _begin_on_mariadb)
     return engine
+
+
+def _can_send_directly() -> bool:
+    missing = direct.unmet()
+    if missing:
+        LOG.warning(
+            "Statements go to PostgreSQL through SQLAlchemy, which takes longer: release %s lacks what the fast path "
+            "needs (%s).",
+            sqlalchemy.__version__,
+            missing,
+        )
+    return missing is None
 
 
 def _begin_on_mariadb(connection: Connection) -> None:
@@ -166,7 +201,7 @@ def _begin_on_mariadb(connection: Connection) -> None:
     one, and where the connection breaks at one of them, an error that nothing knows to try again.
     """
     if text := connection.get_execution_options().get(_BEGIN):
-        direct.say(connection, text)
+        direct.execute_raw(connection, text)
 
 
 def _read_what_others_wrote(connection: Any, _record: Any) -> None:
@@ -177,7 +212,7 @@ def _read_what_others_wrote(connection: Any, _record: Any) -> None:
             cursor.execute("SET SESSION wsrep_sync_wait = @@SESSION.wsrep_sync_wait | 1")
 
 
-def _speak_ourselves(engine: Engine) -> None:
+def _speak_ourselves(engine: Engine, *, directly: bool) -> None:
     """Begin and end PostgreSQL's transactions ourselves.
 
     Left to the driver, every change from reading to writing, and back, sets a connection up anew.
@@ -191,12 +226,19 @@ def _speak_ourselves(engine: Engine) -> None:
         else:
             connection.prepare_threshold = None
 
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-            direct.begin(connection, text)
+    event.listen(engine, "begin", _begin_directly if directly else _begin)
+    if directly:
+        event.listen(engine, "rollback", direct.roll_back)
 
-    event.listen(engine, "rollback", direct.roll_back)
+
+def _begin_directly(connection: Connection) -> None:
+    if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
+        direct.begin(connection, text)
+
+
+def _begin(connection: Connection) -> None:
+    if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
+        connection.exec_driver_sql(text)
 
 
 def _has_a_session(connection: Any) -> bool:
@@ -225,9 +267,5 @@ def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = " + ("FULL" if synchronous else "OFF"))
 
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-            connection.exec_driver_sql(text)
-
+    event.listen(engine, "begin", _begin)
     return engine

@@ -7,15 +7,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from placement.store.connection.database import Database
 from placement.store.connection.retry import transient_reason
-
-if TYPE_CHECKING:
-    from placement.store.connection.database import Database
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +33,7 @@ class Standby:
     """
 
     def __init__(
-        self, database: "Database", look: Callable[[], str | None], clock: Callable[[], float] = time.monotonic
+        self, database: Database, look: Callable[[], str | None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.database = database
         self._look = look

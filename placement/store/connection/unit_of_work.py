@@ -127,7 +127,7 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
     @functools.wraps(work)
     def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
         def attempt() -> T:
-            with database.turn:
+            with database.writer_lock:
                 return _committed(
                     database.writer, lambda connection: work(Transaction(connection, database), *args, **kwargs)
                 )

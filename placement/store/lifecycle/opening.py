@@ -93,7 +93,12 @@ def _impatient(url: URL) -> URL:
 
 
 def _engine(settings: DatabaseSettings, url: URL) -> Engine:
-    engine = engine_for(url, _pool(settings), sqlite_synchronous=settings.sqlite_synchronous)
+    engine = engine_for(
+        url,
+        _pool(settings),
+        sqlite_synchronous=settings.sqlite_synchronous,
+        plain_sqlalchemy=settings.plain_sqlalchemy,
+    )
     if settings.connection_debug >= STATEMENTS_ARE_LOGGED:
         rows_too = settings.connection_debug >= ROWS_ARE_LOGGED
         logging.getLogger("sqlalchemy.engine").setLevel(logging.DEBUG if rows_too else logging.INFO)

@@ -1,0 +1,198 @@
+"""The fast path to PostgreSQL: what it sends gives what SQLAlchemy gives, and it steps aside where it cannot work."""
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import select, text
+
+from placement.app import create_app
+from placement.openapi.replay import Example, played_on
+from placement.openapi.story import STORY, Step
+from placement.settings import AccessLogSettings, DatabaseSettings, Settings
+from placement.store.connection import direct
+from placement.store.connection.database import Database, engine_for
+from placement.store.connection.kept import Kept
+from placement.store.connection.url import normalised
+from placement.store.tables import metadata
+from tests.databases import Pool
+
+STORE = Path(direct.__file__).parents[1]
+CONNECTION = Path(direct.__file__).parent
+COMPOSED = {"search/serving.py"}
+"""Makes parts of statements that others send."""
+
+ONE, OTHER = str(UUID(int=1)), str(UUID(int=2))
+STEPS = [
+    *STORY,
+    Step("A tree", "POST", "/resource_providers", {"name": "one", "uuid": ONE}),
+    Step("A class", "POST", "/resource_classes", {"name": "CUSTOM_ONE"}),
+    Step(
+        "What it has of it",
+        "PUT",
+        f"/resource_providers/{ONE}/inventories",
+        {"resource_provider_generation": 0, "inventories": {"CUSTOM_ONE": {"total": 1}}},
+    ),
+    Step("Another", "POST", "/resource_providers", {"name": "other", "uuid": OTHER}),
+    Step("They grow together", "PUT", f"/resource_providers/{OTHER}", {"name": "other", "parent_provider_uuid": ONE}),
+]
+"""What sends every statement."""
+
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?")
+MOMENTS = {"created_at", "updated_at"}
+
+
+@pytest.fixture
+def another_postgresql_url(postgresql_databases: Pool) -> Iterator[str]:
+    url, give_back = postgresql_databases.borrow()
+    yield url
+    give_back()
+
+
+def test_what_it_needs_is_there() -> None:
+    """Else it would be off, and nobody would notice but the clock."""
+    assert direct.unmet() is None
+
+
+def test_each_statement_gives_the_same_rows_either_way(
+    postgresql_url: str, another_postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every request of the API, on the fast path and beside it: the same rows, answers and tables."""
+    sent, wrong = compare_queries(monkeypatch)
+    answers, rows = played(postgresql_url, plain=False)
+    assert {status for _title, status, _body in answers} & {500, 503} == set()
+    assert wrong == []
+    assert sorted(files_with_statements() - sent - COMPOSED) == []
+    sent.clear()
+    assert played(another_postgresql_url, plain=True) == (answers, rows)
+    assert sent == set(), "the fast path was used where it is off"
+
+
+def compare_queries(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], list[str]]:
+    """Send each query that takes the fast path by SQLAlchemy, too.
+
+    Returns the files that statements come from, and the statements whose rows were not the same.
+    """
+    files: set[str] = set()
+    wrong: list[str] = []
+
+    def both(fast: Any) -> Any:
+        def run(self: Kept, connection: Any, *values: Any) -> Any:
+            found = fast(self, connection, *values)
+            if direct.is_used(connection):
+                files.add(asking_file())
+                # What changes rows and returns them cannot be sent twice; the tables tell.
+                if self.statement.is_select and not same(found, connection.execute(self.statement, *values)):
+                    wrong.append(str(self.statement))
+            return found
+
+        return run
+
+    def changing(fast: Any) -> Any:
+        def run(self: Kept, connection: Any, *values: Any) -> Any:
+            if direct.is_used(connection):
+                files.add(asking_file())
+            return fast(self, connection, *values)
+
+        return run
+
+    for name, wrap in (("tuples", both), ("rows", both), ("change", changing)):
+        monkeypatch.setattr(Kept, name, wrap(getattr(Kept, name)))
+    return files, wrong
+
+
+def same(some: Iterable[Any], others: Iterable[Any]) -> bool:
+    return Counter(map(values_of, some)) == Counter(map(values_of, others))
+
+
+def values_of(row: Any) -> tuple[Any, ...]:
+    """Return a row; a function without a result has an empty one, as bytes or as text."""
+    return tuple("" if value == b"" else value for value in row)
+
+
+def asking_file() -> str:
+    """Return the file of the store that sends the statement at hand."""
+    frame: Any = sys._getframe(2)
+    while CONNECTION in Path(frame.f_code.co_filename).parents:
+        frame = frame.f_back
+    return str(Path(frame.f_code.co_filename).relative_to(STORE))
+
+
+def files_with_statements() -> set[str]:
+    """Return the files of the store that make statements."""
+    found = {path for path in STORE.rglob("*.py") if CONNECTION not in path.parents and makes_statements(path)}
+    return {str(path.relative_to(STORE)) for path in found}
+
+
+def makes_statements(path: Path) -> bool:
+    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    return any(isinstance(called, ast.Name) and called.id in {"Kept", "KeptInsert"} for called in calls)
+
+
+def played(url: str, *, plain: bool) -> tuple[list[Any], dict[str, Any]]:
+    """Send every request of the API reference; return the answers and what is in the tables then."""
+    settings = Settings(
+        database=DatabaseSettings(connection=url, plain_sqlalchemy=plain),
+        auth_strategy="noauth2",
+        auth_is_implicit=True,
+        access_log=AccessLogSettings(enabled=False),
+    )
+    app = create_app(settings)
+    database: Database = app.extensions["placement"].database
+    try:
+        with database.reader.connect() as connection:
+            assert direct.is_used(connection) is not plain
+        answers = [timeless(example) for example in played_on(app, STEPS)]
+        with database.reader.connect() as connection:
+            return answers, {table.name: rows_of(connection, table) for table in metadata.sorted_tables}
+    finally:
+        database.dispose()
+
+
+def timeless(example: Example) -> tuple[str, int, str]:
+    return example.step.title, example.status, MOMENT.sub("then", repr(example.body))
+
+
+def rows_of(connection: Any, table: Any) -> Any:
+    columns = [column for column in table.columns if column.name not in MOMENTS]
+    return sorted(map(repr, connection.execute(select(*columns))))
+
+
+@pytest.mark.parametrize("need", direct._NEEDS)
+def test_it_steps_aside_where_anything_is_missing(
+    postgresql_url: str, need: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(direct._NEEDS, need, lambda: False)
+    engine = opened_anew(postgresql_url)
+    with engine.connect() as connection:
+        assert not direct.is_used(connection)
+        assert connection.execute(text("SELECT 1")).scalar() == 1
+    engine.dispose()
+    assert need in caplog.text
+
+
+def test_it_steps_aside_where_looking_fails(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SQLAlchemy may have renamed what is looked for."""
+    monkeypatch.delattr(direct, "text_of")
+    opened_anew(postgresql_url).dispose()
+    assert "text_of" in caplog.text
+
+
+@pytest.fixture(autouse=True)
+def looked_anew() -> Iterator[None]:
+    """Forget what other tests found out."""
+    direct.unmet.cache_clear()
+    yield
+    direct.unmet.cache_clear()
+
+
+def opened_anew(url: str) -> Any:
+    return engine_for(normalised(url))
