@@ -114,19 +114,53 @@ def started_server(
     command += ["--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--threads", str(threads)]
     command += ["--worker-class", "gthread", "--keep-alive", "30", "--timeout", "120", "--graceful-timeout", "2"]
     command += ["--limit-request-line", "0", "--log-level", "warning", *options]
-    variables = {**installation.variables, "OS_PLACEMENT_CONFIG_DIR": str(directory)}
-    # The working directory is not the checkout: a server must find its own `placement`, not this one.
-    with (directory / "server.log").open("ab") as log:
-        process = subprocess.Popen(
-            command, cwd=directory, env=variables, stdout=log, stderr=log, start_new_session=True
-        )
+    return started(command, directory, port, variables=installation.variables)
+
+
+def started(
+    command: Sequence[str],
+    directory: Path,
+    port: int,
+    *,
+    path: str = "/",
+    variables: Mapping[str, str] | None = None,
+) -> Served:
+    """Start a program that serves the directory's configuration at a port and a path; the caller ends it."""
+    process = launched(command, directory, variables=variables)
     served = Served(f"http://127.0.0.1:{port}", process)
     try:
-        _wait_until_it_answers(process, port, directory / "server.log")
+        _wait_until_it_answers(process, (port, path), directory / "server.log")
     except BaseException:
         served.stop()
         raise
     return served
+
+
+def launched(
+    command: Sequence[str], directory: Path, *, variables: Mapping[str, str] | None = None
+) -> "subprocess.Popen[bytes]":
+    """Start a program with the directory's configuration and wait for nothing; what it says is in server.log."""
+    variables = plain_environment() if variables is None else variables
+    # The working directory is not the checkout: a server must find its own `placement`, not this one.
+    with (directory / "server.log").open("ab") as log:
+        return subprocess.Popen(
+            command,
+            cwd=directory,
+            env={**variables, "OS_PLACEMENT_CONFIG_DIR": str(directory)},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], directory: Path, port: int, **options: Any) -> Iterator[Served]:
+    """Start a program (options as for ``started``), and stop it."""
+    served = started(command, directory, port, **options)
+    try:
+        yield served
+    finally:
+        served.stop()
 
 
 @contextlib.contextmanager
@@ -147,21 +181,21 @@ def free_port() -> int:
         return port
 
 
-def _wait_until_it_answers(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+def _wait_until_it_answers(process: "subprocess.Popen[bytes]", place: tuple[int, str], log: Path) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise ServerDidNotStart(f"the server ended with {process.returncode}:\n{_tail(log)}")
-        if _answers(port):
+        if _answers(*place):
             return
         time.sleep(0.05)
     raise ServerDidNotStart(f"no answer within {START_TIMEOUT_S} s:\n{_tail(log)}")
 
 
-def _answers(port: int) -> bool:
+def _answers(port: int, path: str) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
-        connection.request("GET", "/")
+        connection.request("GET", path)
         return connection.getresponse().status < 500
     except OSError:
         return False

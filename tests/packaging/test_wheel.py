@@ -51,6 +51,17 @@ def test_the_wheel_carries_the_pages_of_the_console_with_what_they_load(wheel: P
     assert [path for path in files if str(path.relative_to(SOURCE)) not in names] == []
 
 
+def test_the_script_for_apache_holds_the_application(installation: Installation, tmp_path: Path):
+    servers.write_configuration(tmp_path, servers.default_sections(f"sqlite:///{tmp_path / 'placement.sqlite'}"))
+    servers.placement_manage(installation, tmp_path, "db", "sync")
+    script = installation.command("placement-api")
+    load = f"import runpy; print(callable(runpy.run_path({script!r})['application']))"
+    variables = {**installation.variables, "OS_PLACEMENT_CONFIG_DIR": str(tmp_path)}
+    command = [str(installation.python), "-c", load]
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
 def test_the_environment_is_consistent(installation: Installation, tmp_path: Path):
     done = _run(installation, tmp_path, str(installation.python), "-m", "pip", "check")
     assert done.returncode == 0, done.stdout

@@ -1,0 +1,18 @@
+"""The samples in ``etc/``, moved to where a test can run them: each replacement has to be found."""
+
+from pathlib import Path
+
+ETC = Path(__file__).parents[2] / "etc"
+
+
+def sample(name: str, *replacements: tuple[str, str]) -> str:
+    """Return the text of a sample with other ports and paths in it."""
+    return replaced((ETC / name).read_text(encoding="utf-8"), *replacements)
+
+
+def replaced(text: str, *replacements: tuple[str, str]) -> str:
+    """Return a text with other words in it."""
+    for old, new in replacements:
+        assert old in text, f"{old!r} is not in\n{text}"
+        text = text.replace(old, new)
+    return text

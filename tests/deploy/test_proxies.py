@@ -1,0 +1,58 @@
+"""nginx and HAProxy with our samples: the server is below ``/placement``, and what it links to as well."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import servers
+from tests.deploy.programs import program
+from tests.deploy.samples import sample
+from tests.deploy.walk import log_is_quiet, walk_through
+
+NGINX = """
+daemon off;
+pid {directory}/nginx.pid;
+events {{ }}
+http {{
+    access_log off;
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    include {directory}/placement.nginx;
+}}
+"""
+
+
+@pytest.fixture
+def backend(configured: Path) -> Iterator[int]:
+    """The port of a server that believes proxies."""
+    port = servers.free_port()
+    with servers.running_server(servers.this_project(), configured, port=port):
+        yield port
+
+
+def test_it_serves_below_a_prefix_behind_nginx(configured: Path, backend: int, open_directory: Path):
+    port = servers.free_port()
+    text = sample(
+        "nginx/placement.conf", ("127.0.0.1:8778", f"127.0.0.1:{backend}"), ("listen 80", f"listen 127.0.0.1:{port}")
+    )
+    (open_directory / "placement.nginx").write_text(text)
+    (open_directory / "nginx.conf").write_text(NGINX.format(directory=open_directory))
+    command = [program("nginx", "nginx-light"), "-e", "stderr", "-c", str(open_directory / "nginx.conf")]
+    with servers.running(command, open_directory, port, path="/placement") as served:
+        walk_through(f"{served.url}/placement")
+    log_is_quiet(configured / "server.log")
+
+
+def test_it_serves_below_a_prefix_behind_haproxy(configured: Path, backend: int, open_directory: Path):
+    """HAProxy answers 503 until it has seen ``GET /`` succeed; these probes leave no line."""
+    port = servers.free_port()
+    text = sample("haproxy/placement.cfg", ("127.0.0.1:8778", f"127.0.0.1:{backend}"), ("*:80", f"127.0.0.1:{port}"))
+    (open_directory / "haproxy.cfg").write_text(text)
+    command = [program("haproxy", "haproxy"), "-db", "-f", str(open_directory / "haproxy.cfg")]
+    with servers.running(command, open_directory, port, path="/placement") as served:
+        walk_through(f"{served.url}/placement")
+    log_is_quiet(configured / "server.log")
