@@ -12,7 +12,7 @@ from tests.servers import Installation, plain_environment
 
 SOURCE = Path(__file__).parents[2]
 # What building needs; leftovers of earlier builds must not find their way into the wheel.
-PARTS = ("LICENSE", "README.md", "pyproject.toml", "setup.py", "bin", "etc", "migrations", "placement")
+PARTS = ("LICENSE", "README.md", "pyproject.toml", "setup.cfg", "setup.py", "bin", "etc", "migrations", "placement")
 
 
 @pytest.fixture(scope="session")
