@@ -1,12 +1,19 @@
 """Run the command ``placement`` and talk to what it starts."""
 
 import contextlib
+import io
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+import pytest
+
+from placement.cli.main import main
 from tests.servers import plain_environment
 
 TIMEOUT_S = 60
@@ -22,7 +29,17 @@ class Command:
         self.environment = plain_environment("XDG_DATA_HOME") | {"HOME": str(home), "TMPDIR": str(self.temporary)}
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        """Run the command to its end."""
+        """Run the command to its end in this process: one of its own takes a second to begin."""
+        out, err, status = io.StringIO(), io.StringIO(), 0
+        with contextlib.chdir(self.home), self._environment(), redirect_stdout(out), redirect_stderr(err):
+            try:
+                main(arguments, prog_name="placement")
+            except SystemExit as end:
+                status = int(end.code or 0)
+        return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+    def process(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run the command to its end, as a shell does."""
         return subprocess.run(
             self._line(arguments),
             cwd=self.home,
@@ -52,6 +69,16 @@ class Command:
             process.wait()
             if process.stdout:
                 process.stdout.close()
+
+    @contextlib.contextmanager
+    def _environment(self) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patched:
+            for name in os.environ.keys() - self.environment.keys():
+                patched.delenv(name)
+            for name, value in self.environment.items():
+                patched.setenv(name, value)
+            patched.setattr(tempfile, "tempdir", str(self.temporary))
+            yield
 
     def _line(self, arguments: tuple[str, ...]) -> list[str]:
         return [str(Path(sys.executable).with_name("placement")), *arguments]

@@ -11,19 +11,16 @@ import pytest
 from tests.cli.commands import Command
 
 
-def test_the_walk_ends_with_a_claim_that_is_counted(placement: Command):
-    done = placement.run("demo", "--port", "0", "--once")
-    assert done.returncode == 0, done.stderr
+def test_the_walk_ends_with_a_claim_that_is_counted_and_warns_of_nothing(placement: Command):
+    """It needs neither a terminal nor a configuration."""
+    done = placement.process("demo", "--port", "0", "--once")
+    assert (done.returncode, done.stderr) == (0, "")
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["2", "compute2-numa1", "compute2-gpu0", "compute2-nic0", "storage1"] in lines  # each host before its second
     claimed = {(row[0], row[1]): row[2:] for row in lines if len(row) == 6 and row[4] == "of"}
     assert [claimed[key] for key in claimed if key[1] == "PGPU"] == [["1", "1", "of", "1"]]
     assert [claimed[key] for key in claimed if key[1] == "SRIOV_NET_VF"] == [["2", "2", "of", "8"]]
     assert "The same request again: 3 candidates" in done.stdout
-
-
-def test_the_demo_needs_neither_a_terminal_nor_a_configuration_and_warns_of_nothing(placement: Command):
-    assert placement.run("demo", "--port", "0", "--once").stderr == ""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -47,7 +44,7 @@ def test_two_demos_run_beside_each_other(placement: Command):
 def test_a_port_that_was_asked_for_and_is_taken_is_an_error(placement: Command):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = placement.run("demo", "--port", port)
+        done = placement.process("demo", "--port", port)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"Error: Cannot listen on 127.0.0.1 port {port}: Address already in use.\n"
 

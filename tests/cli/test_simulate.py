@@ -9,7 +9,7 @@ from tests.cli.commands import Command
 
 def test_a_quick_run_compares_all_policies_and_draws_curves(placement: Command, tmp_path: Path):
     file = tmp_path / "curves.svg"
-    done = placement.run("simulate", "--quick", "--seeds", "1", "--svg", str(file))
+    done = placement.process("simulate", "--quick", "--seeds", "1", "--svg", str(file))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("50 servers, 20 of them with 8 GPUs.")
     lines = done.stdout.splitlines()
