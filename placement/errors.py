@@ -60,6 +60,10 @@ class NotFound(PlacementError):
     """There is no such thing."""
 
 
+class Gone(PlacementError):
+    """It was there, and is no longer."""
+
+
 class Conflict(PlacementError):
     """The request conflicts with the present state."""
 

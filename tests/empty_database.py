@@ -25,6 +25,7 @@ TABLES = (
     "resource_provider_aggregates",
     "placement_aggregates",
     "resource_providers",
+    "placement_journal",
 )
 CUSTOM_NAMES = ("traits", "resource_classes")
 

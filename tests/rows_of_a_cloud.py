@@ -56,11 +56,11 @@ def fill(database: Database, prefix: str = "host") -> None:
 
 
 def snapshot(database: Database) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all rows of all tables but for their dates."""
+    """Return all rows of all tables but for their dates and marks."""
     shown = {}
     with database.engine.connect() as connection:
         for table in metadata.sorted_tables:
-            columns = [column for column in table.c if column.name not in ("created_at", "updated_at")]
+            columns = [column for column in table.c if column.name not in ("created_at", "updated_at", "commit_mark")]
             query = select(*columns).order_by(*table.primary_key.columns)
             shown[table.name] = [tuple(row) for row in connection.execute(query)]
     return shown

@@ -13,6 +13,7 @@ from placement.api.routes import PLAIN_ROUTES, ROUTES
 from placement.api.routing import NO_SUCH_PATH, Resource, resources
 from placement.api.versions import MAXIMUM, requested_version
 from placement.domain.identity import Identity
+from placement.domain.origin import AT_WORK, Origin
 from placement.errors import Invalid, NotFound, Unauthorized
 from placement.logs import CURRENT_REQUEST, log_for, log_for_none
 from placement.telemetry.record import KEY as RECORD
@@ -24,6 +25,10 @@ OPEN_PATHS = frozenset({"/", "", "/healthcheck", "/readycheck"})
 CONSOLE = "/ui/"
 OPEN_DIRECTORY = "/ui/static/"
 """The console's stylesheet and scripts are served to anybody, too."""
+
+
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
 
 
 class Identifier(Protocol):
@@ -40,7 +45,7 @@ def install(app: Flask, server: Server, strategy: Identifier) -> None:
     app.url_map.merge_slashes = False
     app.before_request(lambda: _begin(strategy))
     app.after_request(_finish)
-    app.teardown_request(lambda _error: log_for_none())
+    app.teardown_request(_end)
     errors.register(app)
     routes = ROUTES if server.settings.planner_api.enabled else PLAIN_ROUTES
     for path, resource in resources(routes).items():
@@ -62,6 +67,8 @@ def _begin(strategy: Identifier) -> None:
         if identity is None:
             raise Unauthorized
         log_for(request_id, sent_id, identity)
+        if request.method not in READING:
+            AT_WORK.set(_origin(identity))
     if not path.startswith(CONSOLE):  # pages have no version at all
         # The planner has no microversions: whatever is asked for, it answers as at the newest.
         asked = environ.get("HTTP_OPENSTACK_API_VERSION")
@@ -69,6 +76,16 @@ def _begin(strategy: Identifier) -> None:
     _check_length(environ)
     if "\0" in path:
         raise NotFound(NO_SUCH_PATH)
+
+
+def _origin(identity: Identity) -> Origin:
+    route = request.url_rule.rule if request.url_rule else ""
+    return Origin(g.request_id, identity.user_id, identity.project_id or "", f"{request.method} {route}")
+
+
+def _end(_error: BaseException | None) -> None:
+    AT_WORK.set(None)
+    log_for_none()
 
 
 def _check_length(environ: dict[str, str]) -> None:

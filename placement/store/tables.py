@@ -23,6 +23,7 @@ from sqlalchemy import (
     Unicode,
     UniqueConstraint,
 )
+from sqlalchemy.dialects import mysql
 
 metadata = MetaData()
 
@@ -211,7 +212,42 @@ planner_claims = Table(
 )
 """What was answered to a planner claim, for when it is sent again (store/planner_claims.py)."""
 
-OUR_TABLES = (provider_usages, planner_claims)
+placement_journal = Table(
+    "placement_journal",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, nullable=False, autoincrement=True),
+    Column("commit_mark", BigInteger),
+    Column("time", DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb"), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("action", String(8), nullable=False),
+    Column("object_id", BigInteger),
+    Column("resource_provider_id", Integer),
+    Column("provider_uuid", String(36)),
+    Column("root_provider_id", Integer),
+    Column("consumer_uuid", String(36)),
+    Column("project_id", Integer),
+    Column("user_id", Integer),
+    Column("consumer_type_id", Integer),
+    Column("resource_class_id", Integer),
+    Column("old_amount", BigInteger),
+    Column("new_amount", BigInteger),
+    Column("generation", Integer),
+    Column("old_row", Text),
+    Column("new_row", Text),
+    Column("request_id", String(64)),
+    Column("by_user", String(255)),
+    Column("by_project", String(255)),
+    Column("route", String(255)),
+    Index("placement_journal_commit_mark_idx", "commit_mark"),
+    Index("placement_journal_time_idx", "time", postgresql_using="brin"),
+    Index("placement_journal_provider_idx", "provider_uuid", "id"),
+    Index("placement_journal_consumer_idx", "consumer_uuid", "id"),
+    Index("placement_journal_project_idx", "project_id", "id"),
+    sqlite_autoincrement=True,
+)
+"""What changed, in the order of its ids; an interface, described in docs/journal.md (store/journal)."""
+
+OUR_TABLES = (provider_usages, planner_claims, placement_journal)
 
 VERSION_TABLE = "placement_server_version"
 """Where Alembic keeps the revision of our tables; the reference's own is ``alembic_version``."""

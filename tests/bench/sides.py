@@ -134,9 +134,10 @@ class Starter:
     cluster: Cluster
 
     @contextlib.contextmanager
-    def side(self, name: str, cloud: str, *, fill: float, order: Order = Order.NONE) -> Iterator[Side]:
-        """Yield the reference or ours on a copy of a cloud."""
-        with self.cluster.copy(cloud, fill=fill, adopted=name == "ours", label=order.name.lower()) as database:
+    def side(self, name: str, cloud: str, *, fill: float, order: Order = Order.NONE, label: str = "") -> Iterator[Side]:
+        """Yield the reference or ours on a copy of a cloud; a label tells copies for the same order apart."""
+        labelled = order.name.lower() + label
+        with self.cluster.copy(cloud, fill=fill, adopted=name == "ours", label=labelled) as database:
             side = Side(name, lambda: self._server(name, database, order))
             try:
                 yield side

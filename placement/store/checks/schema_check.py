@@ -21,10 +21,11 @@ from sqlalchemy import (
 from placement.domain.roots import true_roots
 from placement.store.checks.dangling import DANGLING, EXAMPLES, Dangling, Hits
 from placement.store.checks.kept_check import inexact
-from placement.store.kept_usage.usage_triggers import TriggersRefused, install
+from placement.store.kept_usage.usage_triggers import install
 from placement.store.lifecycle.data_migrations import create_incomplete_consumers, incomplete_consumers
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.tables import consumers, resource_providers
+from placement.store.trigger_set import TriggersRefused
 
 
 @dataclass(frozen=True, slots=True)

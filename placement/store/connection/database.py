@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from placement.store.connection import direct
+from placement.store.connection import at_work, direct
 from placement.store.connection.memory import compiled_statements
 from placement.store.names import Names
 
@@ -202,6 +202,8 @@ def _begin_on_mariadb(connection: Connection) -> None:
     """
     if text := connection.get_execution_options().get(_BEGIN):
         direct.execute_raw(connection, text)
+        if _writes(connection):
+            at_work.tell_mariadb(connection)
 
 
 def _read_what_others_wrote(connection: Any, _record: Any) -> None:
@@ -226,19 +228,38 @@ def _speak_ourselves(engine: Engine, *, directly: bool) -> None:
         else:
             connection.prepare_threshold = None
 
-    event.listen(engine, "begin", _begin_directly if directly else _begin)
+    event.listen(engine, "begin", _begin_directly if directly else _begin_on_postgresql)
     if directly:
         event.listen(engine, "rollback", direct.roll_back)
 
 
 def _begin_directly(connection: Connection) -> None:
     if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-        direct.begin(connection, text)
+        request = at_work.postgresql_setting() if _writes(connection) else None
+        direct.begin(connection, f"{text}; {request}" if request else text)
+
+
+def _begin_on_postgresql(connection: Connection) -> None:
+    _begin(connection)
+    if _writes(connection) and (request := at_work.postgresql_setting()):
+        connection.exec_driver_sql(request)
+
+
+def _begin_on_sqlite(connection: Connection) -> None:
+    _begin(connection)
+    if _writes(connection):
+        at_work.note_on_sqlite(connection)
 
 
 def _begin(connection: Connection) -> None:
     if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
         connection.exec_driver_sql(text)
+
+
+def _writes(connection: Connection) -> bool:
+    """Tell whether a connection's transactions are units of work that write."""
+    beginning: str | None = connection.get_execution_options().get(_BEGIN)
+    return beginning == _BEGINNINGS[connection.dialect.name][WRITE]
 
 
 def _has_a_session(connection: Any) -> bool:
@@ -267,5 +288,6 @@ def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = " + ("FULL" if synchronous else "OFF"))
 
-    event.listen(engine, "begin", _begin)
+    event.listen(engine, "begin", _begin_on_sqlite)
+    event.listen(engine, "commit", at_work.complete_on_sqlite)
     return engine

@@ -54,8 +54,9 @@ def send(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor
 
 
 def begin(connection: Connection, text: str) -> None:
-    """Begin a transaction."""
-    _run(connection, _cursor(connection), text, ())
+    """Begin a transaction; the text may go on with another statement."""
+    # Not in the binary form, which allows a single statement.
+    _run(connection, _cursor(connection), text, None, binary=False)
 
 
 def execute_raw(connection: Connection, text: str) -> None:
@@ -80,13 +81,15 @@ def roll_back(connection: Connection) -> None:
             driver.pgconn.exec_(b"ROLLBACK")
 
 
-def _run(connection: Connection, cursor: "RawCursor[Any]", text: str, values: Sequence[Any]) -> "RawCursor[Any]":
-    LOG.info("%s\n%s", text, values)
+def _run(
+    connection: Connection, cursor: "RawCursor[Any]", text: str, values: Sequence[Any] | None, *, binary: bool = True
+) -> "RawCursor[Any]":
+    LOG.info("%s\n%s", text, values or ())
     try:
         # Numbers come as they are, not as digits: a quarter less work with large answers.
-        return cursor.execute(text.encode(), values, binary=True, prepare=_is_worth_preparing(text))
+        return cursor.execute(text.encode(), values, binary=binary, prepare=binary and _is_worth_preparing(text))
     except connection.dialect.loaded_dbapi.Error as error:
-        raise _wrapped(connection, text, values, error) from error
+        raise _wrapped(connection, text, values or (), error) from error
 
 
 def _is_worth_preparing(text: str) -> bool | None:

@@ -9,8 +9,8 @@ from placement.store.kept_usage.trigger import (
     STOCKED,
     UNSTOCKED,
     UPDATED,
-    Trigger,
 )
+from placement.store.trigger_set import Trigger, TriggerSet
 
 
 def capacity(row: str) -> str:
@@ -53,3 +53,5 @@ TRIGGERS = (
     Trigger(PROVIDER_DELETED, "AFTER DELETE ON resource_providers", f"FOR EACH ROW {_FORGET}"),
 )
 """The last one is made when everything has been counted: where all are there, the count is exact."""
+
+SET = TriggerSet(TRIGGERS)

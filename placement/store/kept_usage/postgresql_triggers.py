@@ -18,8 +18,8 @@ from placement.store.kept_usage.trigger import (
     TRUNCATED,
     UNSTOCKED,
     UPDATED,
-    Trigger,
 )
+from placement.store.trigger_set import Trigger, TriggerSet
 
 WRITE_GATE_KEY = 0x706C_6163_656D_6E74
 """The advisory lock that writers of allocations hold: see ``store/kept_usage/write_gate.py``."""
@@ -165,3 +165,5 @@ TRIGGERS = (
         f"{_OLD} FOR EACH STATEMENT EXECUTE FUNCTION placement_forget_providers()",
     ),
 )
+
+SET = TriggerSet(TRIGGERS, FUNCTIONS)

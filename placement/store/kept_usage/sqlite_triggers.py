@@ -9,8 +9,8 @@ from placement.store.kept_usage.trigger import (
     STOCKED,
     UNSTOCKED,
     UPDATED,
-    Trigger,
 )
+from placement.store.trigger_set import Trigger, TriggerSet
 
 
 def capacity(row: str) -> str:
@@ -62,3 +62,5 @@ TRIGGERS = (
     Trigger(PROVIDER_MOVED, "AFTER UPDATE OF root_provider_id ON resource_providers", f"BEGIN {_MOVE} END"),
     Trigger(PROVIDER_DELETED, "AFTER DELETE ON resource_providers", f"BEGIN {_FORGET} END"),
 )
+
+SET = TriggerSet(TRIGGERS)

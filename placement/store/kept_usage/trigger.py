@@ -1,32 +1,10 @@
-"""A trigger that keeps ``provider_usages`` exact, and the names of all of them, the same in each kind of database.
+"""The names of the triggers that keep ``provider_usages`` exact, the same in each kind of database.
 
 A row of ``provider_usages`` tells what a provider uses of a class, whoever writes ``allocations`` - this server, the
 reference, an operator with a SQL shell. Beside it stand what the provider can give of the class (``capacity``, null
 where it has no inventory) and the root of its tree, so that whole trees are summed up without a join. A row that falls
 to 0 stays: removing and making it again under load would only breed deadlocks.
 """
-
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Trigger:
-    """A trigger: ``CREATE TRIGGER name`` + `fires` + `body`."""
-
-    name: str
-    fires: str
-    body: str
-
-    @property
-    def create(self) -> str:
-        """The statement that makes it."""
-        return f"CREATE TRIGGER {self.name} {self.fires} {self.body}"
-
-    @property
-    def table(self) -> str:
-        """The table it is on."""
-        return self.fires.partition(" ON ")[2].split()[0]
-
 
 INSERTED = "provider_usages_inserted"
 UPDATED = "provider_usages_updated"

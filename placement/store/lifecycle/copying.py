@@ -12,11 +12,20 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, delete, func, insert, inspect, select, text
 
 from placement.errors import PlacementError
-from placement.store.kept_usage.usage_triggers import TriggersRefused, install, remove, triggers_in_place
+from placement.store.journal import triggers as journal
+from placement.store.kept_usage.usage_triggers import install, remove, triggers_in_place
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.lifecycle.standard_names import zero_is_an_id
-from placement.store.tables import metadata, provider_usages, resource_classes, resource_providers, traits
+from placement.store.tables import (
+    metadata,
+    placement_journal,
+    provider_usages,
+    resource_classes,
+    resource_providers,
+    traits,
+)
+from placement.store.trigger_set import TriggersRefused
 
 ROWS_AT_ONCE = 1000
 PRECISION = 1e-6
@@ -24,7 +33,9 @@ PRECISION = 1e-6
 
 _COPIED = tuple(table for table in metadata.sorted_tables if table is not provider_usages)
 """Those first that others point to. Usage is counted instead."""
-_FILLED_BY_UPGRADE = (resource_classes, traits)
+_FILLED_BY_UPGRADE = (resource_classes, traits, placement_journal)
+_NOT_COPIED = placement_journal.c.commit_mark
+"""It only means something to the server that gave it (store/journal/order.py)."""
 
 
 class CopyRefused(PlacementError):
@@ -49,7 +60,8 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
         CopyRefused: the source is not at this release's schema, the target holds data, or the copy differs.
         Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
     """
-    if not schema.current(source).is_up_to_date:
+    found_in_source = schema.current(source)
+    if not found_in_source.is_up_to_date:
         raise CopyRefused("The source has another schema than this release: run 'placement db upgrade' on it first.")
     with looking(target) as found:
         _refuse_data(found)
@@ -58,6 +70,7 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
         _refuse_data(copied)
         keeps_usage = triggers_in_place(copied)
         remove(copied)  # usage is counted once at the end, not at each row
+        journal.remove(copied)  # it is copied, and not to tell that everything is new
         for table in _FILLED_BY_UPGRADE:
             copied.execute(delete(table))
         for table in _COPIED:
@@ -66,7 +79,10 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
         _go_on_counting(copied)
         if keeps_usage:
             _keep_usage(copied)
-        return tuple(_compared(origin, copied, table) for table in _COPIED)
+        compared = tuple(_compared(origin, copied, table) for table in _COPIED)
+        if found_in_source.keeps_journal:
+            journal.resume(copied)
+        return compared
 
 
 def _refuse_data(target: Connection) -> None:
@@ -76,6 +92,9 @@ def _refuse_data(target: Connection) -> None:
             continue
         if found := _count(target, table):
             raise CopyRefused(f"The target holds data already ({found} rows in {table.name}); nothing was copied.")
+
+    if placement_journal.name in present and (found := journal.row_count(target)):
+        raise CopyRefused(f"The target's journal holds {found} changes already; nothing was copied.")
 
 
 def _count(connection: Connection, table: Table) -> int:
@@ -94,7 +113,10 @@ def _sent_rows(origin: Connection, target: Connection, table: Table) -> Iterator
     if table is resource_providers:
         rows = _parents_first(list(rows))
     for row in rows:
-        yield {name: _storable(value, target) for name, value in row.items()}
+        if table is placement_journal:  # its times have fractions everywhere
+            yield row | journal.mark_of_the_past(target)
+        else:
+            yield {name: _storable(value, target) for name, value in row.items()}
 
 
 def _parents_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -113,7 +135,8 @@ def _parents_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _rows(connection: Connection, table: Table) -> Generator[Any, None, None]:
-    query = select(table).order_by(*table.primary_key.columns)
+    copied = [column for column in table.c if column is not _NOT_COPIED]
+    query = select(*copied).order_by(*table.primary_key.columns)
     with connection.execute(query, execution_options={"yield_per": ROWS_AT_ONCE}) as rows:
         yield from rows
 

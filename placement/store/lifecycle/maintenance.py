@@ -10,6 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from placement.errors import PlacementError, Unavailable
 from placement.store.connection.database import READ, WRITE, transactions
 from placement.store.connection.retry import transient_reason
+from placement.store.journal.watched import REQUEST_VARIABLE
 from placement.store.lifecycle.cluster_turn import turn_in_cluster
 
 MAINTENANCE_KEY = 0x706C_6163_656D_6462
@@ -94,6 +95,7 @@ def _alone_on_mariadb(engine: Engine) -> Iterator[Connection]:
     # READ COMMITTED would leave the gaps between rows open while usage is counted.
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         connection.detach()  # the session's settings are not for the pool
+        connection.exec_driver_sql(f"SET {REQUEST_VARIABLE} = NULL")
         given = connection.exec_driver_sql(
             f"SELECT GET_LOCK(LEFT(CONCAT('placement.', DATABASE()), 64), {TURN_TIMEOUT_S})"
         ).scalar_one()

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, Table, column, func, inspect, select, table, text
 
-from placement.store.kept_usage.usage_triggers import TriggersRefused, install, triggers_in_place
+from placement.store.journal import triggers as journal
+from placement.store.kept_usage.usage_triggers import install, triggers_in_place
 from placement.store.lifecycle import reference_schema
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.lifecycle.reference_schema import SchemaRefused
 from placement.store.lifecycle.revisions import known_revisions, migrations
 from placement.store.lifecycle.standard_names import sync_standard_names
 from placement.store.tables import VERSION_TABLE, allocations
+from placement.store.trigger_set import TriggersRefused
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -29,6 +31,7 @@ class SchemaState:
     revision: str | None
     newest_revision: str
     keeps_usage: bool
+    keeps_journal: bool
 
     @property
     def is_empty(self) -> bool:
@@ -41,10 +44,11 @@ class SchemaState:
         return self.revision == self.newest_revision
 
 
-def upgrade(engine: Engine, progress: Progress = silent) -> tuple[str, ...]:
+def upgrade(engine: Engine, progress: Progress = silent, *, keep_journal: bool = True) -> tuple[str, ...]:
     """Make, adopt or migrate a database; return what the operator should know about it, usually nothing.
 
-    Several processes may do this at once: the first works, the others wait and find it done.
+    Several processes may do this at once: the first works, the others wait and find it done. Where no journal is
+    wanted, none is written from now on; what was written stays.
 
     Raises:
         SchemaRefused: the database is in a state that must not be worked on; nothing was changed.
@@ -60,7 +64,7 @@ def upgrade(engine: Engine, progress: Progress = silent) -> tuple[str, ...]:
             command.upgrade(_alembic(connection), "head")
             if reference_schema.revision(connection) is None:
                 reference_schema.stamp(connection, reference_schema.HEAD)
-        notes = _with_triggers(connection, progress)
+        notes = _with_triggers(connection, progress) + _with_journal(connection, wanted=keep_journal)
         sync_standard_names(connection)
         return notes
 
@@ -93,6 +97,7 @@ def current(engine: Engine) -> SchemaState:
             revision=_revision(connection),
             newest_revision=_newest(),
             keeps_usage=triggers_in_place(connection),
+            keeps_journal=journal.triggers_in_place(connection),
         )
 
 
@@ -110,6 +115,18 @@ def _with_triggers(connection: Connection, progress: Progress) -> tuple[str, ...
         install(connection)
     except TriggersRefused as refused:
         return (refused.message,)
+    return ()
+
+
+def _with_journal(connection: Connection, *, wanted: bool) -> tuple[str, ...]:
+    if not wanted:
+        if journal.some_are_there(connection):
+            journal.remove(connection)
+    elif not journal.triggers_in_place(connection):
+        try:
+            journal.install(connection)
+        except TriggersRefused as refused:
+            return (refused.message,)
     return ()
 
 

@@ -1,0 +1,78 @@
+"""Use cases of the journal: what changed since a position, and who changed what."""
+
+from placement.errors import Unavailable
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads, writes
+from placement.store.journal import order, reading
+from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
+from placement.store.journal.position import BEGINNING, Position
+from placement.store.journal.reading import Entry, Wanted
+
+NUMBERING_TRIES = 20
+EVERYTHING = Wanted()
+
+
+def read_feed(
+    database: Database, position: Position = BEGINNING, wanted: Wanted = EVERYTHING, *, limit: int
+) -> tuple[list[Entry], Position]:
+    """Return at most ``limit`` rows that were not seen at a position, in the order of commits, and where that leads.
+
+    Raises:
+        CursorGone: rows that were not seen may be gone; begin anew.
+    """
+    _number(database)
+    try:
+        return _feed(database, position, wanted, limit)
+    except JournalOfAnother:
+        _make_ours(database)
+        return _feed(database, position, wanted, limit)
+
+
+def newest(database: Database) -> Position:
+    """Return the position of whoever has seen everything."""
+    _number(database)
+    try:
+        return _newest(database)
+    except JournalOfAnother:
+        _make_ours(database)
+        return _newest(database)
+
+
+@reads
+def read_trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = None) -> list[Entry]:
+    """Return at most ``limit`` rows, the newest first, from below the id ``before``."""
+    return reading.trail(tx, wanted, limit=limit, before=before)
+
+
+@reads
+def _feed(tx: Transaction, position: Position, wanted: Wanted, limit: int) -> tuple[list[Entry], Position]:
+    return reading.feed(tx, position, wanted, limit=limit)
+
+
+@reads
+def _newest(tx: Transaction) -> Position:
+    return order.position_of(tx)
+
+
+def _number(database: Database) -> None:
+    """On MariaDB, see to it that every row that is committed by now has its number."""
+    if database.dialect not in {"mysql", "mariadb"}:
+        return
+    for _ in range(NUMBERING_TRIES):
+        try:
+            while not _number_some(database):
+                pass
+        except NumberedMeanwhile:
+            continue
+        return
+    raise Unavailable("Others number the journal's rows all the time; try again.")
+
+
+@writes
+def _number_some(tx: Transaction) -> bool:
+    return order.number_rows(tx)
+
+
+@writes
+def _make_ours(tx: Transaction) -> None:
+    order.make_ours(tx)

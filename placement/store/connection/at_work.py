@@ -1,0 +1,54 @@
+"""How a writing transaction tells the journal's triggers who is at work (domain/origin.py).
+
+PostgreSQL is told in the message that begins the transaction, MariaDB in one more. SQLite's triggers cannot be told
+anything: there the rows are completed before the commit, while nobody else can write.
+"""
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from placement.domain.origin import AT_WORK, Origin
+from placement.store.connection import direct
+from placement.store.journal.watched import REQUEST_SETTING, REQUEST_VARIABLE, SEPARATOR
+
+_NEWEST = "SELECT max(id) FROM placement_journal"
+_COMPLETE = "UPDATE placement_journal SET request_id = ?, by_user = ?, by_project = ?, route = ? WHERE id > ?"
+_NEWEST_BEFORE = "placement_journal_newest"
+_IS_SET = "placement_request_is_set"
+
+
+def postgresql_setting() -> str | None:
+    """Return the statement that says who is at work in the transaction that begins."""
+    origin = AT_WORK.get()
+    return None if origin is None else f"SET LOCAL {REQUEST_SETTING} = {_literal(origin)}"
+
+
+def tell_mariadb(connection: Connection) -> None:
+    """Say who is at work in the transaction that begins. The session remembers it, and has to be told that it ended."""
+    origin = AT_WORK.get()
+    if origin is not None:
+        direct.execute_raw(connection, f"SET {REQUEST_VARIABLE} = {_literal(origin)}")
+        connection.info[_IS_SET] = True
+    elif connection.info.pop(_IS_SET, False):
+        direct.execute_raw(connection, f"SET {REQUEST_VARIABLE} = NULL")
+
+
+def complete_on_sqlite(connection: Connection) -> None:
+    """Complete the journal's rows of a transaction that was begun with ``note_on_sqlite``, before it is committed."""
+    newest_before = connection.info.pop(_NEWEST_BEFORE, None)
+    origin = AT_WORK.get()
+    if newest_before is not None and origin is not None:
+        connection.exec_driver_sql(_COMPLETE, (*(part or None for part in origin.parts), newest_before))
+
+
+def note_on_sqlite(connection: Connection) -> None:
+    """Note where the journal stands at the beginning of a writing transaction."""
+    connection.info.pop(_NEWEST_BEFORE, None)
+    if AT_WORK.get() is not None:
+        driver: Any = connection.connection.dbapi_connection
+        connection.info[_NEWEST_BEFORE] = driver.execute(_NEWEST).fetchone()[0] or 0
+
+
+def _literal(origin: Origin) -> str:
+    return "'" + SEPARATOR.join(origin.parts).replace("'", "''") + "'"

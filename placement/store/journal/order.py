@@ -1,0 +1,179 @@
+"""The order in which readers see the journal: nothing that is committed late is ever missed.
+
+Ids are given when a row is written, not when it is committed, so a reader that only remembers the highest id would
+miss what a slower transaction commits under a lower one. What it remembers instead depends on the database:
+
+* PostgreSQL: every row has its transaction's id, and a reader remembers which of them its snapshot could see.
+* SQLite: there is one writer at a time, so ids are in the order of commits.
+* MariaDB, Galera: whoever reads first gives the rows that are committed by now the next numbers, in a transaction of
+  its own; readers go by these numbers.
+
+Within what a reader has not seen yet, rows come by id. Of two transactions of which one saw the other's change, the
+other one's rows come first: applied in the order of reading, rows always lead from one true state to the next.
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, func, literal_column, or_, select, text, true
+
+from placement.errors import Gone
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.position import BEFORE_ALL, Position, Seen
+from placement.store.tables import placement_journal
+
+J = placement_journal.c
+EPOCH = datetime(1970, 1, 1)
+NUMBERED_AT_ONCE = 1000
+SQLITE = "sqlite"
+POSTGRESQL = "postgresql"
+
+_HEAD = select(J.id, J.time, J.commit_mark).order_by(J.commit_mark.desc()).limit(1)
+_HEAD_OF_ALL = _HEAD.where(J.commit_mark.is_not(None))
+_HEAD_BY_ID = select(J.id, J.time, J.commit_mark).order_by(J.id.desc()).limit(1)
+_SNAPSHOT = text("SELECT CAST(pg_current_snapshot() AS text), pg_is_in_recovery()")
+_ROW = select(J.id, J.time, J.commit_mark).where(J.id == bindparam("id"))
+_UNNUMBERED = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id).limit(NUMBERED_AT_ONCE)
+_AHEAD = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id)
+_HIGHEST = select(func.coalesce(func.max(J.commit_mark), 0))
+# A restored dump, or a copy, holds rows that were written under other transactions' ids than its server's own.
+_MAKE_OURS = text(
+    "UPDATE placement_journal SET commit_mark = -commit_mark "
+    "WHERE commit_mark > 0 AND xmin::text::bigint <> (commit_mark & 4294967295)"
+)
+
+
+class CursorGone(Gone):
+    """The journal no longer holds what came after the cursor: begin anew, with what is there now."""
+
+
+class JournalOfAnother(Exception):
+    """The journal holds transactions that this database server has never had: it was restored from a dump."""
+
+
+def microseconds(moment: datetime) -> int:
+    """Return a moment as a whole number."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def moment_of(number: int) -> datetime:
+    """Return the moment that a number stands for, naive and UTC as in the tables."""
+    return datetime.fromtimestamp(number // 10**6, UTC).replace(tzinfo=None, microsecond=number % 10**6)
+
+
+def now(tx: Transaction) -> Position:
+    """Return the position of whoever has read the journal as far as this snapshot shows it in order.
+
+    Raises:
+        JournalOfAnother: its marks have to be put right first.
+    """
+    head = tx.execute(_heads(tx)).first()
+    if head is None:
+        return Position()
+    mark = head.id if tx.dialect == SQLITE else head.commit_mark
+    seen = _seen_on_postgresql(tx, mark) if tx.dialect == POSTGRESQL else Seen(mark + 1)
+    return Position(seen, anchor=anchor(head))
+
+
+def anchor(row: Any) -> tuple[int, int, int]:
+    """Return what is remembered of a row."""
+    return row.id, microseconds(row.time), row.commit_mark or 0
+
+
+def position_of(tx: Transaction) -> Position:
+    """Return the position of whoever reads what the tables hold, in the snapshot of this transaction.
+
+    Raises:
+        JournalOfAnother: as ``now``.
+    """
+    found = now(tx)
+    if tx.dialect in {SQLITE, POSTGRESQL}:
+        return found
+    return replace(found, ahead=tuple(tx.execute(_AHEAD).scalars()))
+
+
+def _heads(tx: Transaction) -> Any:
+    if tx.dialect == SQLITE:
+        return _HEAD_BY_ID
+    return _HEAD_OF_ALL
+
+
+def _seen_on_postgresql(tx: Transaction, highest: int) -> Seen:
+    """Return what a snapshot sees, no further than the highest mark that is there.
+
+    Ids above that may be used again after a crash: nothing of their transactions was ever kept.
+    """
+    row = tx.execute(_SNAPSHOT).one()
+    lowest, end, still_open = row[0].split(":")
+    if highest >= int(end):
+        raise JournalOfAnother
+    if row[1]:
+        # A standby's snapshot does not tell what is open; everything below the lowest has ended.
+        return Seen(min(int(lowest), highest + 1))
+    return Seen(highest + 1, tuple(mark for mark in map(int, filter(None, still_open.split(","))) if mark <= highest))
+
+
+def verify(tx: Transaction, position: Position) -> None:
+    """Raise CursorGone unless the row that a reader remembers is still there.
+
+    It is not where it has been pruned, where a failover lost it, and where a backup or a copy has taken its place.
+    """
+    if position.anchor is None:
+        if position.seen.end != BEFORE_ALL:
+            raise CursorGone
+        return
+    found = tx.execute(_ROW, {"id": position.anchor[0]}).first()
+    if found is None or anchor(found) != position.anchor:
+        raise CursorGone
+
+
+def unseen(tx: Transaction, seen: Seen, portion: Seen | None = None) -> ColumnElement[bool]:
+    """Return the condition that a row was not seen yet and, if that is told, is in the portion."""
+    mark = _mark(tx)
+    # Numbers are written into the text: a plan that is made for any number would read the whole journal.
+    conditions = [mark >= _number(seen.begin)] if seen.end != BEFORE_ALL else []
+    if seen.still_open:
+        conditions.append(or_(mark >= _number(seen.end), mark.in_(map(_number, seen.still_open))))
+    if portion is not None:
+        conditions.append(mark < _number(portion.end))
+        if portion.still_open:
+            conditions.append(mark.not_in(map(_number, portion.still_open)))
+    return and_(*(conditions or [true()]))
+
+
+def _number(number: int) -> ColumnElement[int]:
+    return literal_column(str(int(number)), BigInteger)
+
+
+def _mark(tx: Transaction) -> ColumnElement[int]:
+    return J.id if tx.dialect == SQLITE else J.commit_mark
+
+
+def number_rows(tx: Transaction) -> bool:
+    """Give rows that are committed by now, and have none yet, the next numbers; tell whether that was all. MariaDB.
+
+    Two of these transactions never disagree: of what two snapshots of one database show, one is a part of the other,
+    so both want the same first row, and the slower one finds it taken, or fails its certification. It tries again.
+    """
+    ids = list(tx.execute(_UNNUMBERED).scalars())
+    if not ids:
+        return True
+    highest = tx.execute(_HIGHEST).scalar_one()
+    inside = ",".join(map(str, ids))
+    numbering = text(
+        f"UPDATE placement_journal SET commit_mark = {highest} + FIELD(id, {inside}) "  # noqa: S608 - numbers
+        f"WHERE id IN ({inside}) AND commit_mark IS NULL"
+    )
+    if tx.execute(numbering).rowcount != len(ids):
+        raise NumberedMeanwhile
+    return len(ids) < NUMBERED_AT_ONCE
+
+
+class NumberedMeanwhile(Exception):
+    """Somebody else has given numbers to the same rows."""
+
+
+def make_ours(tx: Transaction) -> None:
+    """Mark the rows that came with a dump as older than all that this server has written."""
+    tx.execute(_MAKE_OURS)

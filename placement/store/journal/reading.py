@@ -1,0 +1,149 @@
+"""Reading the journal: as a feed, in the order of commits, and as an audit trail, the newest first."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, and_, func, select, true
+
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.order import J, anchor, now, unseen, verify
+from placement.store.journal.position import Position
+from placement.store.journal.watched import AGGREGATE, TRAIT
+from placement.store.tables import (
+    consumer_types,
+    placement_aggregates,
+    placement_journal,
+    projects,
+    resource_classes,
+    traits,
+    users,
+)
+
+
+class Entry(NamedTuple):
+    """A row of the journal, with names instead of ids where there are any."""
+
+    id: int
+    commit_mark: int | None
+    time: datetime
+    kind: str
+    action: str
+    object_id: int | None
+    provider_uuid: str | None
+    root_provider_id: int | None
+    consumer_uuid: str | None
+    project: str | None
+    user: str | None
+    consumer_type: str | None
+    resource_class: str | None
+    name: str | None
+    old_amount: int | None
+    new_amount: int | None
+    generation: int | None
+    old_row: str | None
+    new_row: str | None
+    request_id: str | None
+    by_user: str | None
+    by_project: str | None
+    route: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows are wanted: those of one consumer or provider, of a project's consumers, by a user, of a time."""
+
+    consumer: str | None = None
+    provider: str | None = None
+    project: str | None = None
+    user: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return what the rows have to meet."""
+        found = []
+        if self.consumer is not None:
+            found.append(J.consumer_uuid == self.consumer)
+        if self.provider is not None:
+            found.append(J.provider_uuid == self.provider)
+        if self.project is not None:
+            # The name is looked up by itself, so that the rows are found by their index.
+            project = select(projects.c.id).where(projects.c.external_id == self.project).scalar_subquery()
+            found.append(J.project_id == project)
+        if self.user is not None:
+            found.append(J.by_user == self.user)
+        if self.since is not None:
+            found.append(J.time >= self.since)
+        if self.until is not None:
+            found.append(J.time < self.until)
+        return found
+
+
+_ENTRIES: Select[Any] = (
+    select(
+        J.id,
+        J.commit_mark,
+        J.time,
+        J.kind,
+        J.action,
+        J.object_id,
+        J.provider_uuid,
+        J.root_provider_id,
+        J.consumer_uuid,
+        projects.c.external_id,
+        users.c.external_id,
+        consumer_types.c.name,
+        resource_classes.c.name,
+        func.coalesce(traits.c.name, placement_aggregates.c.uuid),
+        J.old_amount,
+        J.new_amount,
+        J.generation,
+        J.old_row,
+        J.new_row,
+        J.request_id,
+        J.by_user,
+        J.by_project,
+        J.route,
+    )
+    .select_from(placement_journal)
+    .outerjoin(projects, projects.c.id == J.project_id)
+    .outerjoin(users, users.c.id == J.user_id)
+    .outerjoin(consumer_types, consumer_types.c.id == J.consumer_type_id)
+    .outerjoin(resource_classes, resource_classes.c.id == J.resource_class_id)
+    .outerjoin(traits, and_(traits.c.id == J.object_id, J.kind == TRAIT))
+    .outerjoin(placement_aggregates, and_(placement_aggregates.c.id == J.object_id, J.kind == AGGREGATE))
+)
+
+
+def feed(tx: Transaction, position: Position, wanted: Wanted, *, limit: int) -> tuple[list[Entry], Position]:
+    """Return what was not seen at a position, in the order of commits, and the position after it.
+
+    Raises:
+        CursorGone: rows that were not seen may be gone.
+        JournalOfAnother: as ``order.now``.
+    """
+    verify(tx, position)
+    here = now(tx)
+    portion = position.portion or here.seen
+    query = (
+        _ENTRIES.where(unseen(tx, position.seen, portion), J.id > position.last_id, *wanted.conditions())
+        .where(J.id.not_in(position.ahead) if position.ahead else true())
+        .order_by(J.id)
+        .limit(limit)
+    )
+    entries = [Entry(*row) for row in tx.execute(query)]
+    if len(entries) == limit:
+        last = entries[-1]
+        return entries, replace(position, portion=portion, last_id=last.id, anchor=anchor(last))
+    if position.portion is None:
+        return entries, here
+    return entries, Position(portion, anchor=position.anchor)
+
+
+def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = None) -> list[Entry]:
+    """Return rows, the newest first; ``before`` is the id of a row that is to come before them."""
+    query = _ENTRIES.where(*wanted.conditions()).order_by(J.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(J.id < before)
+    return [Entry(*row) for row in tx.execute(query)]

@@ -1,0 +1,141 @@
+"""The journal's triggers on SQLite and MariaDB, which call them for each row."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from placement.store.journal.watched import (
+    CHANGED,
+    CREATED,
+    DELETED,
+    GENERATION,
+    PROVIDER,
+    REQUEST_COLUMNS,
+    REQUEST_VARIABLE,
+    SEPARATOR,
+    WATCHED,
+    Watched,
+)
+from placement.store.trigger_set import Trigger, TriggerSet
+
+_OF_PROVIDER = {"provider_uuid": "uuid", "root_provider_id": "root_provider_id"}
+_OF_CONSUMER = ("project_id", "user_id", "consumer_type_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a database spells what the triggers need.
+
+    Args:
+        body: a trigger's body, with room for its statements.
+        insert: the statement that writes a row.
+        where: a statement that is sent only under a condition.
+        same: a comparison for which NULL is equal to NULL.
+        moment: the time, UTC.
+        request: columns of the journal that tell who is at work.
+        maker: what the text of JSON is made with.
+    """
+
+    body: str
+    insert: str
+    where: str
+    same: str
+    moment: str
+    request: dict[str, str]
+    maker: str
+
+    def differ(self, columns: tuple[str, ...]) -> str:
+        """Return the condition that one of the columns was changed."""
+        return "NOT (" + " AND ".join(self.same.format(f"OLD.{one}", f"NEW.{one}") for one in columns) + ")"
+
+
+def _statement(dialect: Dialect, watched: Watched, action: str, *, kind: str, shows: bool) -> str:
+    row = "OLD" if action == DELETED else "NEW"
+    columns = {"kind": f"'{kind}'", "action": f"'{action}'"}
+    columns |= {name: f"{row}.{column}" for name, column in watched.copies.items()} | _looked_up(watched, row)
+    for side, there in (("old", action != CREATED), ("new", action != DELETED)):
+        if there and watched.amount:
+            columns[f"{side}_amount"] = f"{side.upper()}.{watched.amount}"
+        if there and shows:
+            columns[f"{side}_row"] = _json(dialect, watched, side.upper())
+    every = {"time": dialect.moment} | columns | dialect.request
+    return dialect.insert.format(columns=", ".join(every), values=", ".join(every.values()))
+
+
+def _looked_up(watched: Watched, row: str) -> dict[str, str]:
+    columns = {}
+    if watched.provider:
+        for name, column in _OF_PROVIDER.items():
+            columns[name] = f"(SELECT {column} FROM resource_providers WHERE id = {row}.{watched.provider})"  # noqa: S608
+    if watched.consumer:
+        for name in _OF_CONSUMER:
+            columns[name] = f"(SELECT {name} FROM consumers WHERE uuid = {row}.{watched.consumer})"  # noqa: S608
+    return columns
+
+
+def _json(dialect: Dialect, watched: Watched, row: str) -> str:
+    members = ", ".join(f"'{column}', {row}.{column}" for column in watched.shown)
+    return f"{dialect.maker}({members})"
+
+
+def _updated(dialect: Dialect, watched: Watched) -> Iterator[str]:
+    """Yield the statements of an UPDATE: a row that stayed the same one was changed, another one went and came."""
+    is_another = dialect.differ(watched.identity)
+    for action in (DELETED, CREATED):
+        statement = _statement(dialect, watched, action, kind=watched.kind, shows=bool(watched.shown))
+        yield dialect.where.format(statement=statement, condition=is_another)
+    if not watched.values:
+        return
+    is_changed = f"NOT {is_another} AND {dialect.differ(watched.values)}"
+    if watched.kind == PROVIDER:
+        is_shown = dialect.differ(watched.shown)
+        only = _statement(dialect, watched, CHANGED, kind=GENERATION, shows=False)
+        yield dialect.where.format(statement=only, condition=f"{is_changed} AND NOT {is_shown}")
+        is_changed = f"NOT {is_another} AND {is_shown}"
+    changed = _statement(dialect, watched, CHANGED, kind=watched.kind, shows=bool(watched.shown))
+    yield dialect.where.format(statement=changed, condition=is_changed)
+
+
+def _triggers(dialect: Dialect, watched: Watched) -> Iterator[Trigger]:
+    for name, event, action in (("inserted", "INSERT", CREATED), ("deleted", "DELETE", DELETED)):
+        statement = _statement(dialect, watched, action, kind=watched.kind, shows=bool(watched.shown))
+        yield _trigger(dialect, watched, (name, event), [statement])
+    yield _trigger(dialect, watched, ("updated", "UPDATE"), list(_updated(dialect, watched)))
+
+
+def _trigger(dialect: Dialect, watched: Watched, fires: tuple[str, str], statements: list[str]) -> Trigger:
+    name, event = fires
+    return Trigger(
+        f"placement_journal_{watched.table}_{name}",
+        f"AFTER {event} ON {watched.table}",
+        dialect.body.format("; ".join(statements) + ";"),
+    )
+
+
+def _said(number: int) -> str:
+    """Return the part of a number of the request, or NULL where there is none or it is empty."""
+    begun = f"SUBSTRING_INDEX({REQUEST_VARIABLE}, CHAR({ord(SEPARATOR)}), {number})"
+    return f"NULLIF(SUBSTRING_INDEX({begun}, CHAR({ord(SEPARATOR)}), -1), '')"
+
+
+_SQLITE = Dialect(
+    body="BEGIN {} END",
+    insert="INSERT INTO placement_journal ({columns}) SELECT {values}",
+    where="{statement} WHERE {condition}",
+    same="{} IS {}",
+    moment="strftime('%Y-%m-%d %H:%M:%f000', 'now')",
+    request={},
+    maker="json_object",
+)
+_MARIADB = Dialect(
+    body="FOR EACH ROW BEGIN {} END",
+    # Not SELECT: that would keep all others from new ids until the statement ends.
+    insert="INSERT INTO placement_journal ({columns}) VALUES ({values})",
+    where="IF {condition} THEN {statement}; END IF",
+    same="BINARY {} <=> BINARY {}",  # a name in other letters is another name
+    moment="UTC_TIMESTAMP(6)",
+    request={name: _said(number) for number, name in enumerate(REQUEST_COLUMNS, 1)},
+    maker="JSON_OBJECT",
+)
+
+SQLITE = TriggerSet([trigger for watched in WATCHED for trigger in _triggers(_SQLITE, watched)])
+MARIADB = TriggerSet([trigger for watched in WATCHED for trigger in _triggers(_MARIADB, watched)])

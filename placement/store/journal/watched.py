@@ -1,0 +1,111 @@
+"""What the journal watches: six tables of the reference, and which of their columns become which of its own."""
+
+from dataclasses import dataclass
+
+ALLOCATION, INVENTORY, TRAIT, AGGREGATE = "allocation", "inventory", "trait", "aggregate"
+PROVIDER, GENERATION, CONSUMER, JOURNAL = "provider", "generation", "consumer", "journal"
+"""Kinds of rows. ``generation`` is a provider of which nothing else changed; ``journal`` is the journal itself."""
+
+CREATED, CHANGED, DELETED, BEGAN = "created", "changed", "deleted", "began"
+"""Actions. ``began`` is only of the journal: what changed before that row may be missing."""
+
+REQUEST_SETTING = "placement.request"
+"""Setting of a transaction on PostgreSQL: who is at work, as ``REQUEST_COLUMNS`` joined by ``SEPARATOR``."""
+
+REQUEST_VARIABLE = "@placement_request"
+"""The same on MariaDB, as a variable of the session."""
+
+REQUEST_COLUMNS = ("request_id", "by_user", "by_project", "route")
+SEPARATOR = "\x1f"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A table that the journal watches.
+
+    Args:
+        table: its name.
+        kind: what its rows are called in the journal.
+        identity: the columns that make it the same row; where one is changed, a row is gone and another one there.
+        values: the columns whose change is worth a row.
+        copies: columns of the journal, and those of the table that they are copied from.
+        amount: the column of ``old_amount`` and ``new_amount``.
+        shown: the columns that ``old_row`` and ``new_row`` show as JSON, where one of them is changed.
+        provider: the column that names a provider, whose uuid and root are looked up.
+        consumer: the column that names a consumer, whose owner is looked up.
+    """
+
+    table: str
+    kind: str
+    identity: tuple[str, ...]
+    copies: dict[str, str]
+    values: tuple[str, ...] = ()
+    amount: str | None = None
+    shown: tuple[str, ...] = ()
+    provider: str | None = None
+    consumer: str | None = None
+
+
+_STOCK = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+_SPOT = {"resource_provider_id": "resource_provider_id", "resource_class_id": "resource_class_id"}
+_OWNER = ("project_id", "user_id", "consumer_type_id")
+_PLACE = ("name", "parent_provider_id", "root_provider_id")
+
+WATCHED = (
+    Watched(
+        "allocations",
+        ALLOCATION,
+        identity=("id", "resource_provider_id", "resource_class_id", "consumer_id"),
+        copies={"object_id": "id", "consumer_uuid": "consumer_id"} | _SPOT,
+        values=("used",),
+        amount="used",
+        provider="resource_provider_id",
+        consumer="consumer_id",
+    ),
+    Watched(
+        "inventories",
+        INVENTORY,
+        identity=("id", "resource_provider_id", "resource_class_id"),
+        copies={"object_id": "id"} | _SPOT,
+        values=_STOCK,
+        amount="total",
+        shown=_STOCK,
+        provider="resource_provider_id",
+    ),
+    Watched(
+        "resource_provider_traits",
+        TRAIT,
+        identity=("trait_id", "resource_provider_id"),
+        copies={"object_id": "trait_id", "resource_provider_id": "resource_provider_id"},
+        provider="resource_provider_id",
+    ),
+    Watched(
+        "resource_provider_aggregates",
+        AGGREGATE,
+        identity=("aggregate_id", "resource_provider_id"),
+        copies={"object_id": "aggregate_id", "resource_provider_id": "resource_provider_id"},
+        provider="resource_provider_id",
+    ),
+    Watched(
+        "resource_providers",
+        PROVIDER,
+        identity=("id", "uuid"),
+        copies={
+            "object_id": "id",
+            "resource_provider_id": "id",
+            "provider_uuid": "uuid",
+            "root_provider_id": "root_provider_id",
+            "generation": "generation",
+        },
+        values=(*_PLACE, "generation"),
+        shown=_PLACE,
+    ),
+    Watched(
+        "consumers",
+        CONSUMER,
+        identity=("id", "uuid"),
+        copies={"object_id": "id", "consumer_uuid": "uuid", "generation": "generation"}
+        | {name: name for name in _OWNER},
+        values=("generation", *_OWNER),
+    ),
+)

@@ -1,0 +1,121 @@
+"""Triggers that belong together: made, found in place as this release makes them, and removed, on every database."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from placement.errors import PlacementError
+
+_MARIADB_REFUSALS = {
+    1142: "GRANT TRIGGER ON this database to the user of the server",
+    1227: "GRANT TRIGGER ON this database to the user of the server",
+    1419: "SET GLOBAL log_bin_trust_function_creators = 1",
+}
+
+
+class TriggersRefused(PlacementError):
+    """The database refuses to make triggers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A trigger: ``CREATE TRIGGER name`` + `fires` + `body`."""
+
+    name: str
+    fires: str
+    body: str
+
+    @property
+    def create(self) -> str:
+        """The statement that makes it."""
+        return f"CREATE TRIGGER {self.name} {self.fires} {self.body}"
+
+    @property
+    def table(self) -> str:
+        """The table it is on."""
+        return self.fires.partition(" ON ")[2].split()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerSet:
+    """Triggers of one kind of database, and the functions they call on PostgreSQL: text by name."""
+
+    triggers: Sequence[Trigger]
+    functions: Mapping[str, str] = field(default_factory=dict)
+
+    def create(self, connection: Connection) -> None:
+        """Make functions and triggers."""
+        if self.functions:
+            self._create_functions(connection)
+        for trigger in self.triggers:
+            connection.exec_driver_sql(trigger.create)
+
+    def _create_functions(self, connection: Connection) -> None:
+        # Run with the owner's rights and by fixed names: a user who may write a table need not know of ours.
+        schema = connection.execute(text("SELECT quote_ident(current_schema())")).scalar_one()
+        for name, body in self.functions.items():
+            connection.exec_driver_sql(
+                f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER "
+                f"SET search_path = {schema}, pg_temp AS $body${body}$body$"
+            )
+
+    def drop(self, connection: Connection) -> None:
+        """Drop triggers and functions, as far as they are there."""
+        for trigger in self.triggers:
+            on_table = f" ON {trigger.table}" if connection.dialect.name == "postgresql" else ""
+            connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS {trigger.name}{on_table}")
+        for function in self.functions:
+            connection.exec_driver_sql(f"DROP FUNCTION IF EXISTS {function}()")
+
+    def is_in_place(self, connection: Connection) -> bool:
+        """Tell whether every trigger is there, enabled, and as this release makes it. One small query."""
+        if connection.dialect.name == "postgresql":
+            return self._is_in_postgresql(connection)
+        if connection.dialect.name == "sqlite":
+            texts = connection.execute(text("SELECT sql FROM sqlite_master WHERE type = 'trigger'")).scalars()
+            return set(texts) >= {trigger.create for trigger in self.triggers}
+        return self._is_in_mariadb(connection)
+
+    def _is_in_postgresql(self, connection: Connection) -> bool:
+        rows = connection.execute(
+            text(
+                "SELECT t.tgname, p.proname, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
+                "WHERE t.tgrelid = ANY (SELECT to_regclass(name) FROM unnest(CAST(:tables AS text[])) AS name) "
+                "AND t.tgenabled IN ('O', 'A') AND NOT t.tgisinternal"
+            ),
+            {"tables": list({trigger.table for trigger in self.triggers})},
+        )
+        found = {name for name, function, body in rows if self.functions.get(function) == body}
+        return found >= {trigger.name for trigger in self.triggers}
+
+    def _is_in_mariadb(self, connection: Connection) -> bool:
+        rows = connection.execute(
+            text(
+                "SELECT trigger_name, action_statement FROM information_schema.triggers "
+                "WHERE trigger_schema = DATABASE()"
+            )
+        )
+        wanted = {(trigger.name, trigger.body.removeprefix("FOR EACH ROW ")) for trigger in self.triggers}
+        return {tuple(row) for row in rows} >= wanted
+
+    def some_are_there(self, connection: Connection) -> bool:
+        """Tell whether any of them is there, in whatever state."""
+        query = {
+            "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal",
+            "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+        }.get(
+            connection.dialect.name,
+            "SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = DATABASE()",
+        )
+        names = set(connection.execute(text(query)).scalars())
+        return not names.isdisjoint(trigger.name for trigger in self.triggers)
+
+
+def refusal(error: DBAPIError) -> str | None:
+    """Return what an operator has to grant so that MariaDB makes triggers, or None for any other error."""
+    arguments = error.orig.args if error.orig is not None else ()
+    code = arguments[0] if arguments else None
+    grant = _MARIADB_REFUSALS.get(code) if isinstance(code, int) else None
+    return None if grant is None else f"({code}) {grant}"

@@ -1,0 +1,88 @@
+"""What the journal costs: the same claims with it and without it, and what a million of them would fill.
+
+REFERENCE_PYTHON=... python -m tests.bench.journal     two minutes; the figures are in docs/journal.md
+"""
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+
+import psycopg
+
+from placement.store.connection.database import engine_for
+from placement.store.connection.url import normalised
+from placement.store.lifecycle import schema
+from tests.bench import sampling
+from tests.bench.claims import measure_claims
+from tests.bench.cluster import running_cluster
+from tests.bench.queries import SIMPLE
+from tests.bench.sampling import Series, Subject, ratios, spread
+from tests.bench.sides import Side, Starter
+from tests.bench.work import ClaimAndFree, claim_on_flat
+
+CLOUD = "flat-1000"
+CLIENTS = 4
+TIMEOUT_S = 60
+ROWS_OF_A_CLAIM = "SELECT count(*) FROM placement_journal"
+SIZE = "SELECT pg_total_relation_size('placement_journal')"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    chosen = parser.parse_args()
+    with running_cluster(None, print) as cluster, _both(Starter(cluster)) as (with_it, without):
+        _print_alone(with_it, without, chosen.pairs)
+        _print_together(with_it, without, chosen.pairs, chosen.seconds)
+        _print_size(with_it)
+
+
+@contextlib.contextmanager
+def _both(starter: Starter) -> Iterator[tuple[Side, Side]]:
+    with (
+        starter.side("ours", CLOUD, fill=0.0, label="_journal") as first,
+        starter.side("ours", CLOUD, fill=0.0, label="_none") as second,
+    ):
+        engine = engine_for(normalised(str(second.running.database_url)))
+        schema.upgrade(engine, keep_journal=False)
+        engine.dispose()
+        yield first, second
+
+
+def _print_alone(with_it: Side, without: Side, pairs: int) -> None:
+    """One client: PUT and DELETE of three classes of one host."""
+    subjects = [Subject(side, ClaimAndFree(claim_on_flat("host7")), timeout_s=TIMEOUT_S) for side in (with_it, without)]
+    sampling.measure(subjects, pairs=pairs)
+    first, second = (subject.series for subject in subjects)
+    print(f"PUT + DELETE, one client: {_told(first)} with, {_told(second)} without: {ratios(first, second)}")
+
+
+def _told(series: Series) -> str:
+    return f"{series.median('server_ms'):.2f} + {series.median('database_ms'):.2f} ms"
+
+
+def _print_together(with_it: Side, without: Side, pairs: int, seconds: float) -> None:
+    """Several clients: GET of candidates and PUT."""
+    found = measure_claims([with_it, without], SIMPLE, clients=CLIENTS, pairs=pairs, seconds=seconds)
+    first, second = found
+    each = [mine.cpu_ms / other.cpu_ms for mine, other in zip(first.samples, second.samples, strict=True)]
+    cpu = [series.median("cpu_ms") for series in found]
+    print(f"GET + PUT, {CLIENTS} clients: {cpu[0]:.2f} ms with, {cpu[1]:.2f} ms without: {spread(each)}")
+
+
+def _print_size(side: Side) -> None:
+    """How much a million claims would fill, each made and given back."""
+    with psycopg.connect(str(side.running.database_url), autocommit=True) as connection:
+        connection.execute("TRUNCATE placement_journal")
+        caller = side.caller(timeout_s=TIMEOUT_S)
+        work = ClaimAndFree(claim_on_flat("host7"))
+        for _ in range(1000):
+            work.do(caller)
+        ((rows,), (size,)) = (connection.execute(query).fetchone() or () for query in (ROWS_OF_A_CLAIM, SIZE))
+        print(f"a claim and its end: {rows / 1000} rows; a million of them: {size / 1e6:.2f} GB")
+
+
+if __name__ == "__main__":
+    main()

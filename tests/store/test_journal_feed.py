@@ -1,0 +1,303 @@
+"""A reader of the journal that has seen everything up to its position never misses what is committed later."""
+
+import random
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from placement.errors import Invalid
+from placement.services.journal import newest, read_feed, read_trail
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.journal.order import CursorGone, position_of
+from placement.store.journal.position import BEGINNING, Position, position
+from placement.store.journal.reading import Entry, Wanted
+from placement.store.kept_usage.write_gate import pass_write_gate
+from tests.databases import open_database
+from tests.store.replayed import Tables, assert_same, journal_rows, replayed, tables_of
+from tests.store.rows import VCPU, add_providers, allocate, run
+
+PROVIDERS = 6
+WRITERS = 4
+KINDS_WITH_RACES = ["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)]
+
+
+@pytest.fixture(params=KINDS_WITH_RACES)
+def raced(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A database in which writers do not wait for each other."""
+    opened = open_database(request.getfixturevalue(f"{request.param}_url"))
+    yield opened
+    opened.dispose()
+
+
+@dataclass
+class Reader:
+    """Follows the journal, in portions."""
+
+    database: Database
+    position: Position = BEGINNING
+    limit: int = 7
+    entries: list[Entry] = field(default_factory=list)
+
+    def read(self) -> list[int]:
+        """Read what there is, and return the ids of allocations' rows."""
+        ids = []
+        while True:
+            entries, self.position = read_feed(self.database, position(self.position.text), limit=self.limit)
+            self.entries += entries
+            ids += [entry.id for entry in entries if entry.kind == "allocation"]
+            if len(entries) < self.limit:
+                return ids
+
+
+def opened(database: Database) -> Connection:
+    """Return a connection in a transaction that wrote an allocation and is not committed."""
+    connection = database.writer.connect()
+    connection.begin()
+    pass_write_gate(connection)
+    return connection
+
+
+def written(connection: Connection) -> int:
+    """Return the id of the newest allocation's row that a transaction wrote."""
+    query = "SELECT max(id) FROM placement_journal WHERE kind = 'allocation'"
+    return int(connection.execute(text(query)).scalar_one())
+
+
+def test_what_is_committed_late_under_a_lower_number_is_not_missed(raced: Database) -> None:
+    reader = Reader(raced)
+    reader.read()
+    with opened(raced) as slow, opened(raced) as fast:
+        allocate(slow, "slow", {(1, VCPU): 1})
+        first = written(slow)
+        allocate(fast, "fast", {(2, VCPU): 1})
+        second = written(fast)
+        assert first < second
+        fast.commit()
+        assert reader.read() == [second]
+        assert reader.read() == []
+        slow.commit()
+        assert reader.read() == [first]
+        assert reader.read() == []
+
+
+def test_a_portion_does_not_hide_what_is_committed_while_it_is_read(raced: Database) -> None:
+    reader = Reader(raced, limit=1)
+    reader.read()
+    with opened(raced) as slow, opened(raced) as fast:
+        allocate(slow, "slow", {(1, VCPU): 1})
+        allocate(fast, "fast", {(2, VCPU): 1, (3, VCPU): 1})
+        fast.commit()
+        reader.entries, reader.position = read_feed(raced, reader.position, limit=1)
+        slow.commit()
+        assert len(reader.read() + reader.read()) == 2
+    assert [entry.consumer_uuid for entry in reader.entries if entry.kind == "allocation"] == ["fast", "fast", "slow"]
+
+
+def test_claims_on_different_providers_do_not_wait_for_each_other(raced: Database) -> None:
+    with raced.writer.begin() as connection:
+        add_providers(connection, 2)
+    with opened(raced) as first, opened(raced) as second:
+        limit = "SET LOCAL lock_timeout = '1s'" if raced.dialect == "postgresql" else "SET innodb_lock_wait_timeout = 1"
+        run(second, limit)
+        for number, connection in ((1, first), (2, second)):
+            allocate(connection, f"c{number}", {(number, VCPU): 1})
+            run(connection, f"UPDATE resource_providers SET generation = generation + 1 WHERE id = {number}")
+            run(connection, f"INSERT INTO consumers (uuid, project_id, user_id) VALUES ('c{number}', 1, 1)")
+        second.commit()
+        first.commit()
+
+
+def _change(connection: Connection, choice: random.Random, name: str) -> None:
+    spots = {(choice.randint(1, PROVIDERS), VCPU): choice.randint(1, 5) for _ in range(choice.randint(1, 3))}
+    if choice.random() < 0.4:
+        run(
+            connection,
+            f"DELETE FROM allocations WHERE consumer_id LIKE '{name[0]}%' AND id % 3 = {choice.randint(0, 2)}",
+        )
+    allocate(connection, name, spots)
+    if choice.random() < 0.5:
+        savepoint = connection.begin_nested()
+        run(
+            connection,
+            f"INSERT INTO consumers (uuid, project_id, user_id) VALUES ('{name}', {choice.randint(1, 3)}, 1)",
+        )
+        savepoint.rollback() if choice.random() < 0.3 else savepoint.commit()
+    for provider in sorted({provider for provider, _ in spots}):
+        run(connection, f"UPDATE resource_providers SET generation = generation + 1 WHERE id = {provider}")
+
+
+def _write(database: Database, seed: int, changes: int) -> None:
+    choice = random.Random(seed)
+    for number in range(changes):
+        try:
+            with opened(database) as connection:
+                _change(connection, choice, f"{'abcdefgh'[seed]}{number}")
+                if choice.random() < 0.8:
+                    connection.commit()
+        except DBAPIError:
+            pass  # a deadlock, or it was killed
+
+
+_KILLING = {
+    "postgresql": (
+        """SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+        AND state <> 'idle' AND query LIKE '%INSERT INTO allocations%'""",
+        "SELECT pg_terminate_backend({})",
+    ),
+    "mysql": (
+        """SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()
+        AND info LIKE 'INSERT INTO allocations%'""",
+        "KILL {}",
+    ),
+}
+"""How sessions at work are found, and ended."""
+
+
+def _kill_some(database: Database, done: threading.Event) -> None:
+    """End sessions that are at work, again and again."""
+    query, kill = _KILLING[database.dialect]
+    while not done.wait(0.05):
+        with database.engine.connect() as connection:
+            for victim in connection.execute(text(query)).scalars().all()[:1]:
+                try:
+                    connection.execute(text(kill.format(victim)))
+                except DBAPIError:
+                    return
+
+
+def test_a_reader_that_follows_racing_writers_ends_with_what_the_database_holds(
+    migrated: Database, is_long: bool
+) -> None:
+    changes = (100_000 if is_long else 320) // WRITERS
+    with migrated.writer.begin() as connection:
+        add_providers(connection, PROVIDERS)
+    halfway, at_halfway = _snapshot(migrated)
+    writers = [threading.Thread(target=_write, args=(migrated, seed, changes)) for seed in range(WRITERS)]
+    done = threading.Event()
+    killer = threading.Thread(target=_kill_some, args=(migrated, done))
+    if migrated.dialect != "sqlite":
+        killer.start()
+    for writer in writers:
+        writer.start()
+    reader = Reader(migrated, limit=50)
+    while any(writer.is_alive() for writer in writers):
+        reader.read()
+        if random.random() < 0.05:
+            halfway, at_halfway = _snapshot(migrated)
+    done.set()
+    for thread in [*writers, *([killer] if killer.ident else [])]:
+        thread.join()
+    reader.read()
+    later = Reader(migrated, halfway)
+    later.read()
+    with migrated.engine.connect() as connection:
+        rows = {row.id: row for row in journal_rows(connection)}
+        tables = tables_of(connection)
+    read = [entry.id for entry in reader.entries]
+    assert sorted(read) == sorted(rows)
+    assert_same(replayed(rows[id_] for id_ in read), tables)
+    assert_same(replayed((rows[entry.id] for entry in later.entries), at_halfway), tables)
+
+
+@reads
+def _tables_and_position(tx: Transaction) -> tuple[Position, Tables]:
+    return position_of(tx), tables_of(tx.connection)
+
+
+def _snapshot(database: Database) -> tuple[Position, Tables]:
+    found, tables = _tables_and_position(database)
+    return position(found.text), tables
+
+
+def test_a_position_whose_row_is_gone_leads_nowhere(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 2)
+    reader = Reader(migrated)
+    reader.read()
+    with migrated.writer.begin() as connection:
+        run(connection, "DELETE FROM placement_journal")
+        add_providers_again = "UPDATE resource_providers SET generation = 9"
+        run(connection, add_providers_again)
+    with pytest.raises(CursorGone):
+        reader.read()
+
+
+def test_a_restored_row_of_the_same_number_is_not_taken_for_the_one_that_was_read(migrated: Database) -> None:
+    reader = Reader(migrated)
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 1)
+    reader.read()
+    with migrated.writer.begin() as connection:
+        run(connection, "UPDATE placement_journal SET time = '2001-02-03 04:05:06.000000'")
+    with pytest.raises(CursorGone):
+        reader.read()
+
+
+def test_a_restored_dump_is_read_first_and_then_what_is_written_here(postgresql: Database) -> None:
+    """Its rows have transaction ids of another server, higher than any here."""
+    with postgresql.writer.begin() as connection:
+        add_providers(connection, 2)
+        run(connection, "UPDATE placement_journal SET commit_mark = commit_mark + 4000000000")
+    reader = Reader(postgresql)
+    reader.read()
+    assert len(reader.entries) == len({entry.id for entry in reader.entries}) >= 4
+    with postgresql.writer.begin() as connection:
+        allocate(connection, "c1", {(1, VCPU): 1})
+    assert len(reader.read()) == 1
+    everything = Reader(postgresql)
+    everything.read()
+    assert [entry.id for entry in everything.entries] == [entry.id for entry in reader.entries]
+
+
+@pytest.mark.parametrize("cursor", ["", "?", "W10", "WzEsMl0", "bnVsbA", "WyJhIl0", "WzEwLCAxLCAxLCAxXQ"])
+def test_a_cursor_that_is_none_is_refused(cursor: str) -> None:
+    with pytest.raises(Invalid, match="no cursor"):
+        position(cursor)
+
+
+def test_the_newest_position_has_seen_everything(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 2)
+    reader = Reader(migrated, newest(migrated))
+    assert reader.read() == reader.entries == []
+    with migrated.writer.begin() as connection:
+        allocate(connection, "c1", {(1, VCPU): 1})
+    assert len(reader.read()) == 1
+
+
+def test_the_trail_is_told_from_its_end_and_narrowed(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 2)
+        run(
+            connection,
+            "INSERT INTO projects (id, external_id) VALUES (3, 'p3')",
+            "INSERT INTO consumers (uuid, project_id, user_id) VALUES ('c2', 3, 1)",
+        )
+        allocate(connection, "c1", {(1, VCPU): 1, (2, VCPU): 2})
+        allocate(connection, "c2", {(2, VCPU): 3})
+    every = read_trail(migrated, Wanted(), limit=100)
+    assert [entry.id for entry in every] == sorted((entry.id for entry in every), reverse=True)
+    assert [(entry.consumer_uuid, entry.new_amount, entry.project) for entry in every[:3]] == [
+        ("c2", 3, "p3"),
+        ("c1", 2, None),
+        ("c1", 1, None),
+    ]
+    assert read_trail(migrated, Wanted(), limit=2, before=every[0].id) == every[1:3]
+    found = {
+        "consumer": read_trail(migrated, Wanted(consumer="c1"), limit=9),
+        "provider": read_trail(migrated, Wanted(provider="provider-1", consumer="c1"), limit=9),
+        "project": read_trail(migrated, Wanted(project="p3"), limit=9),
+        "nobody's project": read_trail(migrated, Wanted(project="p4"), limit=9),
+        "user": read_trail(migrated, Wanted(user="u"), limit=9),
+        "since": read_trail(migrated, Wanted(since=every[0].time + timedelta(seconds=1)), limit=9),
+        "until": read_trail(migrated, Wanted(until=every[0].time + timedelta(seconds=1)), limit=100),
+    }
+    assert {name: len(entries) for name, entries in found.items()} == {
+        "consumer": 2, "provider": 1, "project": 2, "nobody's project": 0, "user": 0, "since": 0, "until": len(every),
+    }  # fmt: skip
