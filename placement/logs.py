@@ -1,13 +1,17 @@
 """Logging as the operator configured it: handlers, formats and levels, on Python's own logging alone."""
 
+import configparser
 import json
 import logging
 import logging.config
 import logging.handlers
 import re
 import sys
+from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +61,12 @@ def configure_logging(settings: Settings) -> None:
     """
     try:
         _apply(settings.logging)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0].replace("_", ".")
+        raise ConfigurationError(
+            f"{settings.logging.log_config_append} names {error.name}, which is not installed: pip install {package}."
+        ) from error
+    except (OSError, ValueError, KeyError, RuntimeError, NameError, AttributeError, configparser.Error) as error:
         raise ConfigurationError(f"Logging cannot be set up as configured: {error}") from error
     logging.captureWarnings(capture=True)
     _log_settings(settings)
@@ -67,7 +76,7 @@ def _apply(options: LoggingSettings) -> None:
     if options.log_config_append:
         if not Path(options.log_config_append).is_file():
             raise FileNotFoundError(f"no file {options.log_config_append}")
-        logging.config.fileConfig(options.log_config_append, disable_existing_loggers=False)
+        _configure_by_file(options)
         return
     logging.basicConfig(handlers=_handlers(options), level="DEBUG" if options.debug else "INFO", force=True)
     formatter = JsonFormatter(options) if options.use_json else RequestFormatter(options)
@@ -76,6 +85,30 @@ def _apply(options: LoggingSettings) -> None:
     for pair in options.default_log_levels:
         name, _, level = pair.partition("=")
         logging.getLogger(name).setLevel(int(level) if level.isdigit() else level)
+
+
+def _configure_by_file(options: LoggingSettings) -> None:
+    """Set up logging by a file of the operator, with our formatters in place of oslo.log's.
+
+    Theirs need oslo.log's own options and fail at each line without them; ours write the same.
+    """
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(str(options.log_config_append), encoding="utf-8")
+    for section in parser.sections():
+        stand_in = _STAND_INS.get(parser.get(section, "class", fallback=""))
+        if section.startswith("formatter_") and stand_in is not None:
+            parser.set(section, "class", f"{stand_in.__module__}.{stand_in.__name__}")
+    logging.config.fileConfig(parser, disable_existing_loggers=False)
+    for handler in _all_handlers():
+        if isinstance(handler.formatter, StandIn):
+            handler.setFormatter(handler.formatter.real(options))
+
+
+def _all_handlers() -> Iterator[logging.Handler]:
+    loggers = [logging.getLogger(), *logging.getLogger().manager.loggerDict.values()]
+    for logger in loggers:
+        if isinstance(logger, logging.Logger):
+            yield from logger.handlers
 
 
 def _handlers(options: LoggingSettings) -> list[logging.Handler]:
@@ -88,12 +121,29 @@ def _handlers(options: LoggingSettings) -> list[logging.Handler]:
         address = "/dev/log" if Path("/dev/log").exists() else ("localhost", logging.handlers.SYSLOG_UDP_PORT)
         names = logging.handlers.SysLogHandler.facility_names
         handlers.append(logging.handlers.SysLogHandler(address, names[facility]))
+    if options.use_journal and (journal := _journal()):
+        handlers.append(journal)
     if options.use_stderr or not handlers:
         handlers.append(logging.StreamHandler(sys.stderr))
     return handlers
 
 
+def _journal() -> logging.Handler | None:
+    """Return a handler for systemd's journal, where its Python package is installed."""
+    try:
+        module = import_module("systemd.journal")
+    except ImportError:
+        return None
+    handler: logging.Handler = module.JournalHandler(SYSLOG_IDENTIFIER="placement")
+    return handler
+
+
 def _log_settings(settings: Settings) -> None:
+    if settings.logging.use_journal and find_spec("systemd") is None:
+        LOG.warning(
+            "[DEFAULT] use_journal needs the package systemd-python, which is not installed; messages go to standard "
+            "error, which a systemd unit puts into the journal, too."
+        )
     if settings.ignored_options:
         LOG.warning("These options are set and have no effect in this server: %s", ", ".join(settings.ignored_options))
     if settings.source is not None and settings.logging.log_options:
@@ -175,6 +225,25 @@ class JsonFormatter(RequestFormatter):
         if (access := getattr(record, "access", None)) is not None:
             document["access"] = access
         return json.dumps(document, default=str)
+
+
+class StandIn(logging.Formatter):
+    """Holds the place of oslo.log's formatter of messages in a file, until the options are known."""
+
+    kind: type[RequestFormatter] = RequestFormatter
+
+    def real(self, options: LoggingSettings) -> RequestFormatter:
+        """Return the formatter meant; the format of dates is the file's."""
+        return self.kind(replace(options, log_date_format=self.datefmt or options.log_date_format))
+
+
+class JsonStandIn(StandIn):
+    """Holds the place of oslo.log's JSON formatter."""
+
+    kind = JsonFormatter
+
+
+_STAND_INS = {"oslo_log.formatters.ContextFormatter": StandIn, "oslo_log.formatters.JSONFormatter": JsonStandIn}
 
 
 class _Values(dict[str, Any]):

@@ -4,6 +4,7 @@ Importing this module imports keystonemiddleware, which is large; only the choic
 """
 
 import logging
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from keystonemiddleware.auth_token import AuthProtocol
@@ -42,6 +43,8 @@ class Keystone:
         except Exception as error:
             # Whatever a plugin or an option raises: the operator needs the sentence, not the trace.
             raise ConfigurationError(f"[keystone_authtoken] cannot be used: {error}") from error
+        if self._source:
+            _require_cache_client(self._source.keystone_authtoken)
 
         def guarded(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
             passes = is_open(environ) or (is_console(environ) and "HTTP_X_AUTH_TOKEN" not in environ)
@@ -56,6 +59,18 @@ class Keystone:
         if TOKEN not in environ or environ.get("HTTP_X_IDENTITY_STATUS") != "Confirmed":
             return None
         return _caller(environ)
+
+
+def _require_cache_client(options: Any) -> None:
+    """Refuse to start without the client for memcached: the middleware would look for it at each token, and fail."""
+    if not options.memcached_servers:
+        return
+    has_login = options.memcache_sasl_enabled or options.memcache_tls_enabled
+    module, package = ("bmemcached", "python-binary-memcached") if has_login else ("memcache", "python-memcached")
+    if find_spec(module) is None:
+        raise ConfigurationError(
+            f"[keystone_authtoken] memcached_servers needs {package}, which is not installed: pip install {package}."
+        )
 
 
 class _TokenCheck(AuthProtocol):  # type: ignore[misc]

@@ -21,6 +21,11 @@ LOGGING = (
     cfg.BoolOpt("use_syslog", default=False, help="Log to syslog too."),
     cfg.StrOpt("syslog_log_facility", default=_DEFAULTS.syslog_log_facility, help="The facility for syslog."),
     cfg.BoolOpt(
+        "use_journal",
+        default=False,
+        help="Log to systemd's journal too, with its Python package systemd-python. Without it, to standard error.",
+    ),
+    cfg.BoolOpt(
         "use_json",
         default=_DEFAULTS.use_json,
         help="Log one JSON object for each message; the format strings below are not used then.",
@@ -67,7 +72,6 @@ ACCESS_LOG = (
 )
 
 LOGGING_NO_EFFECT = (
-    "use_journal",
     "log_color",
     "watch_log_file",
     "log_rotate_interval",

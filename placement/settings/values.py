@@ -134,6 +134,7 @@ class LoggingSettings:
     log_dir: str | None = None
     use_stderr: bool = False
     use_syslog: bool = False
+    use_journal: bool = False
     syslog_log_facility: str = "LOG_USER"
     use_json: bool = False
     logging_context_format_string: str = (

@@ -1,1 +1,25 @@
-"""The WSGI application under the path that deployment tools know."""
+"""The application as WSGI servers want it; ``init_application`` is what scripts made for the reference call."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from placement.app import create_app
+from placement.errors import PlacementError
+from placement.logs import configure_logging
+from placement.settings import load, with_own_database
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+
+def init_application() -> "Flask":
+    """Return the application that the configuration of this machine describes.
+
+    What stops the start is told in one sentence, and ends the process: no server should run without its application.
+    """
+    try:
+        settings = with_own_database(load())
+        configure_logging(settings)
+        return create_app(settings)
+    except PlacementError as error:
+        sys.exit(error.message)

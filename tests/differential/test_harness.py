@@ -1,7 +1,4 @@
-"""The comparison is worth something: it finds what was altered on purpose, and nothing where nothing was.
-
-Runs where tests/differential has changed (tests.commits says since when), and with ``--deep``.
-"""
+"""The comparison is worth something: it finds what was altered on purpose, and nothing where nothing was."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +10,6 @@ from tests.differential.generate.plan import plan
 from tests.differential.rounds import Mismatch, Tally, play
 from tests.differential.shrink import shrunk
 from tests.differential.sides import Pair, ReferenceSide, compared_with_reference, started_reference
-
-pytestmark = pytest.mark.of_the_comparison
 
 SEED = 4
 ROUNDS_THAT_HAVE_TO_DO = 15

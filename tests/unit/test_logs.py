@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ log.info("finished")
 """
 
 
-def run(directory: Path, **options: str) -> subprocess.CompletedProcess[str]:
+def run(directory: Path, PYTHONPATH: str = "", **options: str) -> subprocess.CompletedProcess[str]:  # noqa: N803
     """Run the program with these options of [DEFAULT]."""
     lines = ["[placement_database]", "connection = postgresql://u:hidden@db/p", "[DEFAULT]"]
     lines += [f"{name} = {value}" for name, value in options.items()]
@@ -45,7 +46,7 @@ def run(directory: Path, **options: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", PROGRAM],
         env={
             "PATH": os.environ["PATH"],
-            "PYTHONPATH": os.pathsep.join(sys.path),
+            "PYTHONPATH": os.pathsep.join([PYTHONPATH, *sys.path]),
             "OS_PLACEMENT_CONFIG_DIR": str(directory),
         },
         capture_output=True,
@@ -108,8 +109,81 @@ def test_single_loggers_have_the_level_that_is_written(tmp_path: Path) -> None:
 
 
 def test_options_without_effect_are_named_once(tmp_path: Path) -> None:
-    said = run(tmp_path, use_journal="true", rate_limit_burst="3").stderr
-    assert said.count("[DEFAULT] use_journal, [DEFAULT] rate_limit_burst") == 1
+    said = run(tmp_path, log_color="true", rate_limit_burst="3").stderr
+    assert said.count("[DEFAULT] log_color, [DEFAULT] rate_limit_burst") == 1
+
+
+@pytest.mark.skipif(find_spec("systemd") is not None, reason="systemd-python is installed")
+def test_without_its_package_the_journal_is_standard_error_and_that_is_said_once(tmp_path: Path) -> None:
+    said = run(tmp_path, use_journal="true").stderr
+    assert said.count("use_journal needs the package systemd-python") == 1
+    assert "[- req-1 alice p1 - -] inside" in said
+
+
+def test_with_its_package_the_journal_gets_every_message(tmp_path: Path) -> None:
+    """Its handler is called as that of systemd-python; here it writes a file."""
+    package = tmp_path / "systemd"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "journal.py").write_text(
+        "import logging\n"
+        "class JournalHandler(logging.FileHandler):\n"
+        "    def __init__(self, SYSLOG_IDENTIFIER):\n"
+        f"        super().__init__({str(tmp_path)!r} + '/' + SYSLOG_IDENTIFIER)\n"
+    )
+    said = run(tmp_path, use_journal="true", PYTHONPATH=str(tmp_path)).stderr
+    assert "inside" in (tmp_path / "placement").read_text()
+    assert "inside" not in said
+
+
+LOGGING_OF_OSLO = """
+[loggers]
+keys=root,placement
+[handlers]
+keys=out,json
+[formatters]
+keys=context,json
+[logger_root]
+level=WARNING
+handlers=out
+[logger_placement]
+level=INFO
+handlers=json
+qualname=placement
+[handler_out]
+class=StreamHandler
+args=(sys.stderr,)
+formatter=context
+[handler_json]
+class=StreamHandler
+args=(sys.stdout,)
+formatter=json
+[formatter_context]
+class=oslo_log.formatters.ContextFormatter
+datefmt=%H o'clock
+[formatter_json]
+class=oslo_log.formatters.JSONFormatter
+"""
+
+
+def test_formatters_of_oslo_log_in_a_file_write_what_they_should(tmp_path: Path) -> None:
+    """openstack-helm writes such a file; without oslo.log's options they fail at every line."""
+    (tmp_path / "logging.conf").write_text(LOGGING_OF_OSLO)
+    done = run(
+        tmp_path,
+        log_config_append=str(tmp_path / "logging.conf"),
+        logging_context_format_string="%(asctime)s %(request_id)s %(message)s",
+    )
+    assert "o'clock req-1 failed" in done.stderr
+    assert "Logging error" not in done.stderr
+    assert "inside" in [json.loads(line)["message"] for line in done.stdout.splitlines()]
+
+
+def test_a_file_that_names_what_is_not_installed_tells_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "logging.conf").write_text(LOGGING_OF_OSLO.replace("JSONFormatter", "X").replace("oslo_log", "no_log"))
+    done = run(tmp_path, log_config_append=str(tmp_path / "logging.conf"))
+    assert done.returncode == 1
+    assert done.stderr.endswith("names no_log, which is not installed: pip install no.log.\n")
 
 
 def test_a_configuration_file_of_pythons_own_replaces_the_rest(tmp_path: Path) -> None:

@@ -156,9 +156,9 @@ connection_trace = True
 optimize_for_wide_provider_trees = not even a boolean
 """,
     )
-    settings = load([path], {"OS_DEFAULT__USE_JOURNAL": "1"}, search=False)
+    settings = load([path], {"OS_DEFAULT__LOG_COLOR": "1"}, search=False)
     assert settings.ignored_options == (
-        "[DEFAULT] use_journal",
+        "[DEFAULT] log_color",
         "[placement_database] connection_trace",
         "[workarounds] optimize_for_wide_provider_trees",
     )

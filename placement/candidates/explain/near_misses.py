@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from placement.candidates.budget import RequestBudget
+from placement.candidates.budget import Budget
 from placement.candidates.explain.case import Case
 from placement.candidates.explain.conditions import NUMERIC, Condition, Sort
 from placement.candidates.explain.examples import examples, shortages
@@ -18,7 +18,7 @@ STEPS_OF_A_DEMAND = 5
 """What it costs to tell for a demand in which trees it can be served without a condition, in steps of the search."""
 
 
-def near_misses(case: Case, budget: RequestBudget) -> tuple[NearMiss, ...]:
+def near_misses(case: Case, budget: Budget) -> tuple[NearMiss, ...]:
     """Return the near misses of a case without candidates, those that would help in most trees first.
 
     A part of the request (a resource class, a group) is only named where none of its conditions is a near miss.
@@ -37,7 +37,7 @@ def near_misses(case: Case, budget: RequestBudget) -> tuple[NearMiss, ...]:
     return tuple(sorted(found, key=lambda near_miss: -near_miss.trees))
 
 
-def _of_conditions(case: Case, budget: RequestBudget) -> Iterator[NearMiss]:
+def _of_conditions(case: Case, budget: Budget) -> Iterator[NearMiss]:
     # What few trees depend on is looked at first, so that a budget is spent on as many conditions as possible.
     for condition in sorted(_conditions(case), key=lambda condition: len(case.trees_without(condition))):
         if _spent(budget, case):
@@ -48,9 +48,11 @@ def _of_conditions(case: Case, budget: RequestBudget) -> Iterator[NearMiss]:
             yield NearMiss(condition, len(served.trees), not served.undecided, tuple(shown))
 
 
-def _spent(budget: RequestBudget, case: Case) -> bool:
+def _spent(budget: Budget, case: Case) -> bool:
     """Take what looking at a condition costs from a budget; tell whether that was more than there was."""
-    return not budget.take(STEPS_OF_A_DEMAND * len(case.demands))
+    budget.left -= STEPS_OF_A_DEMAND * len(case.demands)
+    budget.was_hit = budget.was_hit or budget.left <= 0
+    return budget.left <= 0
 
 
 def _conditions(case: Case) -> list[Condition]:

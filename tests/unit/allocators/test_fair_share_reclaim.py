@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 from itertools import accumulate, combinations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.allocators.entries import exact
@@ -12,7 +12,6 @@ from placement.allocators.fair_share.preempt import preempt
 from placement.allocators.fair_share.reclaim import Held, queue_of, reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, joined
-from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_trees import tree
 
@@ -196,7 +195,7 @@ def random_case(seed: int):
     return root, oracle.State(totals, usage, tasks), rng.choice(leaves), task, held
 
 
-@examples(100)
+@settings(max_examples=300, deadline=None)
 @given(st.integers(0, 10**9))
 def test_no_smaller_nor_cheaper_set_would_do(seed) -> None:
     root, state, claimant, task, held = random_case(seed)
@@ -216,6 +215,7 @@ def test_no_smaller_nor_cheaper_set_would_do(seed) -> None:
 
 
 @given(st.integers(0, 10**6))
+@settings(deadline=None)
 def test_what_is_given_back_does_not_depend_on_the_order_of_the_list(seed) -> None:
     root, state, claimant, task, held = random_case(seed)
     shares = FairShares(root, state.totals)

@@ -1,6 +1,6 @@
 """Explanations of random requests in random clouds, compared with trying everything."""
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from placement.candidates.explain.case import Case
 from placement.candidates.explain.conditions import Sort
@@ -9,11 +9,10 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.near_misses import _conditions
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
-from tests.examples import examples
 from tests.small_clouds import facts_of, situations
 
 
-@examples(80)
+@settings(max_examples=250, deadline=None)
 @given(situations)
 def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
     request, cloud = situation
@@ -23,7 +22,7 @@ def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
     assert (explanation.cause is None) == (explanation.found > 0)
 
 
-@examples(80)
+@settings(max_examples=250, deadline=None)
 @given(situations)
 def test_without_a_near_miss_so_many_trees_have_candidates(situation):
     request, cloud = situation
@@ -35,7 +34,7 @@ def test_without_a_near_miss_so_many_trees_have_candidates(situation):
         assert near_miss.trees == len(definition.trees()), near_miss
 
 
-@examples(50)
+@settings(max_examples=150, deadline=None)
 @given(situations)
 def test_no_near_miss_is_missed(situation):
     request, cloud = situation
