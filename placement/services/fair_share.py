@@ -1,6 +1,6 @@
 """Use cases of fair shares: who has how much, who is next, what would each get, and who should give back."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -143,14 +143,14 @@ def reclaim(
     """Return which consumers should give back what they hold so that a claim fits. Always read anew."""
     pending = pending_tasks(database, settings, wishes)
     task = counted(database, settings, [claimant])[0]
-    waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}
+    waiting = {leaf: _together(tasks) for leaf, tasks in pending.items()}
     claim = _Claim(claimant.member, task, waiting, tuple([wish.member for wish in wishes]))
     return _reclaim(database, settings, claim, choice)
 
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """Who claims what, what is waited for by leaf, and who waits."""
+    """Who claims what, all that is waited for by leaf, and who waits."""
 
     member: str
     task: Amounts
@@ -164,7 +164,7 @@ def _reclaim(tx: Transaction, settings: FairShareSettings, claim: _Claim, choice
     reading = Reading(usage, totals)
     others = (claim.member, *claim.others)
     members = _members(settings, [*reading.members(settings), *others])
-    shares = reading.shares(settings, waiting=claim.waiting, others=others)
+    shares = reading.shares(settings, others=others)
     claimant = settings.queues.path_of(claim.member)
     lacking = [name for name, amount in claim.task.items() if amount > shares.free()[name]]
     held = [
@@ -173,9 +173,21 @@ def _reclaim(tx: Transaction, settings: FairShareSettings, claim: _Claim, choice
         if uuid not in choice.keep
     ]
     if choice.priority is None:
-        return GivenBack(shares_of.reclaim(shares, claimant, claim.task, held=held), members)
-    giving = shares_of.preempt(shares, claimant, claim.task, priority=choice.priority, held=held)
+        giving = shares_of.reclaim(shares, claimant, claim.task, held=held, waiting=claim.waiting)
+    else:
+        giving = shares_of.preempt(
+            shares, claimant, claim.task, priority=choice.priority, held=held, waiting=claim.waiting
+        )
     return GivenBack(giving, members)
+
+
+def _together(tasks: Sequence[Task]) -> dict[str, int]:
+    """Return what all these tasks take; each has a count."""
+    amounts: Counter[str] = Counter()
+    for task in tasks:
+        for name, amount in task.amounts.items():
+            amounts[name] += amount * (task.count or 1)
+    return dict(amounts)
 
 
 def _held(
@@ -232,11 +244,9 @@ def _members(settings: FairShareSettings, members: Iterable[str]) -> dict[str, s
 
 
 def _presuming(reading: Reading, settings: FairShareSettings) -> FairShares:
-    """Return the shares if everybody wants more of what they use; who uses nothing, of anything that is free."""
-    used = {name: sum(amounts.get(name, 0) for amounts in reading.usage.values()) for name in reading.totals}
-    anything = {name: 1 for name, total in reading.totals.items() if used[name] < total} or dict.fromkeys(used, 1)
-    waiting = {}
-    for member in reading.members(settings):
-        own = {name: 1 for name, amount in reading.usage.get(member, {}).items() if amount}
-        waiting[settings.queues.path_of(member)] = own or anything
+    """Return the shares if everybody wants more of what they use; who uses nothing is taken to be content."""
+    waiting = {
+        settings.queues.path_of(member): {name: 1 for name, amount in amounts.items() if amount}
+        for member, amounts in reading.usage.items()
+    }
     return reading.shares(settings, waiting=waiting)

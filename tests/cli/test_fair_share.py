@@ -49,7 +49,7 @@ def test_the_tree_of_the_planner_file_is_printed_with_bars(placement: Command, c
     assert lines[2].split() == ["queue", "weight", "holds", "of", "share", "/", "weight"]
     assert lines[4].split() == ["root", "25%", "#####...............", "VCPU"]
     rows = {line.split()[0]: line.split()[1:] for line in lines[5:] if line}
-    assert rows["eng"] == ["3", "0%", "....................", "0"]
+    assert rows["eng"] == ["3", "0%", "....................", "0", "blocked"]
     assert rows["default"] == ["1", "25%", "#####...............", "VCPU", "0.25"]
     assert rows["unknown"] == ["1", "25%", "#####...............", "VCPU", "0.25"]
     assert [line.split()[0] for line in lines[4:12]] == ["root", "default", "unknown", "eng", "dev", "p1", "sci", "p2"]

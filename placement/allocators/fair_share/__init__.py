@@ -31,12 +31,15 @@ that cannot be divided, and providers on which they have to fit, make it best ef
 """
 
 from placement.allocators.entries import InvalidEntry
+from placement.allocators.fair_share.court import Parting
+from placement.allocators.fair_share.entitlement import Entitlements
 from placement.allocators.fair_share.fill import MOST_STEPS, Filling, Task, fill, want
 from placement.allocators.fair_share.gate import Competitor, Decision, decide
+from placement.allocators.fair_share.offers import Giving, Held
 from placement.allocators.fair_share.order import Behind, Turn, order
 from placement.allocators.fair_share.preempt import preempt
 from placement.allocators.fair_share.queues import Contradiction, Queue, tree_of
-from placement.allocators.fair_share.reclaim import Giving, Held, reclaim
+from placement.allocators.fair_share.reclaim import reclaim
 from placement.allocators.fair_share.state import FairShares, NodeShare
 from placement.allocators.fair_share.tree import Amounts, Branch, Leaf, leaf_paths
 
@@ -48,6 +51,7 @@ __all__ = [
     "Competitor",
     "Contradiction",
     "Decision",
+    "Entitlements",
     "FairShares",
     "Filling",
     "Giving",
@@ -55,6 +59,7 @@ __all__ = [
     "InvalidEntry",
     "Leaf",
     "NodeShare",
+    "Parting",
     "Queue",
     "Task",
     "Turn",

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from placement.allocators.entries import Number, exact
+from placement.allocators.fair_share.court import lacking_for
 from placement.allocators.fair_share.fill import MOST_STEPS, Task, fill, want
-from placement.allocators.fair_share.order import Behind, order, way
-from placement.allocators.fair_share.reclaim import lacking_for
+from placement.allocators.fair_share.order import Behind, order
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import SEPARATOR, Amounts
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
 
 Reason = Literal["fair", "no capacity", "undecided", "others first", "over the limit"]
 

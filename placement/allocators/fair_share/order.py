@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Literal
 
 from placement.allocators.fair_share.state import FairShares, NodeShare
-from placement.allocators.fair_share.tree import SEPARATOR
+from placement.allocators.fair_share.tree import way
 
 Reason = Literal["blocked", "share", "name"]
 
@@ -66,13 +66,3 @@ def _behind(shares: FairShares, leaf: str, before: str) -> Behind:
     if parted is None:
         return Behind("name", node, other)
     return Behind("blocked" if node.is_blocked and not other.is_blocked else "share", node, other)
-
-
-def way(path: str) -> list[str]:
-    """Return the paths of the nodes from below the root down to one.
-
-    >>> way("root/eng/dev")
-    ['root/eng', 'root/eng/dev']
-    """
-    names = path.split(SEPARATOR)
-    return [SEPARATOR.join(names[:end]) for end in range(2, len(names) + 1)]

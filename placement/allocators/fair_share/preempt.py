@@ -1,94 +1,73 @@
-"""Preemption inside one queue: which allocations make room for something more important, by priority, then share."""
+"""Preemption: which allocations make room for something more important, by priority."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.reclaim import Giving, Held, lacking_for, queue_of
+from placement.allocators.entries import Number
+from placement.allocators.fair_share.court import Court, queue_of
+from placement.allocators.fair_share.offers import Giving, Held, chosen
+from placement.allocators.fair_share.reclaim import MOST_STEPS
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
-from placement.allocators.natural_order import natural_key
 
 
-def preempt(shares: FairShares, claimant: str, task: Amounts, *, priority: Number, held: Sequence[Held]) -> Giving:
-    """Choose what the claimant's own queue gives back so that a task fits; ``Held.value`` is the priority.
+def preempt(
+    shares: FairShares,
+    claimant: str,
+    task: Amounts,
+    *,
+    priority: Number,
+    held: Sequence[Held],
+    waiting: Mapping[str, Amounts] | None = None,
+    steps: int = MOST_STEPS,
+) -> Giving:
+    """Choose what is given back so that a task of some priority fits; ``Held.value`` is the priority.
 
-    The lowest priority goes first; of one priority, what belongs to the leaf with the largest weighted share. What has
-    a lower priority than the task may go always; what has the same only from another leaf that is level with the
-    claimant or above it afterwards, the task counted. What turns out not to be needed is kept, the most important
-    first.
+    What has a lower priority than the task and is in the claimant's own queue may go always. What has the same, or is
+    in another queue and has no higher one, goes as in ``reclaim``: only to who is entitled to it, and only as far as
+    its owner has more than it is entitled to; inside the own queue that is asked about the two leaves. The highest
+    priority that gives is as low as can be; then it is the fewest, then those with the lowest priorities.
 
     Args:
-        shares: the tree, and what is used; it is left as it was.
+        shares: the tree, and what is used and waited for.
         claimant: the leaf.
         task: what it wants.
         priority: how important that is.
-        held: what may be given back; what is in other queues is left alone.
+        held: what may be given back.
+        waiting: leaf -> all that it waits for; its next task unless given.
+        steps: how many partial choices are looked at, for each priority tried.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.
 
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
-    >>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4})
-    >>> shares.use("root/bob", {"gpu": 4})
+    >>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4}, usage={"root/bob": {"gpu": 4}})
     >>> held = [Held(name, "root/bob", {"gpu": 2}, priority) for name, priority in [("batch", 1), ("web", 5)]]
     >>> [one.name for one in preempt(shares, "root/ann", {"gpu": 1}, priority=3, held=held).given_back]
     ['batch']
     """
-    lacking = lacking_for(shares, task)
-    own = [one for one in held if queue_of(one.leaf) == queue_of(claimant)]
-    before = {leaf: shares.usage(leaf) for leaf in [claimant, *[one.leaf for one in own]]}
-    shares.use(claimant, {name: amount + task.get(name, 0) for name, amount in before[claimant].items()})
-    chosen = _chosen(
-        shares,
-        claimant,
-        [one for one in own if exact(one.value) <= exact(priority)],
-        lacking=lacking,
-        priority=priority,
-    )
-    for leaf, usage in before.items():
-        shares.use(leaf, usage)
-    missing = _missing(lacking, chosen)
-    return Giving(feasible=not missing, given_back=() if missing else tuple(_needed(lacking, chosen)), lacking=lacking)
+    court = Court(shares, claimant, task, waiting)
+    if not court.needs:
+        return Giving(feasible=True)
+
+    def is_free(one: Held) -> bool:
+        return queue_of(one.leaf) == queue_of(claimant) and one.value < priority
+
+    def up_to(highest: Number) -> Giving:
+        return chosen(court, [one for one in willing if one.value <= highest], is_free=is_free, steps=steps)
+
+    willing = [one for one in held if is_free(one) or (one.value <= priority and court.may_give(one.leaf))]
+    return _lowest(up_to, sorted({one.value for one in willing}) or [priority])
 
 
-def _chosen(
-    shares: FairShares, claimant: str, held: Sequence[Held], *, lacking: Amounts, priority: Number
-) -> list[Held]:
-    """Take one after the other until nothing is lacking."""
-    chosen: list[Held] = []
-    for one in sorted(held, key=lambda one: _dearness(shares, one)):
-        missing = _missing(lacking, chosen)
-        if not missing:
-            break
-        if any([one.amounts.get(name, 0) for name in missing]):
-            usage = shares.usage(one.leaf)
-            shares.use(one.leaf, {name: max(0, usage[name] - one.amounts.get(name, 0)) for name in usage})
-            if exact(one.value) < exact(priority) or _is_still_above(shares, one.leaf, claimant):
-                chosen.append(one)
-            else:
-                shares.use(one.leaf, usage)
-    return chosen
-
-
-def _is_still_above(shares: FairShares, leaf: str, claimant: str) -> bool:
-    return leaf != claimant and shares.level(leaf) >= shares.level(claimant)
-
-
-def _dearness(shares: FairShares, one: Held) -> tuple[object, ...]:
-    return exact(one.value), -shares.level(one.leaf), natural_key(one.leaf), natural_key(one.name)
-
-
-def _missing(lacking: Amounts, chosen: Sequence[Held]) -> dict[str, int]:
-    """Return what is still lacking when these are given back."""
-    left = {name: amount - sum([one.amounts.get(name, 0) for one in chosen]) for name, amount in lacking.items()}
-    return {name: amount for name, amount in left.items() if amount > 0}
-
-
-def _needed(lacking: Amounts, chosen: Sequence[Held]) -> list[Held]:
-    """Return these without what is not needed, beginning with the most important."""
-    kept = list(chosen)
-    for one in reversed(chosen):
-        without = [other for other in kept if other is not one]
-        if not _missing(lacking, without):
-            kept = without
-    return kept
+def _lowest(up_to: Callable[[Number], Giving], priorities: Sequence[Number]) -> Giving:
+    """Return the answer with the lowest of these priorities for which there is one; they are halved each time."""
+    giving = up_to(priorities[-1])
+    low, high = 0, len(priorities) - 1
+    while giving.feasible and low < high:
+        middle = (low + high) // 2
+        lower = up_to(priorities[middle])
+        if lower.feasible:
+            giving, high = lower, middle
+        else:
+            low = middle + 1
+    return giving

@@ -4,9 +4,9 @@ After A. Bhattacharya and others, "Hierarchical Scheduling for Diverse Datacente
 and which are blocked is told from outside (``state``); here is only what follows from it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
-from placement.allocators.fair_share.nodes import BranchNode, Node, Rank, Vector
+from placement.allocators.fair_share.nodes import LAST, BranchNode, Cohort, LeafNode, Node, Rank, Vector
 from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
 
 
@@ -14,57 +14,108 @@ class ShareTree:
     """A tree and its shares.
 
     A leaf's share is its largest part of any class. A branch's share is the largest part of its vector among the
-    classes that are open; it is blocked when all its parts are. ``change`` and ``open_only`` take note, ``settle``
-    works out what follows: O(depth x (classes + log of the parts)) for a leaf.
+    classes that are open; it is blocked when all its parts are. ``change``, ``move``, ``block`` and ``open_only`` take
+    note, ``settle`` works out what follows: O(depth x (classes + log of the parts)) for a leaf.
 
     Args:
-        root: the tree.
+        root: the tree. At first all leaves are content.
         classes: how many classes there are.
     """
 
     def __init__(self, root: Branch, classes: int) -> None:
         self.nodes: dict[str, Node] = {}
-        self.leaves: dict[str, Node] = {}
-        self._open: tuple[int, ...] = tuple(range(classes))
+        self.leaves: dict[str, LeafNode] = {}
+        self.branches: list[BranchNode] = []
+        self._open: tuple[int, ...] = ()
         self._classes = classes
-        self._changed: list[dict[str, BranchNode]] = []
+        self._changed: list[dict[BranchNode, None]] = []
+        self._cohorts: dict[Hashable, dict[BranchNode, Cohort]] = {}
         self.root = self._planted(root)
-        for node in self.nodes.values():
-            node.best = ((node.level,), node.index)
-            if node.above:
-                node.above.add(node)
-                node.above.ranked_anew(node)
+        for leaf in self.leaves.values():
+            self._enter(leaf, None, is_blocked=True)
+        for branch in self.branches[1:]:
+            _above(branch).ranked_anew(branch)
         self._all_changed()
 
     def _planted(self, root: Branch) -> BranchNode:
         """Make the nodes, in natural order, parts after their branch."""
         planted = BranchNode(root, root.name, None, self._classes)
-        waiting: list[Node] = [planted]
+        waiting: list[tuple[Branch | Leaf, Node]] = [(root, planted)]
         while waiting:
-            node = waiting.pop()
+            source, node = waiting.pop()
             self._plant(node)
-            if isinstance(node, BranchNode):
-                node.parts = [self._node(source, node) for source in in_order(node.sources)]
-                waiting.extend(reversed(node.parts))
+            if isinstance(source, Branch) and isinstance(node, BranchNode):
+                parts = [(inner, self._node(inner, node)) for inner in in_order(source.parts)]
+                node.branches = [part for _inner, part in parts if isinstance(part, BranchNode)]
+                waiting.extend(reversed(parts))
         return planted
 
     def _node(self, source: Branch | Leaf, above: BranchNode) -> Node:
         path = joined(above.path, source.name)
         if isinstance(source, Branch):
             return BranchNode(source, path, above, self._classes)
-        return Node(source, path, above, self._classes)
+        return LeafNode(source, path, above, self._classes)
 
     def _plant(self, node: Node) -> None:
         node.index = len(self.nodes)
         self.nodes[node.path] = node
-        if not isinstance(node, BranchNode):
+        if isinstance(node, LeafNode):
             self.leaves[node.path] = node
-        elif node.depth == len(self._changed):
-            self._changed.append({})
+        elif isinstance(node, BranchNode):
+            self.branches.append(node)
+            if node.depth == len(self._changed):
+                self._changed.append({})
 
-    def change(self, leaf: Node, vector: Vector, *, is_blocked: bool) -> None:
-        """Take note of what a leaf uses, as parts of the totals, and of whether it is blocked."""
-        self._replace(leaf, vector, max(vector, default=0), is_blocked=is_blocked)
+    def change(self, leaf: LeafNode, vector: Vector) -> None:
+        """Take note of what a leaf uses, as parts of the totals."""
+        if vector != leaf.vector:
+            cohort, above = leaf.cohort, _above(leaf)
+            above.count(cohort, -1)
+            cohort.withdraw(leaf)
+            leaf.take(vector, max(vector, default=0))
+            cohort.add(leaf)
+            above.count(cohort, 1)
+            self._noted(cohort)
+
+    def move(self, leaf: LeafNode, demand: Hashable, *, is_blocked: bool) -> None:
+        """Take note of what a leaf waits for: anything that tells demands apart (None: nothing); is it blocked?"""
+        cohort, above = leaf.cohort, _above(leaf)
+        above.count(cohort, -1)
+        cohort.withdraw(leaf)
+        above.count(cohort, 1)
+        self._noted(cohort)
+        if not cohort.leaves:
+            self._dissolve(cohort)
+        self._enter(leaf, demand, is_blocked=is_blocked)
+
+    def _enter(self, leaf: LeafNode, demand: Hashable, *, is_blocked: bool) -> None:
+        above = _above(leaf)
+        cohort = above.cohorts.get(demand)
+        if cohort is None:
+            cohort = above.cohorts[demand] = Cohort(above, self._classes, demand, is_blocked=is_blocked)
+            self._cohorts.setdefault(demand, {})[above] = cohort
+        else:
+            above.count(cohort, -1)
+        cohort.add(leaf)
+        above.count(cohort, 1)
+        self._noted(cohort)
+
+    def _dissolve(self, cohort: Cohort) -> None:
+        above, demand = cohort.above, cohort.demand
+        above.count(cohort, -1)
+        del above.cohorts[demand]
+        del self._cohorts[demand][above]
+        if not self._cohorts[demand]:
+            del self._cohorts[demand]
+
+    def block(self, demand: Hashable, *, is_blocked: bool) -> None:
+        """Take note of all who wait for this being blocked or not. O(branches that have such leaves)."""
+        for above, cohort in self._cohorts.get(demand, {}).items():
+            if cohort.is_blocked != is_blocked:
+                above.count(cohort, -1)
+                cohort.is_blocked = is_blocked
+                above.count(cohort, 1)
+                self._noted(cohort)
 
     def open_only(self, classes: Sequence[int]) -> None:
         """Take note of which classes are not exhausted; only they count in the shares of branches."""
@@ -76,50 +127,49 @@ class ShareTree:
         """Work out the shares of all branches that may have changed, the innermost first."""
         for level in reversed(self._changed):
             while level:
-                self._refresh(level.popitem()[1])
+                self._refresh(level.popitem()[0])
 
     def _all_changed(self) -> None:
-        for node in self.nodes.values():
-            if isinstance(node, BranchNode):
-                self._changed[node.depth][node.path] = node
+        for branch in self.branches:
+            self._changed[branch.depth][branch] = None
 
     def _refresh(self, branch: BranchNode) -> None:
-        vector = branch.summary()
+        vector, is_blocked = branch.summary(), not branch.open_parts
         share = max([vector[number] for number in self._open], default=0)
-        self._replace(branch, vector, share, is_blocked=not branch.open_parts)
+        above = branch.above
+        if above is None:
+            branch.take(vector, share)
+            branch.is_blocked = is_blocked
+        elif vector != branch.vector or share != branch.share or is_blocked != branch.is_blocked:
+            above.count(branch, -1)
+            branch.take(vector, share)
+            branch.is_blocked = is_blocked
+            above.count(branch, 1)
+            self._noted(branch)
+        elif branch.rank() != branch.best:
+            self._noted(branch)
 
-    def _replace(self, node: Node, vector: Vector, share: int, *, is_blocked: bool) -> None:
-        if vector != node.vector or share != node.share or is_blocked != node.is_blocked:
-            if node.above:
-                node.above.withdraw(node)
-            node.take(vector, share, is_blocked=is_blocked)
-            if node.above:
-                node.above.add(node)
-                self._changed[node.above.depth][node.above.path] = node.above
-        self._rank(node)
+    def _noted(self, part: Cohort | BranchNode) -> None:
+        """Take note of a part that is not what it was."""
+        above = part.above
+        assert above is not None
+        best = part.rank()
+        if best != part.best:
+            part.best = best
+            above.ranked_anew(part)
+        self._changed[above.depth][above] = None
 
-    def _rank(self, node: Node) -> None:
-        best = _best(node)
-        if best != node.best:
-            node.best = best
-            if node.above:
-                node.above.ranked_anew(node)
-                self._changed[node.above.depth][node.above.path] = node.above
-
-    def first(self) -> Node | None:
+    def first(self) -> LeafNode | None:
         """Return the leaf that is served next; None if all are blocked."""
         node: Node | None = self.root
         while isinstance(node, BranchNode):
-            node = None if node.is_blocked else node.best_part()
-        return node
+            node = None if node.is_blocked else node.first()
+        return node if isinstance(node, LeafNode) else None
 
 
-def _best(node: Node) -> Rank:
-    part = node.best_part() if isinstance(node, BranchNode) else None
-    if part is None:
-        return (node.level,), node.index
-    levels, index = part.best
-    return (node.level, *levels), index
+def _above(node: Node) -> BranchNode:
+    assert node.above is not None
+    return node.above
 
 
 def way_to(node: Node) -> Iterator[Node]:
@@ -129,9 +179,20 @@ def way_to(node: Node) -> Iterator[Node]:
         yield node
 
 
+def level_of(node: Node) -> int:
+    """Return what sorts a node among those beside it; what is blocked comes last."""
+    return node.level + LAST * is_blocked(node)
+
+
+def is_blocked(node: Node) -> bool:
+    """Tell whether nothing can be served there."""
+    assert isinstance(node, LeafNode | BranchNode)
+    return node.is_blocked
+
+
 def rank_of(leaf: Node) -> Rank:
     """Return what sorts leaves as they are served: weighted shares from the top down, then their places in the tree.
 
     Where two branches are level, what is inside them decides; a blocked node comes after all that are not.
     """
-    return tuple([node.level for node in way_to(leaf)]), leaf.index
+    return tuple([level_of(node) for node in way_to(leaf)]), leaf.index

@@ -1,17 +1,16 @@
 """A tree of shares over what there is: who uses what, who waits for what, and who is blocked by that."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import gt
 
-from placement.allocators.fair_share.nodes import BranchNode, Node, Rank, Vector
-from placement.allocators.fair_share.numbers import as_float, compared, ratio
-from placement.allocators.fair_share.shares import ShareTree, rank_of
-from placement.allocators.fair_share.tree import Amounts, Branch
-from placement.allocators.fair_share.waiting import Waiting
+from placement.allocators.fair_share.demands import Ceiling, Demand, Task
+from placement.allocators.fair_share.nodes import BranchNode, LeafNode, Node, Rank, Vector
+from placement.allocators.fair_share.numbers import as_float, ratio
+from placement.allocators.fair_share.shares import ShareTree, is_blocked, rank_of
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, branches_of, way
 
-_PLENTY = 1 << 64
+UNBOUNDED = 1 << 80
+"""More than anybody can ask for: what is left where there is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,11 @@ class NodeShare:
 class FairShares:
     """The shares of a tree, kept while usage, demand and totals change; every change costs O(depth x classes).
 
-    One exception: when a class becomes exhausted or free again, O(branches x classes) and the leaves that wait for it.
+    One exception: where some task fits no longer, or again, O(branches that have leaves which wait for it); if a class
+    becomes exhausted or free with that, O(branches x classes). Leaves are not counted one by one.
+
+    A class is exhausted when no leaf waits for it whose task fits, be it that nobody asks for it or that too little is
+    left: nobody can be given any more of it.
 
     Args:
         root: the tree.
@@ -79,19 +82,32 @@ class FairShares:
         usage: Mapping[str, Amounts] | None = None,
         tasks: Mapping[str, Amounts] | None = None,
     ) -> None:
+        self.root = root
         self.classes = tuple(sorted(totals))
-        self._nothing = (0,) * len(self.classes)
         self._totals = self._amounts(totals)
         self._tree = ShareTree(root, len(self.classes))
-        self._usage = self._by_leaf(usage or {})
-        self._tasks = self._by_leaf(tasks or {})
-        self._used = _sum(self._usage.values(), len(self.classes))
-        self._supposed: list[int] | None = None
-        self._waiting = [Waiting() for _name in self.classes]
-        for leaf, task in self._tasks.items():
-            self._exchange(leaf, self._nothing, task)
-            self._note(leaf)
-        self._tree.open_only(self._open())
+        self._usage = dict.fromkeys(self._tree.leaves, (0,) * len(self.classes))
+        self._ceilings = self._bounds(root)
+        self._asked = [0] * len(self.classes)
+        nothing = (0,) * len(self.classes)
+        self._demands = {leaf: self._acquired(leaf, nothing) for leaf in self._tree.leaves}
+        for leaf, amounts in (usage or {}).items():
+            self.use(leaf, amounts)
+        for leaf, amounts in (tasks or {}).items():
+            self.want(leaf, amounts)
+
+    def _bounds(self, root: Branch) -> dict[str, Ceiling]:
+        """Return branch -> the innermost bound on what is in it."""
+        found: dict[str, Ceiling] = {}
+        for path, branch in branches_of(root):
+            above = found.get(path.rpartition(SEPARATOR)[0])
+            if above is None:
+                found[path] = Ceiling(self._totals)
+            elif branch.limit:
+                found[path] = Ceiling([branch.limit.get(name, UNBOUNDED) for name in self.classes], above)
+            else:
+                found[path] = above
+        return found
 
     def use(self, leaf: str, amounts: Amounts) -> None:
         """Set what a leaf uses."""
@@ -99,48 +115,35 @@ class FairShares:
         if before == after:
             return
         self._usage[leaf] = after
-        free = self._free()
-        for number, (old, new) in enumerate(zip(before, after, strict=True)):
-            self._used[number] += new - old
-        self._note(leaf)
-        self._freed(free)
+        self._tree.change(self._tree.leaves[leaf], self._ratios(after))
+        self._give_back(self._ceiling(leaf).path, [old - new for old, new in zip(before, after, strict=True)])
 
     def want(self, leaf: str, task: Amounts) -> None:
         """Set what a leaf waits for: the amounts that it could take next. Nothing if it is content."""
-        before, after = self._tasks[leaf], self._amounts(task)
-        if before == after:
+        before, after = self._demands[leaf], self._amounts(task)
+        if before.task == after:
             return
-        self._tasks[leaf] = after
-        self._exchange(leaf, before, after)
-        self._note(leaf)
+        self._demands[leaf] = demand = self._acquired(leaf, after)
+        self._tree.move(self._tree.leaves[leaf], demand if any(after) else None, is_blocked=demand.is_blocked)
+        self._release(before)
+        self._tree.open_only(self._open())
 
     def resize(self, name: str, total: int) -> None:
         """Set how much there is of a class. O(leaves)."""
-        free = self._free()
-        totals = dict(zip(self.classes, self._totals, strict=True)) | {name: total}
-        self._totals = self._amounts(totals)
-        for leaf in self._usage:
-            self._note(leaf)
-        self._freed(free)
-
-    @contextmanager
-    def supposing(self, plenty: Iterable[str]) -> Iterator[None]:
-        """Inside, count as exhausted what is so now, except ``plenty``, whatever is used meanwhile.
-
-        To judge what would be if a claim for these classes were served. Changes that are made inside stay.
-        """
-        before, plenty = self._free(), frozenset(plenty)
-        self._supposed = [_PLENTY if name in plenty else left for name, left in zip(self.classes, before, strict=True)]
-        self._freed(before)
-        try:
-            yield
-        finally:
-            before, self._supposed = self._free(), None
-            self._freed(before)
+        totals = self._amounts(dict(zip(self.classes, self._totals, strict=True)) | {name: total})
+        more = [new - old for old, new in zip(self._totals, totals, strict=True)]
+        self._totals = totals
+        for leaf, usage in self._usage.items():
+            self._tree.change(self._tree.leaves[leaf], self._ratios(usage))
+        self._give_back((self._ceilings[self.root.name],), more)
 
     def leaves(self) -> Iterator[str]:
         """Yield the paths of all leaves, in their order in the tree."""
         yield from self._tree.leaves
+
+    def totals(self) -> dict[str, int]:
+        """Return how much there is of each class."""
+        return dict(zip(self.classes, self._totals, strict=True))
 
     def usage(self, leaf: str) -> dict[str, int]:
         """Return what a leaf uses."""
@@ -148,11 +151,21 @@ class FairShares:
 
     def wanted(self, leaf: str) -> dict[str, int]:
         """Return what a leaf waits for."""
-        return dict(zip(self.classes, self._tasks[leaf], strict=True))
+        return dict(zip(self.classes, self._demands[leaf].task, strict=True))
 
     def free(self) -> dict[str, int]:
         """Return what is left of each class; less than nothing where usage is over the totals."""
-        return dict(zip(self.classes, self._left(), strict=True))
+        return dict(zip(self.classes, self._ceilings[self.root.name].left, strict=True))
+
+    def bounds(self, leaf: str) -> list[tuple[str, dict[str, int]]]:
+        """Return what bounds a leaf, from the root down: the branch, and what is left in it of each class."""
+        found: dict[Ceiling, tuple[str, dict[str, int]]] = {}
+        for path in way(leaf):
+            ceiling = self._ceiling(path)
+            found.setdefault(
+                ceiling, (path.rpartition(SEPARATOR)[0], dict(zip(self.classes, ceiling.left, strict=True)))
+            )
+        return list(found.values())
 
     def first(self) -> str | None:
         """Return the leaf that is served next, None if all are blocked. O(depth x log of the parts)."""
@@ -165,28 +178,41 @@ class FairShares:
         self._tree.settle()
         return rank_of(self._tree.leaves[leaf])
 
-    def level(self, path: str) -> int:
-        """Return a node's weighted share as it is compared with that of others, blocked or not."""
-        self._tree.settle()
-        return compared(self._tree.nodes[path].weighted)
-
     def node(self, path: str) -> NodeShare:
         """Return what is known of a node."""
         self._tree.settle()
         node = self._tree.nodes[path]
-        return self._shown(node, _sum([self._usage[leaf.path] for leaf in _leaves(node)], len(self.classes)))
+        return self._shown(node, self._together(node))
 
     def nodes(self) -> list[NodeShare]:
         """Return what is known of all nodes, in the order of the tree, each branch before its parts."""
         self._tree.settle()
+        sums = self._sums()
+        return [self._shown(node, sums[path]) for path, node in self._tree.nodes.items()]
+
+    def holdings(self) -> dict[str, dict[str, int]]:
+        """Return node -> what it and everything below it uses."""
+        return {path: dict(zip(self.classes, sums, strict=True)) for path, sums in self._sums().items()}
+
+    def _sums(self) -> dict[str, list[int]]:
         sums = {path: list(self._usage.get(path, [0] * len(self.classes))) for path in self._tree.nodes}
         for path, node in reversed(self._tree.nodes.items()):
             if node.above:
-                sums[node.above.path] = _sum([sums[node.above.path], sums[path]], len(self.classes))
-        return [self._shown(node, sums[path]) for path, node in self._tree.nodes.items()]
+                above = sums[node.above.path]
+                for number, amount in enumerate(sums[path]):
+                    above[number] += amount
+        return sums
+
+    def _together(self, node: Node) -> Vector:
+        """Return what everything below a node uses."""
+        if not isinstance(node, BranchNode):
+            return list(self._usage[node.path])
+        sums = [self._together(part) for part in node.branches]
+        sums += [list(self._usage[leaf.path]) for cohort in node.cohorts.values() for leaf in cohort.leaves]
+        return [sum(amounts) for amounts in zip(*sums, strict=True)] or [0] * len(self.classes)
 
     def _shown(self, node: Node, usage: Vector) -> NodeShare:
-        is_leaf = not isinstance(node, BranchNode)
+        is_leaf = isinstance(node, LeafNode)
         counting = range(len(self.classes)) if is_leaf else self._open()
         dominant = max(counting, key=lambda number: (node.vector[number], -number), default=None)
         return NodeShare(
@@ -201,81 +227,59 @@ class FairShares:
             share=as_float(node.share),
             weighted_share=as_float(node.weighted),
             dominant=self.classes[dominant] if dominant is not None and node.share else None,
-            is_blocked=node.is_blocked,
+            is_blocked=is_blocked(node),
             lacking=self._lacking(node.path) if is_leaf else (),
             is_leaf=is_leaf,
         )
 
     def _lacking(self, leaf: str) -> tuple[str, ...]:
-        asked = zip(self.classes, self._tasks[leaf], self._free(), strict=True)
-        return tuple([name for name, amount, free in asked if amount > 0 and amount > free])
+        asked = zip(self.classes, self._demands[leaf].task, self._left_for(leaf), strict=True)
+        return tuple([name for name, amount, left in asked if amount > 0 and amount > left])
 
-    def _note(self, leaf: str) -> None:
-        """Tell the tree what a leaf uses and whether it is blocked."""
-        task = self._tasks[leaf]
-        is_blocked = not any(task) or any(map(gt, task, [max(free, 0) for free in self._free()]))
-        self._tree.change(self._tree.leaves[leaf], self._ratios(self._usage[leaf]), is_blocked=is_blocked)
+    def _left_for(self, leaf: str) -> list[int]:
+        bounds = [ceiling.left for ceiling in self._ceiling(leaf).path]
+        return [min(left) for left in zip(*bounds, strict=True)]
+
+    def _ceiling(self, leaf: str) -> Ceiling:
+        return self._ceilings[leaf.rpartition(SEPARATOR)[0]]
 
     def _ratios(self, usage: Sequence[int]) -> Vector:
         return [ratio(used, total) for used, total in zip(usage, self._totals, strict=True)]
 
-    def _exchange(self, leaf: str, before: Sequence[int], after: Sequence[int]) -> None:
-        """Note that a leaf waits for something else."""
-        for waiting, old, new in zip(self._waiting, before, after, strict=True):
-            if old:
-                waiting.remove(leaf, old)
-            if new:
-                waiting.add(leaf, new)
+    def _acquired(self, leaf: str, task: Task) -> Demand:
+        """Return the demand for a task, one leaf more counted that has it."""
+        demand = self._ceiling(leaf).demand(task)
+        demand.leaves += 1
+        self._count(demand)
+        return demand
 
-    def _freed(self, before: list[int]) -> None:
-        """Take note of other amounts being free than before."""
-        concerned = {
-            leaf
-            for waiting, old, new in zip(self._waiting, before, self._free(), strict=True)
-            if old != new
-            for leaf in waiting.between(old, new)
-        }
-        for leaf in concerned:
-            self._note(leaf)
+    def _release(self, demand: Demand) -> None:
+        demand.leaves -= 1
+        if not demand.leaves:
+            self._count(demand)
+            demand.ceilings[0].forget(demand)
+
+    def _give_back(self, ceilings: Sequence[Ceiling], amounts: Sequence[int]) -> None:
+        """Take note of these amounts being free again; or, if they are below 0, of being taken."""
+        for demand in {demand: None for ceiling in ceilings for demand in ceiling.change(amounts)}:
+            if demand.leaves:
+                self._count(demand)
+                self._tree.block(demand, is_blocked=demand.is_blocked)
         self._tree.open_only(self._open())
 
-    def _free(self) -> list[int]:
-        """Return what counts as free."""
-        return self._left() if self._supposed is None else self._supposed
-
-    def _left(self) -> list[int]:
-        return [total - used for total, used in zip(self._totals, self._used, strict=True)]
+    def _count(self, demand: Demand) -> None:
+        """Count whether a demand asks for its classes and can be served."""
+        is_counted = demand.leaves > 0 and not demand.is_blocked
+        if is_counted != demand.is_counted:
+            demand.is_counted = is_counted
+            for number, amount in enumerate(demand.task):
+                self._asked[number] += (1 if is_counted else -1) * bool(amount)
 
     def _open(self) -> list[int]:
         """Return the classes that are not exhausted."""
-        return [number for number, free in enumerate(self._free()) if free > 0]
+        return [number for number, asked in enumerate(self._asked) if asked]
 
-    def _by_leaf(self, amounts: Mapping[str, Amounts]) -> dict[str, tuple[int, ...]]:
-        """Return the amounts of all leaves."""
-        found = dict.fromkeys(self._tree.leaves, self._nothing)
-        for leaf, of_leaf in amounts.items():
-            if leaf not in found:
-                raise KeyError(leaf)
-            found[leaf] = self._amounts(of_leaf)
-        return found
-
-    def _amounts(self, amounts: Amounts) -> tuple[int, ...]:
+    def _amounts(self, amounts: Amounts) -> Task:
         if not amounts.keys() <= set(self.classes) or min(amounts.values(), default=0) < 0:
             raise ValueError(f"expected amounts from 0 up of {', '.join(self.classes)}, found {dict(amounts)}")
         return tuple([amounts.get(name, 0) for name in self.classes])
-
-
-def _leaves(node: Node) -> Iterator[Node]:
-    if isinstance(node, BranchNode):
-        for part in node.parts:
-            yield from _leaves(part)
-    else:
-        yield node
-
-
-def _sum(vectors: Iterable[Sequence[int]], classes: int) -> Vector:
-    sums = [0] * classes
-    for vector in vectors:
-        for number, amount in enumerate(vector):
-            sums[number] += amount
-    return sums

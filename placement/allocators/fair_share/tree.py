@@ -34,6 +34,14 @@ class Leaf:
 class Branch:
     """What shares resources among its parts, by their weights. The weight of the outermost has no meaning.
 
+    Args:
+        name: what it is called beside its siblings.
+        parts: what is in it.
+        weight: how much it counts beside its siblings.
+        guarantee: class -> how much is never taken from it.
+        deserved: class -> how much it may have; more is borrowed. Where nothing is said, the weight decides.
+        limit: class -> how much it can have at most.
+
     Raises:
         InvalidEntry: as for a leaf, and for two parts of one name.
 
@@ -44,6 +52,9 @@ class Branch:
     name: str
     parts: tuple["Branch | Leaf", ...] = field(default=())
     weight: Number = 1
+    guarantee: Amounts = field(default_factory=dict)
+    deserved: Amounts = field(default_factory=dict)
+    limit: Amounts = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_part(self.name, self.weight)
@@ -91,6 +102,25 @@ def leaf_paths(part: Branch | Leaf, above: str = "") -> Iterator[str]:
             yield from leaf_paths(inner, path)
 
 
+def branches_of(branch: Branch, above: str = "") -> Iterator[tuple[str, Branch]]:
+    """Yield the path of each branch, and the branch, each before those in it."""
+    path = joined(above, branch.name)
+    yield path, branch
+    for part in branch.parts:
+        if isinstance(part, Branch):
+            yield from branches_of(part, path)
+
+
 def joined(above: str, name: str) -> str:
     """Return the path of a part."""
     return f"{above}{SEPARATOR}{name}" if above else name
+
+
+def way(path: str) -> list[str]:
+    """Return the paths of the nodes from below the root down to one.
+
+    >>> way("root/eng/dev")
+    ['root/eng', 'root/eng/dev']
+    """
+    names = path.split(SEPARATOR)
+    return [SEPARATOR.join(names[:end]) for end in range(2, len(names) + 1)]

@@ -4,11 +4,14 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.planner.fair_share_bodies import FILL, ORDER, RECLAIM, choice_of, wish_of, wishes_of
-from placement.api.planner.fair_share_json import named, tree_json, turn_json
+from placement.api.planner.fair_share_json import named, parting_json, tree_json, turn_json
 from placement.api.planner.index import PATH
 from placement.api.routing import Route
 from placement.services import fair_share as service
 from placement.settings.planner.values import FairShareSettings
+
+MOST_LEVELS = 100
+"""How many pairs of queues are shown that decided about giving back."""
 
 RULE = "placement:planner:fair_share"
 
@@ -80,7 +83,13 @@ def reclaim(call: Call) -> Response:
         for held in giving.given_back
     ]
     return call.json(
-        {"feasible": giving.feasible, "complete": giving.complete, "lacking": giving.lacking, "give_back": give_back}
+        {
+            "feasible": giving.feasible,
+            "complete": giving.complete,
+            "lacking": giving.lacking,
+            "give_back": give_back,
+            "levels": [parting_json(parting) for parting in giving.partings[:MOST_LEVELS]],
+        }
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from placement.allocators.fair_share import Behind, NodeShare, Turn
+from placement.allocators.fair_share import Behind, NodeShare, Parting, Turn
 from placement.services.fair_share import Shares
 from placement.settings.planner.values import FairShareSettings
 
@@ -63,3 +63,11 @@ def _behind(behind: Behind) -> dict[str, Any]:
 
 def _compared(node: NodeShare) -> dict[str, Any]:
     return {"path": node.path, "weighted_share": node.weighted_share, "blocked": node.is_blocked}
+
+
+def parting_json(parting: Parting) -> dict[str, Any]:
+    """Show where the ways of a claimant and of who gives part, with the amounts that decide there."""
+    return {
+        "claimant": {"path": parting.claimant, "with_claim": parting.claims, "entitled": parting.claimant_entitled},
+        "giver": {"path": parting.giver, "holds": parting.holds, "entitled": parting.giver_entitled},
+    }

@@ -142,7 +142,21 @@ _ORDER = record({"age_s": NUMBER, "order": array(_TURN)})
 _PORTION = record({"served": array(COUNT), "given": _SHARES, "share": NUMBER, "blocked": FLAG}, _LEAF)
 _FILLED = record({"age_s": NUMBER, "complete": FLAG, "portions": array(_PORTION), "order": array(TEXT)})
 _GIVEN_BACK = record({"consumer_uuid": TEXT, "resources": _SHARES, "value": NUMBER}, _LEAF)
-_RECLAIMED = record({"feasible": FLAG, "complete": FLAG, "lacking": _SHARES, "give_back": array(_GIVEN_BACK)})
+_LEVEL = record(
+    {
+        "claimant": record({"path": TEXT, "with_claim": _SHARES, "entitled": _SHARES}),
+        "giver": record({"path": TEXT, "holds": _SHARES, "entitled": _SHARES}),
+    }
+)
+_RECLAIMED = record(
+    {
+        "feasible": FLAG,
+        "complete": FLAG,
+        "lacking": _SHARES,
+        "give_back": array(_GIVEN_BACK),
+        "levels": array(_LEVEL),
+    }
+)
 
 COMPONENTS: dict[str, Json] = {
     "ExplainedStep": _STEP,

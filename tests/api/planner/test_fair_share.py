@@ -307,7 +307,7 @@ class TestReclaim:
 
     def test_what_fits_needs_nothing(self, seed: Api, used: Cloud) -> None:
         answer = ask(seed, "reclaim", {"claimant": {"project_id": "new", "resources": GPU}})
-        assert answer == {"feasible": True, "complete": True, "lacking": {}, "give_back": []}
+        assert answer == {"feasible": True, "complete": True, "lacking": {}, "give_back": [], "levels": []}
 
 
 FAULTS = {

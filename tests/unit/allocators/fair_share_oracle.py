@@ -4,7 +4,7 @@ The switches turn single rules off, to show what they are for and what Volcano, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from placement.allocators.entries import exact
@@ -14,13 +14,14 @@ from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
 @dataclass(frozen=True)
 class Rules:
     scales_by_weight: bool = True
+    minds_those_with_nothing: bool = True
     ignores_exhausted: bool = True
     blocked_stay_whole: bool = True
     scales: bool = True
 
 
 PAPER = Rules()
-VOLCANO = Rules(scales_by_weight=False, ignores_exhausted=False)
+VOLCANO = Rules(scales_by_weight=False, minds_those_with_nothing=False, ignores_exhausted=False)
 
 
 @dataclass
@@ -28,16 +29,27 @@ class State:
     totals: Mapping[str, int]
     usage: dict[str, dict[str, int]]
     tasks: Mapping[str, Mapping[str, int]]
-    supposed: Mapping[str, int] | None = None
-    """What counts as free instead of what is left."""
+    limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Branch -> class -> how much it may have."""
+
+    def used(self, name: str, below: str = "") -> int:
+        return sum(amounts.get(name, 0) for path, amounts in self.usage.items() if path.startswith(below))
 
     def free(self, name: str) -> int:
-        if self.supposed is not None:
-            return self.supposed[name]
-        return self.totals[name] - sum(amounts.get(name, 0) for amounts in self.usage.values())
+        return self.totals[name] - self.used(name)
 
-    def fits(self, task: Mapping[str, int]) -> bool:
-        return all(amount <= self.free(name) for name, amount in task.items() if amount)
+    def fits(self, path: str, task: Mapping[str, int]) -> bool:
+        return all(amount <= self.free(name) for name, amount in task.items() if amount) and all(
+            self.used(name, f"{branch}/") + task[name] <= most
+            for branch, limit in self.limits.items()
+            if path.startswith(f"{branch}/")
+            for name, most in limit.items()
+            if task.get(name)
+        )
+
+    def can_be_given(self, name: str) -> bool:
+        """Tell whether any task that asks for a class fits; otherwise the class is exhausted."""
+        return any(task.get(name) and self.fits(path, task) for path, task in self.tasks.items())
 
 
 @dataclass(frozen=True)
@@ -57,7 +69,7 @@ def ratio(used: int | Fraction, total: int) -> Fraction:
 
 def shares(root: Branch, state: State, rules: Rules = PAPER) -> dict[str, Shown]:
     """Return every node in the order of the tree, children before their branch."""
-    open_ = [name for name in state.totals if state.free(name) > 0] if rules.ignores_exhausted else list(state.totals)
+    open_ = [name for name in state.totals if not rules.ignores_exhausted or state.can_be_given(name)]
     found: dict[str, Shown] = {}
 
     def visit(part: Branch | Leaf, above: str, levels: tuple[tuple[bool, Fraction], ...], place: list[int]) -> None:
@@ -76,7 +88,7 @@ def shares(root: Branch, state: State, rules: Rules = PAPER) -> dict[str, Shown]
                 name: ratio(state.usage.get(path, {}).get(name, 0), total) for name, total in state.totals.items()
             }
             task = {name: amount for name, amount in state.tasks.get(path, {}).items() if amount}
-            return vector, max(vector.values(), default=Fraction(0)), not task or not state.fits(task)
+            return vector, max(vector.values(), default=Fraction(0)), not task or not state.fits(path, task)
         vector, is_blocked = combined([(inner, *value(inner, joined(path, inner.name))) for inner in part.parts])
         return vector, max([vector[name] for name in open_], default=Fraction(0)), is_blocked
 
@@ -85,12 +97,14 @@ def shares(root: Branch, state: State, rules: Rules = PAPER) -> dict[str, Shown]
         scaled = {
             part.name: share / weights[part.name]
             for part, _vector, share, is_blocked in parts
-            if share and rules.scales and not (is_blocked and rules.blocked_stay_whole)
+            if (share or rules.minds_those_with_nothing)
+            and rules.scales
+            and not (is_blocked and rules.blocked_stay_whole)
         }
         smallest = min(scaled.values(), default=Fraction(1))
         total = dict.fromkeys(state.totals, Fraction(0))
         for part, vector, _share, _is_blocked in parts:
-            factor = smallest / scaled[part.name] if part.name in scaled else Fraction(1)
+            factor = smallest / (scaled[part.name] or 1) if part.name in scaled else Fraction(1)
             for name, amount in vector.items():
                 total[name] += amount * factor
         return total, all(is_blocked for *_rest, is_blocked in parts)
@@ -108,7 +122,7 @@ def order(root: Branch, state: State, rules: Rules = PAPER) -> list[str]:
 
 def next_leaf(root: Branch, state: State, rules: Rules = PAPER) -> str | None:
     """Return who is served: the first in order whose task fits."""
-    return next((path for path in order(root, state, rules) if state.fits(state.tasks[path])), None)
+    return next((path for path in order(root, state, rules) if state.fits(path, state.tasks[path])), None)
 
 
 def give(state: State, path: str, sign: int = 1) -> None:

@@ -98,6 +98,6 @@ def test_a_claim_is_fair_if_its_turn_comes_while_it_fits(seed) -> None:
     before = {leaf: shares.usage(leaf) for leaf in leaves}
     competitors = [Competitor(leaf, Task(wanted, None)) for leaf, wanted in state.tasks.items() if leaf != claimant]
     decision = decide(shares, claimant, task, competitors=competitors)
-    expected = not any(task.values()) or not state.fits(task) or claimant in oracle.fill(root, state)
+    expected = not any(task.values()) or not state.fits(claimant, task) or claimant in oracle.fill(root, state)
     assert decision.allowed == expected
     assert {leaf: shares.usage(leaf) for leaf in leaves} == before

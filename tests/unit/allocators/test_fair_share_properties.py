@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from placement.allocators.fair_share.fill import Task, fill
 from placement.allocators.fair_share.numbers import COMPARED, ONE, PRECISION
 from placement.allocators.fair_share.order import order
+from placement.allocators.fair_share.shares import is_blocked
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_random import (
+    limits_of,
     random_amounts,
     random_tasks,
     random_totals,
@@ -32,14 +34,17 @@ def numbers(shares: FairShares) -> dict[str, tuple[object, ...]]:
     """Return all that is known of the nodes, to the last bit."""
     shares.first()
     nodes = shares._tree.nodes
-    return {path: (node.vector, node.share, node.weighted, node.is_blocked, node.best) for path, node in nodes.items()}
+    return {
+        path: (node.vector, node.share, node.weighted, is_blocked(node), getattr(node, "best", None))
+        for path, node in nodes.items()
+    }
 
 
 def check(root: Branch, shares: FairShares, state: oracle.State) -> None:
     expected = oracle.shares(root, state)
-    for path, (vector, share, weighted, is_blocked, _best) in numbers(shares).items():
+    for path, (vector, share, weighted, blocked, _best) in numbers(shares).items():
         exact = expected[path]
-        assert is_blocked == exact.is_blocked, path
+        assert blocked == exact.is_blocked, path
         assert abs(Fraction(share, ONE) - exact.share) < CLOSE, path
         assert abs(Fraction(weighted, ONE) - exact.weighted) < 10**6 * CLOSE, path
         for part, name in zip(vector, shares.classes, strict=True):
@@ -53,8 +58,9 @@ def waiting(state: oracle.State) -> list[str]:
 
 
 def random_state(rng: random.Random) -> tuple[Branch, oracle.State]:
-    root, totals = random_tree(rng), random_totals(rng)
-    return root, oracle.State(totals, random_usage(rng, root, totals), random_tasks(rng, root, totals))
+    root, totals = random_tree(rng, limited=rng.random() < 0.5), random_totals(rng)
+    usage, tasks = random_usage(rng, root, totals), random_tasks(rng, root, totals)
+    return root, oracle.State(totals, usage, tasks, limits_of(root))
 
 
 @settings(max_examples=300, deadline=None)
@@ -83,7 +89,7 @@ def event(rng: random.Random, shares: FairShares, state: oracle.State, leaves: l
     kind = rng.choice(["use", "use", "want", "resize"])
     if kind == "resize" or not leaves:
         name = rng.choice(list(state.totals))
-        state.totals = {**state.totals, name: rng.choice([0, 6, 10, 31])}
+        state.totals = {**state.totals, name: rng.choice([0, 6, 10, 31, 300])}
         shares.resize(name, state.totals[name])
     elif kind == "use":
         leaf = rng.choice(leaves)
@@ -91,7 +97,8 @@ def event(rng: random.Random, shares: FairShares, state: oracle.State, leaves: l
         shares.use(leaf, state.usage[leaf])
     else:
         leaf = rng.choice(leaves)
-        state.tasks = {**state.tasks, leaf: random_amounts(rng, state.totals, 3)}
+        others = [*state.tasks.values(), random_amounts(rng, state.totals, 64)]
+        state.tasks = {**state.tasks, leaf: rng.choice(others)}
         shares.want(leaf, state.tasks[leaf])
 
 
@@ -99,9 +106,9 @@ def event(rng: random.Random, shares: FairShares, state: oracle.State, leaves: l
 @given(seeds)
 def test_filling_gives_task_by_task_what_the_definition_gives(seed) -> None:
     rng = random.Random(seed)
-    root, totals = random_tree(rng), random_totals(rng)
+    root, totals = random_tree(rng, limited=rng.random() < 0.5), random_totals(rng)
     usage = random_usage(rng, root, totals) if rng.random() < 0.5 else {}
-    state = oracle.State(totals, usage, random_tasks(rng, root, totals))
+    state = oracle.State(totals, usage, random_tasks(rng, root, totals), limits_of(root))
     shares = made(root, state)
     result = fill(shares, {path: [Task(task, None)] for path, task in state.tasks.items()})
     assert list(result.order) == oracle.fill(root, state)

@@ -1,21 +1,22 @@
 """What is given back: reclaim across queues against every subset there is, and preemption inside one queue."""
 
 import random
-from dataclasses import replace
 from itertools import accumulate, combinations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.allocators.entries import exact
+from placement.allocators.fair_share.court import queue_of
+from placement.allocators.fair_share.offers import Held
 from placement.allocators.fair_share.preempt import preempt
-from placement.allocators.fair_share.reclaim import Held, queue_of, reclaim
+from placement.allocators.fair_share.reclaim import reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.unit.allocators import fair_share_oracle as oracle
+from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entitlements
+from tests.unit.allocators.fair_share_random import limits_of
 from tests.unit.allocators.fair_share_trees import tree
-
-PLENTY = 10**6
 
 
 def cluster(parts, totals, held: list[Held], waiting=()) -> FairShares:
@@ -107,62 +108,98 @@ def test_the_state_is_left_as_it_was() -> None:
     assert shares.nodes() == before
 
 
-def test_a_search_that_ends_early_says_so() -> None:
-    held = [Held(f"h{number}", "n/a/x", {"g": 1}, number) for number in range(30)]
-    shares = cluster(TWO, {"g": 30}, held)
-    giving = reclaim(shares, "n/b/y", {"g": 15}, held=held, steps=5)
-    assert (giving.feasible, giving.complete) == (False, False)
+def test_where_not_all_choices_were_looked_at_the_answer_says_so() -> None:
+    held = [Held(f"h{number}", "n/a/x", {"g": 3 + number % 5, "c": 1 + number % 7}, number) for number in range(30)]
+    totals = {name: sum(one.amounts[name] for one in held) for name in "gc"}
+    shares = cluster(TWO, totals, held)
+    giving = reclaim(shares, "n/b/y", {"g": 40, "c": 41}, held=held, steps=5)
+    assert (giving.feasible, giving.complete) == (True, False)
+    assert reclaim(shares, "n/b/y", {"g": 40, "c": 41}, held=held, steps=10**6).complete
 
 
 def best_subset(root: Branch, state: oracle.State, claimant: str, task, held: list[Held]):
     """Try every subset, the smaller and the less valuable first, by the words of ``reclaim``."""
-    lacking = {name: amount - state.free(name) for name, amount in task.items() if amount > state.free(name)}
-    served = oracle.State(
-        state.totals,
-        {**state.usage, claimant: plus(state.usage[claimant], task)},
-        {**state.tasks, claimant: task},
-        supposed={name: PLENTY if name in lacking else state.free(name) for name in state.totals},
-    )
-    limits = oracle.shares(root, served)
-    giving = [
-        one
-        for one in held
-        if queue_of(one.leaf) != queue_of(claimant)
-        and any(one.amounts.get(name, 0) for name in lacking)
-        and is_above(one.leaf, claimant, limits, limits)
-    ]
+    model = Model(root, state, claimant, task)
+    giving = [one for one in held if queue_of(one.leaf) != queue_of(claimant) and model.is_entitled(one.leaf)]
     for size in range(1, len(giving) + 1):
         found = [
             sum(exact(one.value) for one in chosen)
             for chosen in combinations(giving, size)
-            if is_enough(chosen, lacking) and is_fair(root, served, claimant, limits, chosen)
+            if model.is_enough(chosen) and model.all_keep_theirs(chosen)
         ]
         if found:
             return size, min(found)
     return None
 
 
-def is_enough(chosen, lacking) -> bool:
-    return all(sum(one.amounts.get(name, 0) for one in chosen) >= need for name, need in lacking.items())
+class Model:
+    """Who has to have what, in the words of the documentation."""
 
+    def __init__(self, root: Branch, state: oracle.State, claimant: str, task) -> None:
+        self.root, self.state, self.claimant = root, state, claimant
+        self.task = {name: amount for name, amount in task.items() if amount}
+        self.lacking = [name for name in self.task if not self.fits(name, ())]
+        self.entitled = {name: self.entitlements(name) for name in self.lacking}
 
-def is_fair(root: Branch, served: oracle.State, claimant: str, limits, chosen) -> bool:
-    usage = dict(served.usage)
-    for one in chosen:
-        usage[one.leaf] = plus(usage[one.leaf], one.amounts, -1)
-    after = oracle.shares(root, replace(served, usage=usage))
-    return all(is_above(one.leaf, claimant, after, limits) for one in chosen)
+    def fits(self, name: str, given_back) -> bool:
+        """Tell whether totals and the limits above the claimant leave enough of a class."""
+        bounds = [("n", self.state.totals[name])] + [
+            (path, limit[name])
+            for path, limit in limits_of(self.root).items()
+            if self.claimant.startswith(f"{path}/") and name in limit
+        ]
+        return all(self.held(name, path, given_back) + self.task[name] <= most for path, most in bounds)
 
+    def held(self, name: str, path: str, given_back=()) -> int:
+        back = sum(one.amounts.get(name, 0) for one in given_back if f"{one.leaf}/".startswith(f"{path}/"))
+        return amount_in(self.root, path, self.used(name)) - back
 
-def is_above(leaf: str, claimant: str, shares, limits) -> bool:
-    """Tell whether the branch of who gives has at least what the claimant's, beside it, has with the task."""
-    pairs = zip(accumulate(leaf.split("/"), joined), accumulate(claimant.split("/"), joined), strict=False)
-    theirs, ours = next(pair for pair in pairs if len(set(pair)) > 1)
-    return shares[theirs].weighted >= limits[ours].weighted
+    def used(self, name: str) -> dict[str, int]:
+        return {leaf: amounts.get(name, 0) for leaf, amounts in self.state.usage.items()}
+
+    def entitlements(self, name: str):
+        waiting = {leaf: task.get(name, 0) for leaf, task in self.state.tasks.items()}
+        waiting[self.claimant] = 10**9
+        return entitlements(self.root, self.state.totals[name], self.used(name), waiting, name)
+
+    def parting(self, leaf: str) -> tuple[str, str]:
+        pairs = zip(accumulate(leaf.split("/"), joined), accumulate(self.claimant.split("/"), joined), strict=False)
+        return next(pair for pair in pairs if len(set(pair)) > 1)
+
+    def is_entitled(self, leaf: str) -> bool:
+        _theirs, ours = self.parting(leaf)
+        return all(self.held(name, ours) + self.task[name] <= self.entitled[name][ours] for name in self.lacking)
+
+    def is_enough(self, given_back) -> bool:
+        useless = [one for one in given_back if not any(one.amounts.get(name) for name in self.lacking)]
+        return not useless and all(self.fits(name, given_back) for name in self.lacking)
+
+    def all_keep_theirs(self, given_back) -> bool:
+        """Tell whether each node from the parting down to the queue that gives has what it is entitled to."""
+        return all(
+            self.held(name, path, given_back) >= self.entitled[name][path]
+            for one in given_back
+            for path in accumulate(one.leaf.split("/"), joined)
+            if path.startswith(self.parting(one.leaf)[0]) and path != one.leaf
+            for name in self.lacking
+            if one.amounts.get(name)
+        )
 
 
 def plus(amounts, more, sign: int = 1) -> dict[str, int]:
     return {name: amounts.get(name, 0) + sign * more.get(name, 0) for name in {*amounts, *more}}
+
+
+def capacity(rng: random.Random):
+    """Return what an operator may write: a guarantee, what is deserved, and a limit, each at least the one before."""
+    found: dict[str, dict[str, int]] = {"guarantee": {}, "deserved": {}, "limit": {}}
+    for name in "cg":
+        amount = 0
+        for bound in found.values():
+            amount += rng.randint(0, 4)
+            if rng.random() < 0.2:
+                bound[name] = amount
+    return found
 
 
 def random_case(seed: int):
@@ -172,10 +209,11 @@ def random_case(seed: int):
             f"q{number}",
             tuple(Leaf(f"l{leaf}", rng.choice([1, 1, 2])) for leaf in range(rng.randint(1, 2))),
             rng.choice([1, 1, 2, 0.5]),
+            **capacity(rng),
         )
         for number in range(rng.randint(2, 4))
     ]
-    root = Branch("n", (Branch("deep", tuple(queues[:2]), rng.choice([1, 3])), *queues[2:]))
+    root = Branch("n", (Branch("deep", tuple(queues[:2]), rng.choice([1, 3]), **capacity(rng)), *queues[2:]))
     leaves = [
         f"n/{'deep/' if at < 2 else ''}{queue.name}/{leaf.name}"
         for at, queue in enumerate(queues)
@@ -206,7 +244,7 @@ def test_no_smaller_nor_cheaper_set_would_do(seed) -> None:
         shares.want(leaf, wanted)
     giving = reclaim(shares, claimant, task, held=held)
     assert giving.complete
-    if all(amount <= state.free(name) for name, amount in task.items() if amount):
+    if not Model(root, state, claimant, task).lacking:
         assert (giving.feasible, giving.given_back) == (True, ())
         return
     expected = best_subset(root, state, claimant, task, held)
@@ -267,3 +305,51 @@ def test_a_project_may_preempt_its_own_less_important_work_only() -> None:
 def test_preemption_keeps_what_turns_out_not_to_be_needed() -> None:
     held = [Held("small", "n/q/bob", {"g": 1}, 1), Held("big", "n/q/bob", {"g": 9}, 2)]
     assert names(preempt(own_queue(held), "n/q/ann", {"g": 9}, priority=3, held=held)) == ["big"]
+
+
+def best_preemption(root: Branch, state: oracle.State, claimant: str, task, *, priority: int, held: list[Held]):
+    """Try every subset; of those that may go, the one with the lowest highest priority, the fewest, the lowest."""
+    model = Model(root, state, claimant, task)
+
+    def is_free(one: Held) -> bool:
+        return queue_of(one.leaf) == queue_of(claimant) and one.value < priority
+
+    willing = [
+        one
+        for one in held
+        if is_free(one) or (one.value <= priority and one.leaf != claimant and model.is_entitled(one.leaf))
+    ]
+
+    def all_keep(given_back) -> bool:
+        return all(
+            model.held(name, path, given_back) >= model.entitled[name][path]
+            for one in given_back
+            if not is_free(one)
+            for path in accumulate(one.leaf.split("/"), joined)
+            if path.startswith(model.parting(one.leaf)[0]) and (path != one.leaf or path == model.parting(one.leaf)[0])
+            for name in model.lacking
+            if one.amounts.get(name)
+        )
+
+    return min(
+        [
+            (max(one.value for one in chosen), len(chosen), sum(one.value for one in chosen))
+            for size in range(1, len(willing) + 1)
+            for chosen in combinations(willing, size)
+            if model.is_enough(chosen) and all_keep(chosen)
+        ],
+        default=None,
+    )
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 10**9))
+def test_no_preemption_would_be_less_important(seed) -> None:
+    root, state, claimant, task, held = random_case(seed)
+    shares = FairShares(root, state.totals, usage=state.usage, tasks=state.tasks)
+    if not Model(root, state, claimant, task).lacking:
+        return
+    giving = preempt(shares, claimant, task, priority=1, held=held)
+    found = [one.value for one in giving.given_back]
+    expected = best_preemption(root, state, claimant, task, priority=1, held=held)
+    assert ((max(found), len(found), sum(found)) if giving.feasible else None) == expected

@@ -54,7 +54,10 @@ def test_hd02_children_are_scaled_to_the_smallest_before_they_are_added() -> Non
     """The figures of the seed: (10, 0) x 0.5 / 1 = (5, 0), so that the parent has a share of one half."""
     shares = ShareTree(tree("n", COMPLEMENTARY), 2)
     for path, used in {"n1": (0, 5), "n2/n21": (10, 0), "n2/n22": (0, 5)}.items():
-        shares.change(shares.leaves[f"n/{path}"], [ratio(amount, 10) for amount in used], is_blocked=False)
+        leaf = shares.leaves[f"n/{path}"]
+        shares.change(leaf, [ratio(amount, 10) for amount in used])
+        shares.move(leaf, path, is_blocked=False)
+    shares.open_only([0, 1])
     shares.settle()
     assert [as_float(shares.nodes[f"n/{path}"].share) for path in ("n1", "n2/n21", "n2/n22")] == [0.5, 1, 0.5]
     assert [as_float(part) for part in shares.nodes["n/n2"].vector] == [0.5, 0.5]

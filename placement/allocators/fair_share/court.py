@@ -1,0 +1,107 @@
+"""Who may give what for a claim: what has to become free, and where the ways of claimant and giver part."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from placement.allocators.fair_share.entitlement import Entitlements
+from placement.allocators.fair_share.state import UNBOUNDED, FairShares
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """Where the ways to a claimant and to who gives part: the level that decides.
+
+    Args:
+        claimant, giver: the two nodes beside each other.
+        claims: class -> what the claimant's node would have with the claim.
+        claimant_entitled: class -> what it is entitled to.
+        holds: class -> what the giver's node has.
+        giver_entitled: class -> what it is entitled to.
+    """
+
+    claimant: str
+    giver: str
+    claims: Amounts
+    claimant_entitled: Mapping[str, float]
+    holds: Amounts
+    giver_entitled: Mapping[str, float]
+
+
+def lacking_for(shares: FairShares, task: Amounts) -> dict[str, int]:
+    """Return how much of each class is missing for a task, as far as totals go."""
+    free = shares.free()
+    return {name: amount - free[name] for name, amount in task.items() if amount and amount > free[name]}
+
+
+def queue_of(leaf: str) -> str:
+    """Return the path of the branch that a leaf is in."""
+    return leaf.rpartition(SEPARATOR)[0]
+
+
+class Court:
+    """What is needed for a claim, and what everybody is entitled to while the claimant wants more.
+
+    ``needs`` is what has to become free: (branch, class) -> how much, for the root and each limit that is in the way.
+    """
+
+    def __init__(
+        self, shares: FairShares, claimant: str, task: Amounts, waiting: Mapping[str, Amounts] | None = None
+    ) -> None:
+        self.root = shares.root.name
+        self._claimant = claimant
+        self._task = task
+        self.lacking = lacking_for(shares, task)
+        self.needs = {
+            (path, name): task[name] - left[name]
+            for path, left in shares.bounds(claimant)
+            for name in task
+            if task[name] and task[name] > left[name]
+        }
+        self.classes = tuple(dict.fromkeys([name for _path, name in self.needs]))
+        asked = {leaf: shares.wanted(leaf) for leaf in shares.leaves()} if waiting is None else dict(waiting)
+        # Who claims may want more later; what it is entitled to does not depend on how much it claims at once.
+        asked[claimant] = dict.fromkeys(self.classes, UNBOUNDED)
+        self.entitlements = Entitlements(shares, self.classes, waiting=asked)
+        self._may_give: dict[str, bool] = {}
+
+    def parting(self, leaf: str) -> tuple[str, str] | None:
+        """Return the claimant's and the giver's node where their ways part; None for the claimant itself."""
+        pairs = zip(way(self._claimant), way(leaf), strict=False)
+        return next(((ours, theirs) for ours, theirs in pairs if theirs != ours), None)
+
+    def may_give(self, leaf: str) -> bool:
+        """Tell whether the claimant is entitled to what it claims where this leaf's way parts from its own."""
+        if leaf not in self._may_give:
+            parting = self.parting(leaf)
+            self._may_give[leaf] = parting is not None and all(
+                [
+                    self.entitlements.used[parting[0]][name] + self._task[name] <= amount
+                    for name, amount in self.entitlements.of(parting[0]).items()
+                ]
+            )
+        return self._may_give[leaf]
+
+    def keepers(self, leaf: str) -> tuple[str, ...]:
+        """Return the nodes that keep what they are entitled to when a leaf gives: those from the parting on, queues."""
+        parting = self.parting(leaf)
+        if parting is None:
+            return ()
+        nodes = way(leaf)
+        return tuple([path for path in nodes[nodes.index(parting[1]) :] if path != leaf or path == parting[1]])
+
+    def partings(self, leaves: Iterable[str]) -> tuple[Parting, ...]:
+        """Return the levels that decide about these leaves, with the numbers."""
+        pairs = {self.parting(leaf) for leaf in dict.fromkeys(leaves)}
+        return tuple([self._shown(*pair) for pair in sorted(filter(None, pairs))])
+
+    def _shown(self, ours: str, theirs: str) -> Parting:
+        entitlements = self.entitlements
+        return Parting(
+            claimant=ours,
+            giver=theirs,
+            claims={name: entitlements.used[ours][name] + self._task[name] for name in self.classes},
+            claimant_entitled={name: float(amount) for name, amount in entitlements.of(ours).items()},
+            holds={name: entitlements.used[theirs][name] for name in self.classes},
+            giver_entitled={name: float(amount) for name, amount in entitlements.of(theirs).items()},
+        )

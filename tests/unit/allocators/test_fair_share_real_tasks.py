@@ -1,0 +1,135 @@
+"""Tasks as they are in real clouds, of many units: what must not happen to those who share, case by case."""
+
+import pytest
+
+from placement.allocators.fair_share.fill import Task, fill
+from placement.allocators.fair_share.offers import Held
+from placement.allocators.fair_share.preempt import preempt
+from placement.allocators.fair_share.reclaim import reclaim
+from placement.allocators.fair_share.state import FairShares
+from tests.unit.allocators.fair_share_trees import COMPLEMENTARY, tree
+
+STEPS = 200
+
+
+def end_and_serve(shares: FairShares, ends: list[str], tasks) -> None:
+    """Let one task of each of these leaves in turn end, and give what is free to whoever is first."""
+    for step in range(STEPS):
+        leaf = ends[step % len(ends)]
+        if any(shares.usage(leaf).values()):
+            change(shares, leaf, tasks[leaf], -1)
+        winner = shares.first()
+        assert winner is not None
+        change(shares, winner, tasks[winner], 1)
+
+
+def change(shares: FairShares, leaf: str, task, sign: int) -> None:
+    shares.use(leaf, {name: amount + sign * task.get(name, 0) for name, amount in shares.usage(leaf).items()})
+
+
+@pytest.mark.parametrize(("cpus", "size"), [(10, 1), (10, 3), (1004, 8), (1004, 64)])
+def test_saturation_a_rest_too_small_for_anybody_counts_as_exhausted(cpus, size) -> None:
+    """With 9 of 10 CPUs used in tasks of 3, n21 is blocked. Were CPUs not exhausted, n22 would lose all its GPUs."""
+    tasks = {"n/n1": {"g": 1}, "n/n2/n21": {"c": size}, "n/n2/n22": {"g": 1}}
+    shares = FairShares(tree("n", COMPLEMENTARY), {"c": cpus, "g": 10})
+    fill(shares, {leaf: [Task(task, None)] for leaf, task in tasks.items()})
+    assert shares.usage("n/n2/n21")["c"] == cpus // size * size
+    end_and_serve(shares, ["n/n1", "n/n2/n22"], tasks)
+    assert [shares.usage(leaf)["g"] for leaf in ("n/n1", "n/n2/n22")] == [5, 5]
+
+
+def test_saturation_what_nobody_waits_for_does_not_count_either() -> None:
+    """n21 is content with 9 of 10 CPUs. Nobody else wants one, so n22 is not made to pay for them."""
+    tasks = {"n/n1": {"g": 1}, "n/n2/n22": {"g": 1}}
+    shares = FairShares(tree("n", COMPLEMENTARY), {"c": 10, "g": 10}, usage={"n/n2/n21": {"c": 9}})
+    fill(shares, {leaf: [Task(task, None)] for leaf, task in tasks.items()})
+    end_and_serve(shares, ["n/n1", "n/n2/n22"], tasks)
+    assert [shares.usage(leaf)["g"] for leaf in ("n/n1", "n/n2/n22")] == [5, 5]
+
+
+@pytest.mark.parametrize("begins_with", [0, 1])
+def test_who_holds_nothing_counts_in_the_minimum(begins_with) -> None:
+    """n22 waits and has no GPU: n2 is first, whatever n21 has. Left out of M, n2's share would be n21's."""
+    parts = {"n1": "g", "n2": {"n21": "c", "n22": "g"}, "n3": "g"}
+    tasks = {"n/n1": {"g": 1}, "n/n2/n21": {"c": 1}, "n/n2/n22": {"g": 1}}
+    usage = {"n/n1": {"g": 30 - begins_with}, "n/n2/n21": {"c": 40}, "n/n2/n22": {"g": begins_with}, "n/n3": {"g": 69}}
+    shares = FairShares(tree("n", parts), {"c": 100, "g": 100}, usage=usage, tasks=tasks)
+    end_and_serve(shares, ["n/n1"], tasks)
+    assert shares.usage("n/n2/n22")["g"] == 15
+
+
+def singles(leaf: str, count: int) -> list[Held]:
+    return [Held(f"{leaf[-2:]}-{number}", leaf, {"g": 1}) for number in range(count)]
+
+
+RECLAIM = {"A": {"a1": {"x": "g"}, "a2": {"y": "g"}}, "B": {"b": {"z": "g"}}}
+A1, A2, B = "n/A/a1/x", "n/A/a2/y", "n/B/b/z"
+
+
+def reclaiming(claimant: str, amount: int):
+    used = {A1: {"g": 60}, A2: {"g": 4}, B: {"g": 36}}
+    waiting = {A1: {"g": 1}, B: {"g": 1}}
+    shares = FairShares(tree("n", RECLAIM), {"g": 100}, usage=used, tasks=waiting)
+    held = [one for leaf, amounts in used.items() for one in singles(leaf, amounts["g"])]
+    return reclaim(shares, claimant, {"g": amount}, held=held)
+
+
+def test_reclaim_takes_nothing_from_a_queue_below_its_entitlement() -> None:
+    """a2 is poor, but its branch A has 64 of 100 GPUs: what a2 lacks is with a1, and B is left alone with its 36."""
+    giving = reclaiming(A2, 4)
+    assert {one.leaf for one in giving.given_back} == {A1}
+    assert len(giving.given_back) == 4
+    (parting,) = giving.partings
+    assert (parting.claimant, parting.giver) == ("n/A/a2", "n/A/a1")
+    assert (parting.claims, parting.holds) == ({"g": 8}, {"g": 60})
+
+
+def test_reclaim_gives_a_queue_below_its_entitlement_what_it_claims() -> None:
+    """The mirror case: B has 36 of its half, A has 14 more than its own."""
+    giving = reclaiming(B, 4)
+    assert {one.leaf for one in giving.given_back} == {A1}
+    (parting,) = giving.partings
+    assert (parting.claimant, parting.giver) == ("n/B", "n/A")
+    assert (parting.claims, parting.claimant_entitled) == ({"g": 40}, {"g": 50.0})
+    assert (parting.holds, parting.giver_entitled) == ({"g": 64}, {"g": 50.0})
+    assert reclaiming(B, 14).feasible
+    refused = reclaiming(B, 15)
+    assert not refused.feasible
+    assert [(one.claimant, one.claims) for one in refused.partings] == [("n/B", {"g": 51})]
+
+
+def test_reclaim_finds_sixty_small_ones_beside_a_large_one_that_may_not_go() -> None:
+    parts = {("poor", 1): {"p": "g"}, ("rich", 9): {"r": "g"}}
+    held = [*singles("n/rich/r", 600), Held("large", "n/rich/r", {"g": 400}, 9)]
+    shares = FairShares(tree("n", parts), {"g": 1000}, usage={"n/rich/r": {"g": 1000}})
+    giving = reclaim(shares, "n/poor/p", {"g": 60}, held=held)
+    assert (giving.feasible, len(giving.given_back)) == (True, 60)
+    assert {one.name for one in giving.given_back} == {f"/r-{number}" for number in range(60)}
+
+
+def preempting(*, low: int) -> list[str]:
+    used = {"n/q/ann": {"g": 2}, "n/q/bob": {"g": 8}}
+    held = [
+        Held("low", "n/q/bob", {"g": low}, 1),
+        Held("same", "n/q/bob", {"g": 3}, 2),
+        Held("rest", "n/q/bob", {"g": 5 - low}, 9),
+    ]
+    shares = FairShares(tree("n", {"q": {"ann": "g", "bob": "g"}}), {"g": 10}, usage=used)
+    giving = preempt(shares, "n/q/ann", {"g": 3}, priority=2, held=[one for one in held if any(one.amounts.values())])
+    return [one.name for one in giving.given_back]
+
+
+def test_preempt_takes_what_is_of_equal_priority_where_the_lowest_first_would_not_do() -> None:
+    """Giving back `low` as well would leave bob with less than ann, so that `same` alone has to go."""
+    assert preempting(low=0) == ["same"]
+    assert preempting(low=1) == ["same"]
+
+
+def test_preempt_looks_into_other_queues_as_far_as_they_have_borrowed() -> None:
+    parts = {"q": {"ann": "g"}, "other": {"eve": "g"}}
+    shares = FairShares(tree("n", parts), {"g": 10}, usage={"n/q/ann": {"g": 2}, "n/other/eve": {"g": 8}})
+    held = [Held(f"e{number}", "n/other/eve", {"g": 1}, number) for number in range(8)]
+    giving = preempt(shares, "n/q/ann", {"g": 3}, priority=3, held=held)
+    assert [one.name for one in giving.given_back] == ["e0", "e1", "e2"]
+    assert not preempt(shares, "n/q/ann", {"g": 4}, priority=3, held=held).feasible
+    assert not preempt(shares, "n/q/ann", {"g": 3}, priority=1, held=held).feasible
