@@ -192,6 +192,15 @@ def _wait_until_it_answers(process: "subprocess.Popen[bytes]", place: tuple[int,
     raise ServerDidNotStart(f"no answer within {START_TIMEOUT_S} s:\n{_tail(log)}")
 
 
+def wait_for_answer(port: int) -> None:
+    """Wait until a server that somebody else has started answers at a port."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not _answers(port, "/"):
+        if time.monotonic() > deadline:
+            raise ServerDidNotStart(f"no answer at port {port} within {START_TIMEOUT_S} s")
+        time.sleep(0.05)
+
+
 def _answers(port: int, path: str) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:

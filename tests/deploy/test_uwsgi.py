@@ -1,5 +1,6 @@
 """uWSGI with our sample, and with the options that deployment tools write into its file."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -80,6 +81,21 @@ DEVSTACK = (
         "start-time": "%t",
     }
 )
+DEBIAN = COMMON | {
+    "http-socket": "{address}",
+    "wsgi-file": str(Path(sys.executable).with_name("placement-api")),
+    "rem-header": "Content-Length",
+    "no-orphans": "true",
+    "threads": "32",
+    "listen": "100",
+    "socket-timeout": "10",
+    "exit-on-reload": "true",
+    "http-auto-chunked": "true",
+    "http-chunked-input": "true",
+    "http-raw-body": "true",
+    "wsgi-manage-chunked-input": "true",
+}
+"""What Debian's own package of the reference writes; it loads the script, not the module."""
 LOADED_ONCE = {"lazy-apps": "false", "processes": "3"}
 """The workers are forks of a process that has loaded the application, and that Python is not told of."""
 
@@ -91,6 +107,7 @@ LOADED_ONCE = {"lazy-apps": "false", "processes": "3"}
         pytest.param(OPENSTACK_ANSIBLE, id="openstack-ansible"),
         pytest.param(OPENSTACK_HELM, id="openstack-helm"),
         pytest.param(DEVSTACK, id="devstack"),
+        pytest.param(DEBIAN, id="debian"),
         pytest.param(KOLLA_ANSIBLE | LOADED_ONCE, id="kolla-ansible-loaded-once"),
         pytest.param(OPENSTACK_HELM | LOADED_ONCE, id="openstack-helm-loaded-once"),
     ],

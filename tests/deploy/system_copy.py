@@ -1,0 +1,60 @@
+"""A copy of this system that is thrown away: what root installs and starts in it leaves the machine as it is."""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SHARED = "/mnt"
+ENTER = """
+set -e
+mount -t tmpfs copy "$1" && mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay copy -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
+mount --rbind /dev "$1/root/dev"
+mount --bind "$2" "$1/root/mnt"
+mount -t proc proc "$1/root/proc"
+exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$1/root" bash
+"""
+
+
+class SystemCopy:
+    """The copy; ``shared`` is a directory of the machine that is /mnt in it."""
+
+    def __init__(self, shell: "subprocess.Popen[str]", shared: Path) -> None:
+        self._shell = shell
+        self.shared = shared
+
+    def run(self, script: str) -> str:
+        """Run a script in it and return what it said; services that it starts go on."""
+        assert self._shell.stdin is not None
+        assert self._shell.stdout is not None
+        (self.shared / "script").write_text(f"set -e\n{script}\n")
+        self._shell.stdin.write(f"bash {SHARED}/script > {SHARED}/said 2>&1 < /dev/null; echo $?\n")
+        self._shell.stdin.flush()
+        status = self._shell.stdout.readline().strip()
+        said = (self.shared / "said").read_text() if status else "the copy could not be made"
+        assert status == "0", f"{script}\n{said}"
+        return said
+
+
+@contextlib.contextmanager
+def system_copy() -> Iterator[SystemCopy]:
+    """Make a copy, and end everything that runs in it."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can install a package")
+    with (
+        tempfile.TemporaryDirectory(prefix="copy-") as root,
+        tempfile.TemporaryDirectory(prefix="shared-") as shared,
+    ):
+        Path(shared).chmod(0o755)
+        # When this shell ends, so does every process of its namespace.
+        command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", ENTER, "enter", root, shared]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
+            try:
+                yield SystemCopy(shell, Path(shared))
+            finally:
+                shell.kill()
