@@ -46,7 +46,11 @@ def create_app(settings: Settings) -> Flask:
     strategy = strategy_from(settings)
     policy = Policy(settings)
     policy.prepare()
-    database = open_database(settings.database, retries=settings.placement.allocation_conflict_retry_count)
+    database = open_database(
+        settings.database,
+        retries=settings.placement.allocation_conflict_retry_count,
+        keep_journal=settings.journal.enabled,
+    )
     meters = meters_for(database, settings)
     kept_usage = KeptUsage(settings.planner.fair_share)
     server = Server(database=database, policy=policy, settings=settings, kept_usage=kept_usage, meters=meters)

@@ -61,6 +61,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:show": (("GET", "/planner/v1"),),
     "placement:planner:explain": (("GET", "/planner/v1/explain"),),
     "placement:planner:inventory:list": (("GET", "/planner/v1/inventory"),),
+    "placement:planner:journal": (("GET", "/planner/v1/journal"),),
     "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),
     "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
     "placement:planner:claims": (("POST", "/planner/v1/claims"),),
@@ -76,6 +77,8 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
 CHECKS = {
     "placement:usages": ADMIN_OR_READER_OR_SERVICE,
     "placement:reshaper:reshape": SERVICE,
+    # Readers of a project see what is about its consumers.
+    "placement:planner:journal": ADMIN_OR_READER_OR_SERVICE,
     # The way to one's own project; the whole tree is for those who pass show_all.
     "placement:planner:fair_share:show": ADMIN_OR_READER_OR_SERVICE,
 }

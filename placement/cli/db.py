@@ -30,8 +30,8 @@ def upgrade(context: click.Context) -> None:
     An empty database gets all tables. One of openstack-placement is adopted in place: tables of this server are added
     beside those that are there, and both servers may write until "placement db release".
     """
-    with _database(context) as (database, _):
-        notes = schema.upgrade(database.engine, progress)
+    with _database(context) as (database, settings):
+        notes = schema.upgrade(database.engine, progress, keep_journal=settings.journal.enabled)
         state = schema.current(database.engine)
     for note in notes:
         click.echo(f"Warning: {note}", err=True)
@@ -52,6 +52,7 @@ def current(context: click.Context) -> None:
         ("revision", f"{state.revision or 'none'}{newest}"),
         ("openstack-placement's", state.reference_revision or "none"),
         ("usage", "kept by triggers" if state.keeps_usage else "summed at each request: the triggers are missing"),
+        ("journal", "written by triggers" if state.keeps_journal else "not written"),
     ]
     for name, value in rows:
         click.echo(f"{name:21}  {value}")

@@ -11,6 +11,7 @@ COMMANDS = {
     "demo": ("placement.cli.demo:demo", "Show a small cloud, what it answers and what a claim does."),
     "explain": ("placement.cli.explain:explain", "Tell why there are no allocation candidates."),
     "fair-share": ("placement.cli.fair_share:fair_share", "Show how resources are shared among projects."),
+    "journal": ("placement.cli.journal:journal", "Show who changed what and when."),
     "audit": ("placement.cli.audit:audit", "Find what is held by nobody, and over-full providers."),
     "openapi": ("placement.cli.openapi:openapi", "Print the API reference as an OpenAPI document."),
     "simulate": ("placement.cli.simulate:simulate", "Compare orders of candidates on a made-up workload."),

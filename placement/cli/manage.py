@@ -48,8 +48,9 @@ def db(context: click.Context) -> None:
 @click.pass_context
 def sync(context: click.Context) -> None:
     """Bring the database up to date."""
-    with connected(_settings(context)) as database:
-        for note in schema.upgrade(database.engine, progress):
+    settings = _settings(context)
+    with connected(settings) as database:
+        for note in schema.upgrade(database.engine, progress, keep_journal=settings.journal.enabled):
             click.echo(f"Warning: {note}", err=True)
 
 

@@ -15,7 +15,7 @@ from placement.api.versions import MAXIMUM, Version, Versioned
 from placement.auth.headers import OPEN_PATHS
 from placement.openapi.answers import COMPONENTS, ERRORS, answers_to
 from placement.openapi.body_schemas import schema_json
-from placement.openapi.notes import DESCRIPTION, STATUSES, SUCCESS, USUAL_SUCCESS
+from placement.openapi.notes import DESCRIPTION, FURTHER_FAILURES, STATUSES, SUCCESS, USUAL_SUCCESS
 from placement.openapi.parameters import MICROVERSION, parameters_of, path_of
 from placement.openapi.replay import Example, examples, is_example_of
 
@@ -113,6 +113,7 @@ def _statuses(routes: Sequence[Route]) -> list[int]:
         statuses |= {404, 409}
     if any(each.takes_json for each in routes):
         statuses |= {413, 415}
+    statuses |= FURTHER_FAILURES.get((route.method, route.path), set())
     return sorted(statuses)
 
 

@@ -25,6 +25,9 @@ SUCCESS: dict[tuple[str, str], tuple[int, ...]] = {
 }
 """Where it is not the usual one of the method."""
 
+FURTHER_FAILURES: dict[tuple[str, str], set[int]] = {("GET", "/planner/v1/journal"): {404, 410}}
+"""Those that an operation has and its like have not."""
+
 USUAL_SUCCESS = {"GET": (200,), "PUT": (200,), "POST": (200,), "DELETE": (204,)}
 
 STATUSES = {
@@ -38,6 +41,7 @@ STATUSES = {
     405: "The method is not served here at this microversion.",
     406: "The microversion is not served, or the client does not accept JSON.",
     409: "It conflicts with what is there, or somebody else was faster.",
+    410: "It was there, and is no longer: a cursor of the journal whose rows are gone.",
     413: "The body is larger than the server reads.",
     415: "The body is not of type application/json.",
     503: "The database is away or too busy, or a search ran out of steps; try again.",
@@ -59,6 +63,14 @@ PARAMETERS = {
     "user_id": "Only what this user holds.",
     "consumer_type": "Only consumers of this type; `all` adds them up, `unknown` are those without a type.",
     "consumer_uuid": "The uuid of a consumer.",
+    "consumer": "Only what is about this consumer.",
+    "provider": "Only what is about the provider with this uuid.",
+    "project": "Only what is about this project's consumers.",
+    "user": "Only what this user did.",
+    "since": "Only from this time on, in ISO 8601; UTC unless it says otherwise.",
+    "until": "Only before this time.",
+    "before": "Only rows below this id: where the last answer ended.",
+    "after": "What comes after the cursor of an answer, in the order of commits; `0` is the beginning, `now` the end.",
 }
 
 GROUPS = (

@@ -123,6 +123,7 @@ STORY = (
     ),
     Step("Everything about a tree", "GET", f"/planner/v1/inventory?in_tree={HOST}"),
     Step("Profiles and levels", "GET", "/planner/v1/profiles"),
+    Step("Who changed what", "GET", f"/planner/v1/journal?provider={HOST}&limit=2"),
     Step("What cannot be asked", "GET", "/allocation_candidates?resources=VCPU"),
     Step("A claim", "PUT", f"/allocations/{SERVER}", _claim(HOST, 2, None)),
     Step("A claim that does not fit", "PUT", f"/allocations/{VOLUME}", _claim(HOST, 100, None)),

@@ -1,12 +1,16 @@
 """Use cases of the journal: what changed since a position, and who changed what."""
 
+from datetime import datetime, timedelta
+
 from placement.errors import Unavailable
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.journal import order, reading
 from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
 from placement.store.journal.position import BEGINNING, Position
+from placement.store.journal.pruning import prune_some
 from placement.store.journal.reading import Entry, Wanted
+from placement.store.tables import utc_now
 
 NUMBERING_TRIES = 20
 EVERYTHING = Wanted()
@@ -36,6 +40,20 @@ def newest(database: Database) -> Position:
     except JournalOfAnother:
         _make_ours(database)
         return _newest(database)
+
+
+def prune(database: Database, *, keep_days: int) -> int:
+    """Remove what is older than so many days, portion by portion; return how many rows that were."""
+    before = utc_now() - timedelta(days=keep_days)
+    removed = 0
+    while some := _prune_some(database, before):
+        removed += some
+    return removed
+
+
+@writes
+def _prune_some(tx: Transaction, before: datetime) -> int:
+    return prune_some(tx, before)
 
 
 @reads

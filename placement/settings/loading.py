@@ -16,6 +16,7 @@ from placement.settings.planner.sections import load_planner, planner_file
 from placement.settings.values import (
     AccessLogSettings,
     DatabaseSettings,
+    JournalSettings,
     LoggingSettings,
     MetricsSettings,
     PlacementSettings,
@@ -130,6 +131,7 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
         planner_api=_group(PlannerApiSettings, source.planner),
         planner=load_planner(planner_file(source)),
         ui=_group(UiSettings, source.ui),
+        journal=_group(JournalSettings, source.journal),
         logging=_group(LoggingSettings, source),
         access_log=_group(AccessLogSettings, source.access_log),
         metrics=_group(MetricsSettings, source.metrics),

@@ -1,7 +1,7 @@
 """The options an operator can set, declared for oslo.config: names, types, defaults and what they do.
 
-Names and defaults are those of openstack-placement; ``[http_basic]``, ``[ranking]``, ``[planner]`` and ``[ui]`` are
-this server's own. The sample configuration file is generated from ``list_opts``.
+Names and defaults are those of openstack-placement; ``[http_basic]``, ``[ranking]``, ``[planner]``, ``[ui]`` and
+``[journal]`` are this server's own. The sample configuration file is generated from ``list_opts``.
 """
 
 from collections.abc import Sequence
@@ -132,6 +132,21 @@ PLANNER = (
 
 UI = (cfg.BoolOpt("enabled", default=True, help="Whether the console below /ui is served; if not, it is 404."),)
 
+JOURNAL = (
+    cfg.BoolOpt(
+        "enabled",
+        default=True,
+        help="Whether every change of a provider or consumer is written into the journal, and GET /planner/v1/journal "
+        "is served; if not, it is 404. The triggers that write it come and go with 'placement db upgrade'.",
+    ),
+    cfg.IntOpt(
+        "keep_days",
+        default=30,
+        min=0,
+        help="For how many days 'placement journal prune' leaves the journal; run it daily.",
+    ),
+)
+
 HTTP_BASIC = (
     cfg.StrOpt(
         "user_file",
@@ -230,6 +245,7 @@ OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
     "ranking": RANKING,
     "planner": PLANNER,
     "ui": UI,
+    "journal": JOURNAL,
     "http_basic": HTTP_BASIC,
     "oslo_middleware": OSLO_MIDDLEWARE,
     "cors": CORS,

@@ -80,6 +80,14 @@ class UiSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class JournalSettings:
+    """``[journal]``."""
+
+    enabled: bool = True
+    keep_days: int = 30
+
+
+@dataclass(frozen=True, slots=True)
 class AccessLogSettings:
     """``[access_log]``."""
 
@@ -163,6 +171,7 @@ class Settings:
         planner_api: ``[planner]``.
         planner: what the planner file says.
         ui: ``[ui]``.
+        journal: ``[journal]``.
         logging: the logging options of ``[DEFAULT]``.
         access_log: ``[access_log]``.
         metrics: ``[metrics]``.
@@ -182,6 +191,7 @@ class Settings:
     planner_api: PlannerApiSettings = PlannerApiSettings()
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     ui: UiSettings = UiSettings()
+    journal: JournalSettings = JournalSettings()
     logging: LoggingSettings = LoggingSettings()
     access_log: AccessLogSettings = AccessLogSettings()
     metrics: MetricsSettings = MetricsSettings()

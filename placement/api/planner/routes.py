@@ -1,6 +1,6 @@
 """The routes of the planner, in one list."""
 
-from placement.api.planner import candidates, claims, explain, fair_share, inventory, profiles, scores
+from placement.api.planner import candidates, claims, explain, fair_share, inventory, journal, profiles, scores
 from placement.api.planner.index import PATH, shower
 from placement.api.routing import Route
 
@@ -10,6 +10,7 @@ _RESOURCES: tuple[Route, ...] = (
     *explain.ROUTES,
     *fair_share.ROUTES,
     *inventory.ROUTES,
+    *journal.ROUTES,
     *profiles.ROUTES,
     *scores.ROUTES,
 )

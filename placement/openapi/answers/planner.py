@@ -103,6 +103,34 @@ _INVENTORY = record(
         )
     }
 )
+_JOURNAL = record(
+    {
+        "entries": array(
+            record(
+                {"id": COUNT, "time": TEXT, "kind": TEXT, "action": TEXT},
+                {
+                    "provider_uuid": TEXT,
+                    "consumer_uuid": TEXT,
+                    "project_id": TEXT,
+                    "user_id": TEXT,
+                    "consumer_type": TEXT,
+                    "resource_class": TEXT,
+                    "name": TEXT,
+                    "old_amount": COUNT,
+                    "new_amount": COUNT,
+                    "generation": COUNT,
+                    "old": by_name({}),
+                    "new": by_name({}),
+                    "request_id": TEXT,
+                    "by_user_id": TEXT,
+                    "by_project_id": TEXT,
+                    "route": TEXT,
+                },
+            )
+        )
+    },
+    {"cursor": TEXT, "before": COUNT},
+)
 _PROFILE = record(
     {},
     {
@@ -176,6 +204,7 @@ ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("POST", f"{PATH}/fair-share/fill", 200): always(_FILLED),
     ("POST", f"{PATH}/fair-share/reclaim", 200): always(_RECLAIMED),
     ("GET", f"{PATH}/inventory", 200): always(_INVENTORY),
+    ("GET", f"{PATH}/journal", 200): always(_JOURNAL),
     ("GET", f"{PATH}/profiles", 200): always(_PROFILES),
     ("POST", f"{PATH}/scores", 200): always(_SCORES),
 }

@@ -81,12 +81,15 @@ class Database:
     moment old.
     """
 
-    def __init__(self, engine: Engine, *, keeps_usage: bool = True, attempts: int = ATTEMPTS) -> None:
+    def __init__(
+        self, engine: Engine, *, keeps_usage: bool = True, keeps_journal: bool = True, attempts: int = ATTEMPTS
+    ) -> None:
         self.engine = engine
         self.attempts = attempts
         self.writer_lock = _writer_lock(engine.dialect.name)
         _leave_to_the_parent(self)
         self.keeps_usage = keeps_usage
+        self.keeps_journal = keeps_journal
         self.standby: Follower | None = None
         self.names = Names()
         self.retries: Counter[str] = Counter()

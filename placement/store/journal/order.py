@@ -93,6 +93,11 @@ def position_of(tx: Transaction) -> Position:
     return replace(found, ahead=tuple(tx.execute(_AHEAD).scalars()))
 
 
+def newest_rows(tx: Transaction) -> list[int]:
+    """Return the ids of rows that positions remember: the last that was written, and the last in the order."""
+    return [head.id for query in (_HEAD_BY_ID, _heads(tx)) if (head := tx.execute(query).first()) is not None]
+
+
 def _heads(tx: Transaction) -> Any:
     if tx.dialect == SQLITE:
         return _HEAD_BY_ID

@@ -4,12 +4,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import orjson
 from sqlalchemy import ColumnElement, Select, and_, func, select, true
 
+from placement.store.connection.chunks import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.order import J, anchor, now, unseen, verify
 from placement.store.journal.position import Position
 from placement.store.journal.watched import AGGREGATE, TRAIT
+from placement.store.providers import RP
 from placement.store.tables import (
     consumer_types,
     placement_aggregates,
@@ -19,6 +22,8 @@ from placement.store.tables import (
     traits,
     users,
 )
+
+_LINKS = {"parent_provider_id": "parent_provider_uuid", "root_provider_id": "root_provider_uuid"}
 
 
 class Entry(NamedTuple):
@@ -41,8 +46,8 @@ class Entry(NamedTuple):
     old_amount: int | None
     new_amount: int | None
     generation: int | None
-    old_row: str | None
-    new_row: str | None
+    old: dict[str, Any] | None
+    new: dict[str, Any] | None
     request_id: str | None
     by_user: str | None
     by_project: str | None
@@ -132,7 +137,7 @@ def feed(tx: Transaction, position: Position, wanted: Wanted, *, limit: int) -> 
         .order_by(J.id)
         .limit(limit)
     )
-    entries = [Entry(*row) for row in tx.execute(query)]
+    entries = _entries(tx, query)
     if len(entries) == limit:
         last = entries[-1]
         return entries, replace(position, portion=portion, last_id=last.id, anchor=anchor(last))
@@ -146,4 +151,30 @@ def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = N
     query = _ENTRIES.where(*wanted.conditions()).order_by(J.id.desc()).limit(limit)
     if before is not None:
         query = query.where(J.id < before)
-    return [Entry(*row) for row in tx.execute(query)]
+    return _entries(tx, query)
+
+
+def _entries(tx: Transaction, query: Select[Any]) -> list[Entry]:
+    """Read rows; the parents and roots that they name by id get the uuids of these, or null where they are gone."""
+    read = [Entry(*row) for row in tx.execute(query)]
+    entries = [one._replace(old=_document(one.old), new=_document(one.new)) for one in read]
+    documents = [document for one in entries for document in (one.old, one.new) if document]
+    named = {document[name] for document in documents for name in _LINKS if document.get(name) is not None}
+    uuids = _uuids(tx, named)
+    for document in documents:
+        for name, shown in _LINKS.items():
+            if name in document:
+                document[shown] = uuids.get(document.pop(name))
+    return entries
+
+
+def _document(text: Any) -> dict[str, Any] | None:
+    return None if text is None else dict(orjson.loads(text))
+
+
+def _uuids(tx: Transaction, ids: set[int]) -> dict[int | None, str]:
+    """Return the uuids of the providers that are there."""
+    uuids: dict[int | None, str] = {}
+    for some in chunks(sorted(ids)):
+        uuids |= dict(tx.execute(select(RP.id, RP.uuid).where(RP.id.in_(some))).all())
+    return uuids

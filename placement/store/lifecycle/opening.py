@@ -22,7 +22,7 @@ ROWS_ARE_LOGGED = 100
 """Levels of ``connection_debug``."""
 
 
-def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) -> Database:
+def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, keep_journal: bool = True) -> Database:
     """Return the database that the settings name, ready to serve, with no connection open.
 
     Servers fork after the application is made, and some of them (uWSGI) do not tell Python of it: whatever is open
@@ -30,6 +30,7 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) ->
 
     Args:
         settings: ``[placement_database]``.
+        keep_journal: ``[journal] enabled``.
         retries: how often a unit of work is tried again when the database asks for it.
 
     Raises:
@@ -40,7 +41,7 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) ->
     engine = _engine(settings, url)
     _await(engine, settings)
     if settings.sync_on_startup:
-        schema.upgrade(engine)
+        schema.upgrade(engine, keep_journal=keep_journal)
     state = schema.current(engine)
     if state.is_empty:
         raise ConfigurationError(
@@ -53,8 +54,13 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2) ->
             "The triggers that keep usage are missing; usage is summed at each request. Run 'placement db upgrade' "
             "(on MariaDB the user needs the TRIGGER privilege)."
         )
+    if state.keeps_journal != keep_journal:
+        LOG.warning(
+            "The journal is %s, although [journal] enabled says otherwise: run 'placement db upgrade'.",
+            "written" if state.keeps_journal else "not written",
+        )
     # One try to begin with, and one more for a race between two requests that make the same thing.
-    database = Database(engine, keeps_usage=state.keeps_usage, attempts=retries + 2)
+    database = Database(engine, keeps_usage=state.keeps_usage, keeps_journal=state.keeps_journal, attempts=retries + 2)
     if standby_url is not None:
         database.standby = standby_of(database, _engine(settings, _impatient(standby_url)))
     database.dispose()

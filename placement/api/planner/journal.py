@@ -1,0 +1,95 @@
+"""GET /planner/v1/journal: who changed what and when, as an audit trail and as a feed."""
+
+from datetime import UTC, datetime
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.planner.index import PATH
+from placement.api.planner.journal_json import entry_json
+from placement.api.query import ANY, UUID, ValueRule
+from placement.api.routing import Route
+from placement.errors import Invalid, NotFound
+from placement.services import journal as service
+from placement.store.journal.position import position
+from placement.store.journal.reading import Wanted
+
+RULE = "placement:planner:journal"
+USUAL_LIMIT = 100
+
+_TEXT = ValueRule(shortest=1, longest=255)
+QUERY = {
+    "consumer": _TEXT,
+    "provider": UUID,
+    "project": _TEXT,
+    "user": _TEXT,
+    "since": ANY,
+    "until": ANY,
+    "limit": ValueRule(pattern="[1-9][0-9]{0,2}|1000"),
+    "before": ValueRule(pattern="[0-9]{1,18}"),
+    "after": ANY,
+}
+
+
+def show_journal(call: Call) -> Response:
+    """Answer with the newest rows, or with those that come after a cursor."""
+    if not (call.server.settings.journal.enabled and call.database.keeps_journal):
+        raise NotFound("There is no journal: [journal] enabled is off, or its triggers are missing.")
+    project = _project(call)
+    call.query.check(QUERY)
+    wanted = _wanted(call, project)
+    limit = int(call.query.last("limit") or USUAL_LIMIT)
+    after = call.query.last("after")
+    return _trail(call, wanted, limit) if after is None else _feed(call, wanted, limit, after)
+
+
+def _project(call: Call) -> str | None:
+    """Return the project whose consumers are asked about; one's own where only that is allowed."""
+    asked = call.query.last("project")
+    if asked is None and not call.is_allowed(RULE, project_id=None):
+        asked = call.identity.project_id
+    call.authorize(RULE, project_id=asked)
+    return asked
+
+
+def _wanted(call: Call, project: str | None) -> Wanted:
+    query = call.query
+    return Wanted(
+        consumer=query.last("consumer"),
+        provider=query.last("provider"),
+        project=project,
+        user=query.last("user"),
+        since=_moment(query.last("since")),
+        until=_moment(query.last("until")),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return the moment of an ISO 8601 text as the tables keep it; without an offset it is UTC."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(f"'{text[:100]}' is no time in ISO 8601.") from error
+
+
+def _trail(call: Call, wanted: Wanted, limit: int) -> Response:
+    before = call.query.last("before")
+    entries = service.read_trail(call.database, wanted, limit=limit, before=None if before is None else int(before))
+    document: dict[str, object] = {"entries": [entry_json(entry) for entry in entries]}
+    if len(entries) == limit:
+        document["before"] = entries[-1].id
+    return call.json(document)
+
+
+def _feed(call: Call, wanted: Wanted, limit: int, after: str) -> Response:
+    if after == "now":
+        return call.json({"entries": [], "cursor": service.newest(call.database).text})
+    entries, reached = service.read_feed(call.database, position(after), wanted, limit=limit)
+    return call.json({"entries": [entry_json(entry) for entry in entries], "cursor": reached.text})
+
+
+ROUTES = (Route(method="GET", path=f"{PATH}/journal", view=show_journal, answers_json=True, query=QUERY),)
+"""The view asks the policy itself: whoever may not see everything sees what is about the own project."""

@@ -1,0 +1,38 @@
+"""Rows of the journal as JSON: what a row does not tell is left out."""
+
+from datetime import datetime
+from typing import Any
+
+from placement.store.journal.reading import Entry
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """Return a row as clients get it."""
+    shown = {
+        "id": entry.id,
+        "time": time_text(entry.time),
+        "kind": entry.kind,
+        "action": entry.action,
+        "provider_uuid": entry.provider_uuid,
+        "consumer_uuid": entry.consumer_uuid,
+        "project_id": entry.project,
+        "user_id": entry.user,
+        "consumer_type": entry.consumer_type,
+        "resource_class": entry.resource_class,
+        "name": entry.name,
+        "old_amount": entry.old_amount,
+        "new_amount": entry.new_amount,
+        "generation": entry.generation,
+        "old": entry.old,
+        "new": entry.new,
+        "request_id": entry.request_id,
+        "by_user_id": entry.by_user or None,
+        "by_project_id": entry.by_project or None,
+        "route": entry.route,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def time_text(moment: datetime) -> str:
+    """Return a moment of the journal, which is UTC, as ISO 8601."""
+    return moment.isoformat(timespec="milliseconds") + "Z"

@@ -1,0 +1,124 @@
+"""``placement journal``: who changed what and when, and removing what is older than is kept."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+
+from placement.api.planner.journal_json import entry_json
+from placement.cli.configuration import configured, connected, readable, settings_of
+from placement.cli.http_client import Client
+from placement.cli.journal_text import entry_text
+from placement.errors import Unavailable
+from placement.services.journal import newest, prune, read_feed, read_trail
+from placement.settings import with_own_database
+from placement.store.connection.database import Database
+from placement.store.journal.position import Position
+from placement.store.journal.reading import Wanted
+
+PATH = "/planner/v1/journal"
+LOOK_EVERY_S = 1.0
+PORTION = 1000
+NARROWING = ("consumer", "provider", "project", "user")
+
+Document = dict[str, Any]
+
+
+@click.group(invoke_without_command=True)
+@click.option("--consumer", help="Only what is about this consumer.")
+@click.option("--provider", help="Only what is about the provider with this uuid.")
+@click.option("--project", help="Only what is about this project's consumers.")
+@click.option("--user", help="Only what this user did.")
+@click.option("--limit", type=click.IntRange(1, PORTION), default=50, show_default=True, help="So many, the newest.")
+@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@click.option("--url", help="Ask this server instead of reading the configured database.")
+@click.option(
+    "--token", envvar="OS_TOKEN", default="admin", help="The token for --url, or $OS_TOKEN.  [default: admin]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document in each line.")
+@configured
+@click.pass_context
+def journal(
+    context: click.Context,
+    /,
+    *,
+    url: str | None,
+    token: str,
+    as_json: bool,
+    follow: bool,
+    limit: int,
+    **only: str | None,
+) -> None:
+    """Show who changed what and when, the newest last."""
+    if context.invoked_subcommand is not None:
+        return
+    wanted = {name: value for name in NARROWING if (value := only[name]) is not None}
+    if url is not None:
+        _print(_Asked(Client(url, token=token), wanted).entries(limit, follow=follow), as_json=as_json)
+        return
+    with readable(settings_of(context)) as database:
+        chosen = Wanted(wanted.get("consumer"), wanted.get("provider"), wanted.get("project"), wanted.get("user"))
+        _print(_Read(database, chosen).entries(limit, follow=follow), as_json=as_json)
+
+
+def _print(entries: Iterator[Document], *, as_json: bool) -> None:
+    for entry in entries:
+        click.echo(json.dumps(entry) if as_json else entry_text(entry))
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The journal of a database."""
+
+    database: Database
+    wanted: Wanted
+
+    def entries(self, limit: int, *, follow: bool) -> Iterator[Document]:
+        reached = newest(self.database) if follow else Position()
+        for entry in reversed(read_trail(self.database, self.wanted, limit=limit)):
+            yield entry_json(entry)
+        while follow:
+            found, reached = read_feed(self.database, reached, self.wanted, limit=PORTION)
+            yield from map(entry_json, found)
+            if not found:
+                time.sleep(LOOK_EVERY_S)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The journal that a server tells."""
+
+    call: Client
+    only: dict[str, str]
+
+    def entries(self, limit: int, *, follow: bool) -> Iterator[Document]:
+        cursor = self._answer(after="now")["cursor"] if follow else ""
+        yield from reversed(self._answer(limit=str(limit))["entries"])
+        while follow:
+            answer = self._answer(limit=str(PORTION), after=cursor)
+            cursor = answer["cursor"]
+            yield from answer["entries"]
+            if not answer["entries"]:
+                time.sleep(LOOK_EVERY_S)
+
+    def _answer(self, **further: str) -> Any:
+        try:
+            return self.call("GET", f"{PATH}?{urlencode(self.only | further)}")
+        except OSError as error:
+            raise Unavailable(f"The server does not answer: {error}") from error
+
+
+@journal.command("prune")
+@click.option("--keep-days", type=click.IntRange(min=0), help="Instead of [journal] keep_days.")
+@configured
+@click.pass_context
+def prune_journal(context: click.Context, *, keep_days: int | None) -> None:
+    """Remove what is older than the journal is kept, a thousand rows at a time. To be run daily, by a timer."""
+    settings = with_own_database(settings_of(context))
+    with connected(settings) as database:
+        removed = prune(database, keep_days=settings.journal.keep_days if keep_days is None else keep_days)
+    click.echo(f"{removed:,} rows were removed.")

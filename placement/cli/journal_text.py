@@ -1,0 +1,31 @@
+"""Rows of the journal for people, one line each."""
+
+from typing import Any
+
+
+def entry_text(entry: dict[str, Any]) -> str:
+    """Return a row as a line: when, what, of whom, and who did it."""
+    parts = [entry["time"], f"{entry['kind']} {entry['action']}", *_about(entry)]
+    if "request_id" in entry:
+        by = entry.get("by_user_id", "nobody")
+        parts.append(f"by {by}: {entry.get('route', '')} [{entry['request_id']}]")
+    return "  ".join(parts)
+
+
+def _about(entry: dict[str, Any]) -> list[str]:
+    named = (("of", "consumer_uuid"), ("on", "provider_uuid"))
+    about = [f"{word} {entry[name]}" for word, name in named if name in entry]
+    if "resource_class" in entry:
+        about.insert(0, f"{entry['resource_class']} {_amounts(entry)}")
+    elif "name" in entry:
+        about.insert(0, entry["name"])
+    elif "generation" in entry:
+        about.append(f"generation {entry['generation']}")
+    return about
+
+
+def _amounts(entry: dict[str, Any]) -> str:
+    """Return an amount, or both where it was changed: "4", "-4", "4 -> 2"."""
+    if entry["action"] == "changed":
+        return f"{entry.get('old_amount')} -> {entry.get('new_amount')}"
+    return f"-{entry['old_amount']}" if entry["action"] == "deleted" else str(entry.get("new_amount"))

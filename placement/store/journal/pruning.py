@@ -1,0 +1,28 @@
+"""Removing what is older than the journal is kept, in bounded portions."""
+
+from datetime import datetime
+
+from sqlalchemy import bindparam, delete, select
+
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.order import J, newest_rows
+from placement.store.tables import placement_journal
+
+ROWS_AT_ONCE = 1000
+
+_OLDEST = select(J.id, J.time).order_by(J.id).limit(ROWS_AT_ONCE)
+_DELETE = delete(placement_journal).where(J.id <= bindparam("last"))
+
+
+def prune_some(tx: Transaction, before: datetime) -> int:
+    """Remove the oldest rows, at most ROWS_AT_ONCE, that are from before a moment; return how many that were.
+
+    The newest row stays whatever its age: cursors remember it, and numbers go on from it.
+    """
+    kept = min(newest_rows(tx), default=0)
+    old = []
+    for id_, moment in tx.execute(_OLDEST):
+        if moment >= before or id_ >= kept:
+            break
+        old.append(id_)
+    return tx.execute(_DELETE, {"last": old[-1]}).rowcount if old else 0

@@ -1,0 +1,156 @@
+"""GET /planner/v1/journal: the audit trail, the feed, and who may see what."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from placement.app import create_app
+from placement.services.journal import prune
+from placement.settings import DatabaseSettings, JournalSettings, Settings
+from tests.api.conftest import Api
+from tests.claims import make_provider, new_uuid
+
+PATH = "/planner/v1/journal"
+
+
+def claim(api: Api, provider: str, *, project: str = "project", amount: int = 2) -> str:
+    consumer = new_uuid()
+    body = {
+        "allocations": {provider: {"resources": {"VCPU": amount}}},
+        "project_id": project,
+        "user_id": "owner",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    answer = api.put(f"/allocations/{consumer}", body)
+    assert answer.status_code == 204, answer.text
+    return consumer
+
+
+def entries(api: Api, query: str = "", **options: Any) -> list[dict[str, Any]]:
+    answer = api.get(PATH + query, **options)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.get_json()["entries"]
+    return found
+
+
+def test_a_claim_and_its_end_are_told_with_who_did_it(api: Api) -> None:
+    provider = make_provider(api, VCPU=8)
+    consumer = claim(api, provider)
+    ended = api.delete(f"/allocations/{consumer}")
+    newest = [one for one in entries(api, f"?consumer={consumer}") if one["kind"] == "allocation"]
+    assert [(one["action"], one.get("old_amount"), one.get("new_amount")) for one in newest] == [
+        ("deleted", 2, None),
+        ("created", None, 2),
+    ]
+    last = newest[0]
+    assert last["request_id"] == ended.headers["x-openstack-request-id"]
+    assert (last["by_user_id"], last["route"]) == ("admin", "DELETE /allocations/<consumer_uuid>")
+    assert (last["project_id"], last["user_id"], last["consumer_type"]) == ("project", "owner", "INSTANCE")
+    assert (last["provider_uuid"], last["resource_class"]) == (provider, "VCPU")
+
+
+def test_a_host_tells_what_became_of_it(api: Api) -> None:
+    parent, child = make_provider(api), make_provider(api, VCPU=8)
+    api.put(f"/resource_providers/{child}", {"name": "moved", "parent_provider_uuid": parent})
+    told = entries(api, f"?provider={child}")
+    moved = next(one for one in told if one["kind"] == "provider" and one["action"] == "changed")
+    assert moved["old"] | moved["new"] == {
+        "name": "moved",
+        "parent_provider_uuid": parent,
+        "root_provider_uuid": parent,
+    }
+    assert {"inventory", "provider", "generation"} <= {one["kind"] for one in told}
+
+
+def test_pages_lead_from_the_newest_to_the_oldest(api: Api) -> None:
+    provider = make_provider(api, VCPU=8)
+    for _ in range(3):
+        claim(api, provider)
+    every, paged, query = entries(api, "?limit=1000"), [], "?limit=3"
+    while True:
+        answer = api.get(PATH + query).get_json()
+        paged += answer["entries"]
+        if "before" not in answer:
+            break
+        query = f"?limit=3&before={answer['before']}"
+    assert paged == every
+
+
+def test_a_cursor_gives_everything_once_and_then_what_is_new(api: Api) -> None:
+    provider = make_provider(api, VCPU=8)
+    claim(api, provider)
+    cursor, read = "0", []
+    while True:
+        answer = api.get(f"{PATH}?after={cursor}&limit=2").get_json()
+        cursor = answer["cursor"]
+        read += answer["entries"]
+        if not answer["entries"]:
+            break
+    assert [one["id"] for one in read] == [one["id"] for one in reversed(entries(api, "?limit=1000"))]
+    now = api.get(f"{PATH}?after=now").get_json()["cursor"]
+    consumer = claim(api, provider)
+    for place in (cursor, now):
+        new = entries(api, f"?after={place}")
+        assert {one.get("consumer_uuid", consumer) for one in new} == {consumer}
+        assert len(new) == 3
+    assert len(entries(api, f"?after={now}&provider={provider}")) == 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["?limit=0", "?limit=1001", "?after=x!", "?since=yesterday", "?before=-1", "?provider=p", "?nothing=1", "?user="],
+)
+def test_what_cannot_be_asked_is_refused(api: Api, query: str) -> None:
+    assert api.get(PATH + query).status_code == 400
+
+
+def test_times_narrow_it(api: Api) -> None:
+    claim(api, make_provider(api, VCPU=8))
+    assert entries(api, "?since=2999-01-01") == entries(api, "?until=2001-01-01T00:00:00%2B02:00") == []
+    assert entries(api, "?since=2001-01-01T00:00:00Z&until=2999-01-01") == entries(api)
+
+
+def test_a_reader_sees_what_is_about_the_own_project(api: Api) -> None:
+    provider = make_provider(api, VCPU=8)
+    own = claim(api, provider, project="mine")
+    claim(api, provider, project="yours")
+    reader = {"x-auth-token": "somebody:mine", "x-roles": "reader", "x-project-id": "mine"}
+    told = entries(api, headers=reader)
+    assert {one["consumer_uuid"] for one in told} == {own}
+    assert entries(api, "?project=mine", headers=reader) == told
+    assert api.get(f"{PATH}?project=yours", headers=reader).status_code == 403
+    nobody = reader | {"x-roles": "member"}
+    assert api.get(PATH, headers=nobody).status_code == 403
+
+
+def test_a_cursor_whose_row_was_pruned_is_gone(app: Flask, api: Api) -> None:
+    provider = make_provider(api, VCPU=8)
+    cursor = api.get(f"{PATH}?after=now").get_json()["cursor"]
+    claim(api, provider)
+    api.get(f"{PATH}?after=now")
+    database = app.extensions["placement"].database
+    assert prune(database, keep_days=1) == 0
+    before = len(entries(api, "?limit=1000"))
+    assert prune(database, keep_days=0) >= before - 2
+    assert prune(database, keep_days=0) == 0
+    assert len(entries(api)) > 0
+    assert api.get(f"{PATH}?after={cursor}").status_code == 410
+
+
+@pytest.fixture
+def silent(database_url: str) -> Iterator[Api]:
+    """A server whose journal is switched off."""
+    database = DatabaseSettings(connection=database_url, sync_on_startup=True)
+    application = create_app(
+        Settings(database=database, journal=JournalSettings(enabled=False), auth_strategy="noauth2")
+    )
+    yield Api(application)
+    application.extensions["placement"].database.dispose()
+
+
+def test_without_a_journal_there_is_nothing_to_read(silent: Api) -> None:
+    claim(silent, make_provider(silent, VCPU=8))
+    assert silent.get(PATH).status_code == 404

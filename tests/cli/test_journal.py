@@ -1,0 +1,59 @@
+"""``placement journal`` shows who changed what, from the database or from a server, and prunes it."""
+
+import json
+
+import pytest
+
+from tests.cli.commands import Command
+from tests.databases import migrate, open_database
+from tests.rows_of_a_cloud import fill
+
+
+@pytest.fixture
+def cloud(placement: Command) -> str:
+    """A database where the command looks for one, with a cloud in it."""
+    directory = placement.home / ".local/share/placement"
+    directory.mkdir(parents=True)
+    url = f"sqlite:///{directory / 'placement.sqlite'}"
+    migrate(url)
+    database = open_database(url)
+    fill(database)
+    database.dispose()
+    return url
+
+
+@pytest.mark.usefixtures("cloud")
+def test_the_newest_come_last_one_in_a_line(placement: Command) -> None:
+    done = placement.run("journal", "--limit", "5")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert len(lines) == 5
+    assert any("allocation created  VCPU 3  of " in line for line in lines)
+    assert lines == sorted(lines, key=lambda line: line.split()[0])
+
+
+@pytest.mark.usefixtures("cloud")
+def test_lines_of_json_are_those_of_the_api(placement: Command) -> None:
+    told = [json.loads(line) for line in placement.run("journal", "--json", "--limit", "1000").stdout.splitlines()]
+    assert [one["id"] for one in told] == sorted(one["id"] for one in told)
+    (consumer,) = {one["consumer_uuid"] for one in told if one["kind"] == "allocation"}
+    narrowed = placement.run("journal", "--json", "--consumer", consumer).stdout.splitlines()
+    assert [json.loads(line) for line in narrowed] == [one for one in told if one.get("consumer_uuid") == consumer]
+
+
+@pytest.mark.usefixtures("cloud")
+def test_what_is_older_than_it_is_kept_is_removed(placement: Command) -> None:
+    assert placement.run("journal", "prune").stdout == "0 rows were removed.\n"
+    done = placement.run("journal", "prune", "--keep-days", "0")
+    assert done.returncode == 0
+    assert int(done.stdout.split()[0]) > 10
+    assert len(placement.run("journal").stdout.splitlines()) == 1
+
+
+def test_following_tells_what_comes(placement: Command, cloud: str) -> None:
+    with placement.running("journal", "--follow", "--limit", "1") as running:
+        running.says("generation")
+        database = open_database(cloud)
+        fill(database, prefix="more")
+        database.dispose()
+        assert "VCPU 3" in running.says("allocation created")
