@@ -6,14 +6,15 @@ It is not serialised with claims. Two that are made at once may both be let thro
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, Competitor, Decision, Task, decide
-from placement.domain.planner_request import PlannerRequest
-from placement.errors import Conflict, InvalidAt
+from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share import Where, Wish, counted
 from placement.services.kept_usage import UNKNOWN, KeptUsage
+from placement.services.planner.candidates import planned_candidates
+from placement.services.planner.composers import Composers
 from placement.services.planner.placing import ClaimMember
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
@@ -72,7 +73,7 @@ def fair_gate(database: Database, kept: KeptUsage, members: Sequence[ClaimMember
         Competitor(settings.queues.path_of(wish.member), Task(task, wish.count))
         for wish, task in zip(terms.wishes, counted(database, settings, terms.wishes), strict=True)
     ]
-    claimed = claimed_amounts(members, settings)
+    claimed = claimed_amounts(database, members, settings)
     shares = kept.reading(database).shares(settings, others=(*claimed, *[wish.member for wish in terms.wishes]))
     for member, task in claimed.items():
         claimant = settings.queues.path_of(member)
@@ -89,29 +90,51 @@ def _check_limits(terms: Terms, settings: FairShareSettings) -> None:
             raise InvalidAt((*terms.where, "limits", path), "There is no such queue.")
 
 
-def claimed_amounts(members: Sequence[ClaimMember], settings: FairShareSettings) -> dict[str, Amounts]:
-    """Return project (or consumer type) -> what it claims of the classes that count, as far as the requests say."""
+def claimed_amounts(
+    database: Database, members: Sequence[ClaimMember], settings: FairShareSettings
+) -> dict[str, Amounts]:
+    """Return project (or consumer type) -> what it claims of the classes that count.
+
+    Raises:
+        InvalidAt: a request names something that does not exist.
+    """
     claimed: dict[str, Counter[str]] = defaultdict(Counter)
+    composers = Composers()
     for member in members:
         consumer = member.consumer
         name = (consumer.project_id if settings.leaves == "project" else consumer.consumer_type) or UNKNOWN
-        claimed[name].update(_requested(member.request))
+        claimed[name].update(_taken(database, member, composers))
     return {
         name: {class_: amount for class_, amount in amounts.items() if class_ in settings.classes}
         for name, amounts in claimed.items()
     }
 
 
-def _requested(request: PlannerRequest) -> Counter[str]:
-    amounts = Counter(request.requested)
-    for path, amount in request.paths.items():
-        amounts[path.rpartition("/")[2]] += amount
-    return amounts
+def _taken(database: Database, member: ClaimMember, composers: Composers) -> Mapping[str, int]:
+    """Return what a member takes, in the classes that are taken, in whatever words it asks.
+
+    What is only counted in a tree ("all", one for each place) is counted in the tree that would come first.
+    """
+    requested = composers.prepared(member.request, member.options).requested
+    if not any([one.everything or one.per_subtree for one in member.request.groups]):
+        return requested
+    try:
+        found = planned_candidates(database, replace(member.request, limit=1, explain=False), member.options)
+    except Unavailable:
+        return requested
+    taken: Counter[str] = Counter()
+    for candidate in found.candidates[:1]:
+        for amounts in candidate.proposal.amounts.values():
+            taken.update(amounts)
+    return taken or requested
 
 
 def _told(decision: Decision) -> str:
     if decision.limit is not None:
         limit = decision.limit
+        if limit.resource_class is not None:
+            name = limit.resource_class
+            return f"With the claim, {limit.path} would hold {limit.would_hold} {name}; its limit is {limit.most}."
         return (
             f"With the claim, {limit.path} would hold {limit.would_hold:.4g} of a class; it may hold {limit.most:.4g}."
         )

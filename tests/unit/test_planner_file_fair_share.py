@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.allocators.fair_share import Queue, tree_of
+from placement.allocators.fair_share import Branch, Queue, tree_of
+from placement.allocators.fair_share.queues import Capacity
 from placement.errors import ConfigurationError
 from placement.settings.planner.sections import load_planner
 from placement.settings.planner.values import FairShareSettings
@@ -67,6 +68,7 @@ def test_the_example_of_the_sample_can_be_used(tmp_path: Path) -> None:
         "root/eng": 2,
         "root/eng/dev": 2,
         "root/sci": 0.5,
+        "root/ops": 1,
         "root/eng/prod": 8,
         "root/default": 1,
     }
@@ -158,7 +160,10 @@ MISTAKES = {
     ),
     "consumer types where projects are expected": (
         "  tree:\n    root/eng: {consumer_types: [A]}\n",
-        "line 3: fair_share.tree.root/eng: expected one of the keys weight, projects, found the key 'consumer_types'.",
+        (
+            "line 3: fair_share.tree.root/eng: expected one of the keys weight, projects, guarantee, "
+            "deserved, limit, found the key 'consumer_types'."
+        ),
     ),
     "another kind of leaves": (
         "  leaves: user\n",
@@ -178,3 +183,41 @@ MISTAKES = {
 @pytest.mark.parametrize(("text", "said"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     assert refusal(tmp_path, text) == said
+
+
+def test_queues_may_have_amounts_beside_weights(tmp_path: Path) -> None:
+    text = """
+  classes: [VCPU, PGPU]
+  tree:
+    root/eng: {weight: 2, guarantee: {VCPU: 4}, deserved: {VCPU: 8, PGPU: 2}, limit: {VCPU: 16}}
+  queues:
+    - {hierarchy: root/sci, weights: 1/1, limit: {PGPU: 3}}
+"""
+    queues = fair_share(tmp_path, text).queues
+    assert queues.capacities == {
+        "root/eng": Capacity({"VCPU": 4}, {"VCPU": 8, "PGPU": 2}, {"VCPU": 16}),
+        "root/sci": Capacity(limit={"PGPU": 3}),
+    }
+    (eng,) = [part for part in queues.tree([]).parts if part.name == "eng"]
+    assert isinstance(eng, Branch)
+    assert (eng.guarantee, eng.deserved, eng.limit) == ({"VCPU": 4}, {"VCPU": 8, "PGPU": 2}, {"VCPU": 16})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("  tree:\n    root/a: {guarantee: {DISK_GB: 1}}\n", "line 3: "),
+        ("  tree:\n    root/a: {guarantee: {VCPU: 4}, deserved: {VCPU: 3}}\n", "a number from 4 up"),
+        ("  tree:\n    root/a:\n      deserved: {VCPU: 4}\n      limit: {VCPU: 3}\n", "line 5: "),
+        (
+            (
+                "  tree:\n    root/a: {limit: {VCPU: 8}}\n    root/a/b: {deserved: {VCPU: 5}}\n"
+                "    root/a/c: {deserved: {VCPU: 4}}\n"
+            ),
+            "lines 3 and 5: fair_share: with root/a/c, deserved adds up to 9 VCPU in root/a, the limit of which is 8.",
+        ),
+    ],
+    ids=["class", "order", "line", "sum"],
+)
+def test_what_is_promised_must_be_possible(tmp_path: Path, text: str, said: str) -> None:
+    assert said in refusal(tmp_path, text)

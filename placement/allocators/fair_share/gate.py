@@ -24,11 +24,15 @@ class Competitor:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How large a part of any class a queue may hold: which queue, how much it may, and what it would hold."""
+    """How much a queue may hold: which queue, how much it may, and what it would hold.
+
+    Amounts of a class, or where none is named the largest part of any.
+    """
 
     path: str
     most: float
     would_hold: float
+    resource_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def decide(
     >>> decide(shares, "root/ann", {"gpu": 1}, competitors=[Competitor("root/bob", Task({"gpu": 1}, 1))]).reason
     'fair'
     """
-    exceeded = _exceeded(shares, claimant, task, limits or {})
+    exceeded = _exceeded(shares, claimant, task, limits or {}) or _over_its_own(shares, claimant, task)
     if exceeded:
         return Decision("over the limit", {}, limit=exceeded)
     if lacking_for(shares, task):
@@ -130,4 +134,14 @@ def _exceeded(shares: FairShares, claimant: str, task: Amounts, limits: Mapping[
     for path, held in would_hold.items():
         if held > exact(limits[path]):
             return Limit(path, float(limits[path]), held)
+    return None
+
+
+def _over_its_own(shares: FairShares, claimant: str, task: Amounts) -> Limit | None:
+    """Return the first limit in the tree itself that would be exceeded."""
+    for path, left in shares.bounds(claimant)[1:]:
+        for name, amount in task.items():
+            if amount and amount > left[name]:
+                used = shares.node(path).usage[name]
+                return Limit(path, used + left[name], used + amount, name)
     return None

@@ -1,11 +1,12 @@
 """A tree of fair shares as operators write it: paths of queues with weights, and who belongs to which queue."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.tree import SEPARATOR, Branch, Leaf, joined
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, Leaf, joined
 
 ROOT, DEFAULT_QUEUE = "root", "default"
 
@@ -25,6 +26,15 @@ class Contradiction(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a queue has beside its weight, class by class: ``Branch`` says what each means."""
+
+    guarantee: Amounts = field(default_factory=dict)
+    deserved: Amounts = field(default_factory=dict)
+    limit: Amounts = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """One line of what an operator writes.
 
@@ -33,11 +43,13 @@ class Queue:
         weights: one for each name; None where nothing is said. That of the root has no meaning.
         members: who belongs to the queue. None if the line is not about a queue but gives weights to a branch, unless
             nothing lies below it.
+        capacity: what else is said about it.
     """
 
     path: str
     weights: tuple[Number | None, ...] = ()
     members: tuple[str, ...] | None = None
+    capacity: Capacity = Capacity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +61,14 @@ class QueueTree:
         weights: path -> weight, for each branch below the root, a branch before what is in it.
         members: who -> the path of the queue.
         default: the path of the queue of everybody else.
+        capacities: path -> what is said about a queue beside its weight.
     """
 
     root: str
     weights: Mapping[str, Number]
     members: Mapping[str, str] = field(default_factory=dict)
     default: str = ""
+    capacities: Mapping[str, Capacity] = field(default_factory=dict)
 
     def path_of(self, member: str) -> str:
         """Return the path of a leaf.
@@ -75,7 +89,17 @@ class QueueTree:
             parts[self.queue_of(member)].append(Leaf(_quoted(member)))
         for path in reversed(list(self.weights)):
             above, _, name = path.rpartition(SEPARATOR)
-            parts[above].append(Branch(name, tuple(parts[path]), self.weights[path]))
+            said = self.capacities.get(path, Capacity())
+            parts[above].append(
+                Branch(
+                    name,
+                    tuple(parts[path]),
+                    self.weights[path],
+                    guarantee=said.guarantee,
+                    deserved=said.deserved,
+                    limit=said.limit,
+                )
+            )
         return Branch(self.root, tuple(parts[self.root]))
 
 
@@ -89,7 +113,8 @@ def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
 
     Raises:
         Contradiction: two lines begin differently, give a branch two weights, are about the same queue, claim the same
-            member, or one is a queue and at the same time the beginning of another.
+            member, one is a queue and at the same time the beginning of another, or queues are promised more than the
+            queue around them.
 
     >>> tree_of([Queue("root/sci", (1, 1), ()), Queue("root/sci/dev", (1, 1, 1), ())])
     Traceback (most recent call last):
@@ -104,7 +129,11 @@ def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
             raise Contradiction(0, number, f"{line.path} does not begin with {root}, as {queues[0].path} does")
     weights = _weights(lines)
     _check_nesting(lines, queue_paths={*weights} - {path.rpartition(SEPARATOR)[0] for path in weights})
-    return QueueTree(root, MappingProxyType(weights), MappingProxyType(_members(lines)), added.path)
+    _check_promises(lines)
+    capacities = {line.path: line.capacity for line in lines if line.capacity != Capacity()}
+    return QueueTree(
+        root, MappingProxyType(weights), MappingProxyType(_members(lines)), added.path, MappingProxyType(capacities)
+    )
 
 
 def _weights(lines: Sequence[Queue]) -> dict[str, Number]:
@@ -133,6 +162,28 @@ def _check_nesting(lines: Sequence[Queue], *, queue_paths: set[str]) -> None:
             below = next(place for place, other in enumerate(lines) if other.path.startswith(line.path + SEPARATOR))
             text = f"{line.path} is a queue and cannot contain the queue {lines[below].path}"
             raise Contradiction(number, below, text)
+
+
+def _check_promises(lines: Sequence[Queue]) -> None:
+    """Refuse queues that are promised more, one or all together, than is written for the queue around them."""
+    numbers = {line.path: number for number, line in enumerate(lines)}
+    together: Counter[tuple[str, str, str]] = Counter()
+    for number, line in enumerate(lines):
+        above = line.path.rpartition(SEPARATOR)[0]
+        if above not in numbers:
+            continue
+        around = lines[numbers[above]].capacity
+        for promise, said in (("guarantee", line.capacity.guarantee), ("deserved", line.capacity.deserved)):
+            for name, amount in said.items():
+                together[above, promise, name] += amount
+                promised = together[above, promise, name]
+                for bound, most in (("deserved", around.deserved), ("limit", around.limit)):
+                    if promised > most.get(name, promised):
+                        text = (
+                            f"with {line.path}, {promise} adds up to {promised} {name} in {above}, "
+                            f"the {bound} of which is {most[name]}"
+                        )
+                        raise Contradiction(numbers[above], number, text)
 
 
 def _members(lines: Sequence[Queue]) -> dict[str, str]:

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.queues import Contradiction, Queue, QueueTree, tree_of
+from placement.allocators.fair_share.queues import Capacity, Contradiction, Queue, QueueTree, tree_of
 from placement.allocators.fair_share.tree import GREATEST_WEIGHT, LEAST_WEIGHT, SEPARATOR
 from placement.errors import ConfigurationError
 from placement.settings.planner.document import Entry
@@ -17,6 +17,7 @@ MEMBERS: Mapping[Leaves, str] = {"project": "projects", "consumer_type": "consum
 _CLASS = "[A-Z0-9_]{1,255}"
 _PATH = "[^/]+(/[^/]+)+"
 _UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_PROMISES = ("guarantee", "deserved", "limit")
 _A_PATH = "a path such as root/eng/dev"
 _A_WEIGHT = "a number from 0.000001 to 1000000"
 
@@ -30,13 +31,21 @@ def read_fair_share(entry: Entry, _known: PlannerSettings) -> FairShareSettings:
     parts = entry.fields("classes", "leaves", "tree", "queues", "default", "partition", "keep_s")
     default = FairShareSettings()
     leaves = cast("Leaves", parts["leaves"].word(*MEMBERS)) if "leaves" in parts else default.leaves
+    classes = _classes(parts["classes"]) if "classes" in parts else default.classes
     return FairShareSettings(
-        classes=_classes(parts["classes"]) if "classes" in parts else default.classes,
+        classes=classes,
         leaves=leaves,
-        queues=_queues(entry, parts, MEMBERS[leaves]),
+        queues=_queues(entry, parts, _Words(MEMBERS[leaves], classes)),
         partition=parts["partition"].text(_UUID, "the uuid of an aggregate").lower() if "partition" in parts else None,
         keep_s=parts["keep_s"].number() if "keep_s" in parts else default.keep_s,
     )
+
+
+class _Words(NamedTuple):
+    """What queues may speak of: the key under which they list who belongs to them, and the classes that count."""
+
+    members: str
+    classes: tuple[str, ...]
 
 
 def _classes(entry: Entry) -> tuple[str, ...]:
@@ -50,11 +59,11 @@ def _classes(entry: Entry) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _queues(entry: Entry, parts: Mapping[str, Entry], members: str) -> QueueTree:
+def _queues(entry: Entry, parts: Mapping[str, Entry], words: _Words) -> QueueTree:
     """Return the tree of both forms, the lines of which may be mixed."""
     lines = [
-        *([(each, _of_tree(each, members)) for each in parts["tree"].mapping().values()] if "tree" in parts else ()),
-        *([(each, _of_volcano(each, members)) for each in parts["queues"].items()] if "queues" in parts else ()),
+        *([(each, _of_tree(each, words)) for each in parts["tree"].mapping().values()] if "tree" in parts else ()),
+        *([(each, _of_volcano(each, words)) for each in parts["queues"].items()] if "queues" in parts else ()),
     ]
     default = parts["default"].text(_PATH, _A_PATH) if "default" in parts else None
     try:
@@ -71,21 +80,22 @@ def _both(written: Sequence[Entry], contradiction: Contradiction) -> Configurati
     return ConfigurationError(f"{where}: {second.path[0]}: {contradiction}.")
 
 
-def _of_tree(entry: Entry, members: str) -> Queue:
+def _of_tree(entry: Entry, words: _Words) -> Queue:
     """Return a line of the form ``root/eng/dev: {weight: 2, projects: [...]}``."""
     if not entry.is_named_like(_PATH):
         raise entry.misnamed(_A_PATH)
-    parts, path = entry.fields("weight", members), entry.path[-1]
+    parts, path = entry.fields("weight", words.members, *_PROMISES), entry.path[-1]
     weights: list[Number | None] = [None] * len(path.split(SEPARATOR))
     if "weight" in parts:
         weights[-1] = parts["weight"].number(_A_WEIGHT)
         _check_weight(parts["weight"], weights[-1])
-    return Queue(path, tuple(weights), _names(parts[members]) if members in parts else None)
+    members = _names(parts[words.members]) if words.members in parts else None
+    return Queue(path, tuple(weights), members, _capacity(parts, words))
 
 
-def _of_volcano(entry: Entry, members: str) -> Queue:
+def _of_volcano(entry: Entry, words: _Words) -> Queue:
     """Return a line of the form ``{hierarchy: root/eng/prod, weights: 1/2/8, projects: [...]}``."""
-    parts = entry.fields("hierarchy", "weights", members, required=["hierarchy", "weights"])
+    parts = entry.fields("hierarchy", "weights", words.members, *_PROMISES, required=["hierarchy", "weights"])
     path = parts["hierarchy"].text(_PATH, _A_PATH)
     count = len(path.split(SEPARATOR))
     expected = f"{count} weights, one for each name of {path}, such as {'/'.join(['1'] * count)}"
@@ -95,7 +105,23 @@ def _of_volcano(entry: Entry, members: str) -> Queue:
     weights = tuple([float(text) if "." in text else int(text) for text in texts])
     for weight in weights:
         _check_weight(parts["weights"], weight)
-    return Queue(path, weights, _names(parts[members]) if members in parts else ())
+    members = _names(parts[words.members]) if words.members in parts else ()
+    return Queue(path, weights, members, _capacity(parts, words))
+
+
+def _capacity(parts: Mapping[str, Entry], words: _Words) -> Capacity:
+    """Return what is said beside the weight; each promise must be at least the one before it."""
+    said: dict[str, dict[str, int]] = {}
+    for promise in _PROMISES:
+        said[promise] = {}
+        for name, item in parts[promise].mapping().items() if promise in parts else ():
+            if name not in words.classes:
+                raise item.misnamed(f"a class that counts: {', '.join(words.classes)}")
+            said[promise][name] = item.whole_number()
+            least = max([of.get(name, 0) for of in said.values()])
+            if said[promise][name] < least:
+                raise item.wrong(f"a number from {least} up, as guarantee, deserved and limit follow each other")
+    return Capacity(**said)
 
 
 def _check_weight(entry: Entry, weight: Number | None) -> None:

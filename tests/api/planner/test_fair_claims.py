@@ -6,6 +6,7 @@ import pytest
 from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
+from placement.allocators.fair_share.queues import Capacity
 from placement.app import create_app
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
@@ -103,6 +104,34 @@ def test_the_same_claim_again_gets_its_answer_whoever_waits_meanwhile(planner: A
 def test_what_does_not_count_is_never_refused(planner: Api) -> None:
     body = {"groups": {"": {"resources": {"VCPU": 1}}}, "consumer": consumer(project_id="ann")}
     assert planner.post(CLAIMS, {**body, "fair_share": bob_waits(9)}).status_code == 201
+
+
+FORMS = [
+    pytest.param({"groups": {"": {"resources": {"PGPU": 1}}}}, id="a group"),
+    pytest.param({"paths": {"gpu/0/cards": 1}}, id="a path"),
+    pytest.param({"groups": {"_A": {"resources": {"PGPU": 1}, "count": "all"}}}, id="all there are"),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("terms", [bob_waits(4), {"enforce": True, "limits": {"root/eng": 0.6}}], ids=["wait", "limit"])
+def test_what_is_taken_counts_whatever_the_words_of_the_request(planner: Api, form, terms) -> None:
+    """A path means a base resource, and "all" as many as there are; asked in this way it is the same claim."""
+    assert planner.post(CLAIMS, {**form, "consumer": consumer(project_id="ann")}).status_code == 201
+    answer = planner.post(CLAIMS, {**form, "consumer": consumer(project_id="ann"), "fair_share": terms})
+    assert (answer.status_code, answer.json["errors"][0]["code"]) == (409, "placement.planner.unfair_claim")
+
+
+def test_the_limit_of_a_queue_in_the_planner_file_holds(app: Flask) -> None:
+    limited = tree_of([Queue("root/eng", (None, 1), ("ann",), Capacity(limit={"PGPU": 4}))])
+    settings = replace(
+        app.extensions["placement"].settings, planner=PlannerSettings(fair_share=replace(FAIR, queues=limited))
+    )
+    api = Api(create_app(settings))
+    build(call(api), provider("gpus", PGPU=10))
+    assert claim(api, "ann", 4, {"enforce": True}).status_code == 201
+    answer = claim(api, "ann", 1, {"enforce": True})
+    assert (answer.status_code, said(answer)) == (409, "With the claim, root/eng would hold 5 PGPU; its limit is 4.")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,123 @@
+"""What queues are entitled to: vectors worked out by hand, and random trees against trying every water level."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.allocators.fair_share.entitlement import Entitlements
+from placement.allocators.fair_share.offers import Held
+from placement.allocators.fair_share.reclaim import reclaim
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
+from tests.unit.allocators.fair_share_entitlement_oracle import entitlements
+from tests.unit.allocators.fair_share_random import WEIGHTS
+
+PLENTY = 10**6
+
+
+def queue(name: str, weight=1, **capacity: int) -> Branch:
+    """Make a queue of one leaf, with amounts of GPUs."""
+    said = {promise: {"g": amount} for promise, amount in capacity.items()}
+    return Branch(name, (Leaf("x"),), weight, **said)
+
+
+def entitled(*queues: Branch, used: dict[str, int], waiting: str) -> list[float]:
+    """Return what each queue is entitled to of 100 GPUs if those named wait without end."""
+    shares = FairShares(Branch("n", queues), {"g": 100}, usage={f"n/{q}/x": {"g": n} for q, n in used.items()})
+    found = Entitlements(shares, ["g"], waiting={f"n/{name}/x": {"g": PLENTY} for name in waiting})
+    return [float(found.of(f"n/{one.name}")["g"]) for one in queues]
+
+
+VECTORS = [
+    pytest.param([queue("a"), queue("b")], {"a": 60}, "ab", [50, 50], id="QC-01 by weight"),
+    pytest.param([queue("a"), queue("b", 3)], {"a": 60}, "ab", [25, 75], id="QC-02 a weight of three"),
+    pytest.param([queue("a"), queue("b")], {"a": 60, "b": 10}, "a", [90, 10], id="QC-03 what is left is borrowed"),
+    pytest.param([queue("a"), queue("b"), queue("c")], {"c": 2}, "ab", [49, 49, 2], id="QC-04 by both alike"),
+    pytest.param([queue("a", guarantee=70), queue("b")], {}, "ab", [70, 30], id="QC-05 a guarantee above the weight"),
+    pytest.param([queue("a", guarantee=70), queue("b")], {"a": 20}, "b", [20, 80], id="QC-06 a guarantee not used"),
+    pytest.param([queue("a", guarantee=30), queue("b")], {}, "ab", [50, 50], id="QC-07 a guarantee below the weight"),
+    pytest.param([queue("a", limit=20), queue("b")], {}, "ab", [20, 80], id="QC-08 a limit"),
+    pytest.param([queue("a", 9, deserved=10), queue("b")], {}, "ab", [10, 90], id="QC-09 deserved, not the weight"),
+    pytest.param(
+        [queue("a", deserved=40), queue("b"), queue("c", 2)], {}, "abc", [40, 20, 40], id="QC-10 the rest by weight"
+    ),
+    pytest.param([queue("a", deserved=60), queue("b", deserved=60)], {}, "ab", [60, 60], id="QC-11 promised too much"),
+]
+
+
+@pytest.mark.parametrize(("queues", "used", "waiting", "expected"), VECTORS)
+def test_what_queues_are_entitled_to(queues, used, waiting, expected) -> None:
+    assert entitled(*queues, used=used, waiting=waiting) == expected
+
+
+def held(name: str, count: int) -> list[Held]:
+    return [Held(f"{name}{number}", f"n/{name}/x", {"g": 1}) for number in range(count)]
+
+
+def givers(claimant: str, amount: int, *queues: Branch, **used: int) -> dict[str, int] | None:
+    """Return how many of 100 single GPUs each queue gives for a claim."""
+    shares = FairShares(Branch("n", queues), {"g": 100}, usage={f"n/{q}/x": {"g": n} for q, n in used.items()})
+    things = [one for name, count in used.items() for one in held(name, count)]
+    giving = reclaim(shares, f"n/{claimant}/x", {"g": amount}, held=things)
+    names = [one.leaf.split("/")[1] for one in giving.given_back]
+    return {name: names.count(name) for name in sorted(set(names))} if giving.feasible else None
+
+
+def test_a_queue_is_never_reclaimed_below_its_guarantee() -> None:
+    assert givers("b", 20, queue("a", guarantee=80), queue("b"), a=100) == {"a": 20}
+    assert givers("b", 21, queue("a", guarantee=80), queue("b"), a=100) is None
+
+
+def test_a_queue_is_reclaimed_down_to_what_it_deserves() -> None:
+    assert givers("b", 90, queue("a", deserved=10), queue("b"), a=100) == {"a": 90}
+    assert givers("b", 91, queue("a", deserved=10), queue("b"), a=100) is None
+
+
+def test_only_those_who_have_borrowed_give() -> None:
+    queues = (queue("a", deserved=40), queue("b", deserved=30), queue("c", deserved=30))
+    assert givers("c", 20, *queues, a=40, b=60) == {"b": 20}
+    assert givers("c", 31, *queues, a=40, b=60) is None
+
+
+def test_a_claim_beyond_a_limit_is_not_made_possible_by_others() -> None:
+    assert givers("b", 10, queue("a"), queue("b", limit=10), a=100) == {"a": 10}
+    assert givers("b", 11, queue("a"), queue("b", limit=10), a=100) is None
+
+
+def test_a_limit_around_two_queues_is_met_by_what_is_inside_it() -> None:
+    """There are 40 free outside; inside, y has 60 of the 60 that both may have, and x gets its half of them."""
+    inside = Branch("a", (queue("x1"), queue("y1")), limit={"g": 60})
+    shares = FairShares(Branch("n", (inside, queue("b"))), {"g": 100}, usage={"n/a/y1/x": {"g": 60}})
+    things = [Held(f"h{number}", "n/a/y1/x", {"g": 1}) for number in range(60)]
+    assert len(reclaim(shares, "n/a/x1/x", {"g": 30}, held=things).given_back) == 30
+    assert not reclaim(shares, "n/a/x1/x", {"g": 31}, held=things).feasible
+
+
+def random_queues(rng: random.Random, depth: int, name: str = "n") -> Branch:
+    parts: list[Branch | Leaf] = []
+    for number in range(rng.randint(1, 4)):
+        if depth and rng.random() < 0.7:
+            parts.append(random_queues(rng, depth - 1, f"b{number}"))
+        else:
+            parts.append(Leaf(f"l{number}", rng.choice(WEIGHTS)))
+    bounds = sorted(rng.randint(0, 60) for _bound in range(3))
+    said = {
+        promise: {"g": bound}
+        for promise, bound in zip(("guarantee", "deserved", "limit"), bounds, strict=True)
+        if rng.random() < 0.3
+    }
+    return Branch(name, tuple(parts), rng.choice(WEIGHTS), **said)
+
+
+@given(st.integers(0, 10**9))
+def test_the_water_level_is_the_one_that_trying_finds(seed) -> None:
+    rng = random.Random(seed)
+    root, total = random_queues(rng, 3), rng.randint(0, 100)
+    used = {leaf: rng.randint(0, 30) for leaf in leaf_paths(root)}
+    waiting = {leaf: rng.choice([0, 0, 3, PLENTY]) for leaf in used}
+    shares = FairShares(root, {"g": total}, usage={leaf: {"g": amount} for leaf, amount in used.items()})
+    found = Entitlements(shares, ["g"], waiting={leaf: {"g": amount} for leaf, amount in waiting.items()})
+    expected = entitlements(root, total, used, waiting, "g")
+    assert {path: found.of(path)["g"] for path in shares.holdings()} == expected
