@@ -20,7 +20,9 @@ from sqlalchemy import (
 
 from placement.domain.roots import true_roots
 from placement.store.checks.dangling import DANGLING, EXAMPLES, Dangling, Hits
+from placement.store.checks.journal_check import untrue
 from placement.store.checks.kept_check import inexact
+from placement.store.journal import triggers as journal
 from placement.store.kept_usage.usage_triggers import install
 from placement.store.lifecycle.data_migrations import create_incomplete_consumers, incomplete_consumers
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
@@ -160,11 +162,20 @@ def _count_again(connection: Connection, _owner: Owner) -> bool:
     return True
 
 
+def _begin_journal_again(connection: Connection, _owner: Owner) -> bool:
+    try:
+        journal.install(connection)
+    except TriggersRefused:
+        return False
+    return True
+
+
 PROBLEMS = (
     *(_of_dangling(dangling) for dangling in DANGLING),
     _Problem("consumers that hold allocations but are not known", _without_consumer, _make_consumers),
     _Problem("providers that name the wrong root provider", _in_wrong_trees, _plant_again),
     _Problem("generations that are missing or negative", _without_generation, _begin_again),
     _Problem("usage or capacity that is kept wrong", inexact, _count_again),
+    _Problem("things that are not as the journal tells", untrue, _begin_journal_again),
 )
-"""What is counted is last: other repairs change it."""
+"""What is counted and told is last: other repairs change it."""

@@ -1,0 +1,97 @@
+"""Whether the journal tells what the tables hold: the newest row about each thing has to be what is there.
+
+What was changed before the journal last began is left out: rows about it may be missing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Column, ColumnElement, Connection, Table, and_, case, func, or_, select
+
+from placement.store.checks.dangling import EXAMPLES, Hits
+from placement.store.journal import triggers
+from placement.store.journal.watched import (
+    AGGREGATE,
+    ALLOCATION,
+    BEGAN,
+    CONSUMER,
+    DELETED,
+    GENERATION,
+    INVENTORY,
+    PROVIDER,
+    TRAIT,
+)
+from placement.store.tables import (
+    allocations,
+    consumers,
+    inventories,
+    placement_journal,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+
+J = placement_journal.c
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the journal tells of a table: by which columns a row is known, and which others are compared."""
+
+    table: Table
+    kinds: tuple[str, ...]
+    key: dict[str, str]
+    same: dict[str, str]
+
+
+_SPOT = {"resource_provider_id": "resource_provider_id", "resource_class_id": "resource_class_id"}
+_MARKED = {"resource_provider_id": "resource_provider_id"}
+_TOLD = (
+    _Told(
+        allocations, (ALLOCATION,), {"object_id": "id"}, _SPOT | {"consumer_uuid": "consumer_id", "new_amount": "used"}
+    ),
+    _Told(inventories, (INVENTORY,), {"object_id": "id"}, _SPOT | {"new_amount": "total"}),
+    _Told(resource_provider_traits, (TRAIT,), {"object_id": "trait_id"} | _MARKED, {}),
+    _Told(resource_provider_aggregates, (AGGREGATE,), {"object_id": "aggregate_id"} | _MARKED, {}),
+    _Told(
+        resource_providers,
+        (PROVIDER, GENERATION),
+        {"object_id": "id"},
+        {"provider_uuid": "uuid", "root_provider_id": "root_provider_id", "generation": "generation"},
+    ),
+    _Told(
+        consumers,
+        (CONSUMER,),
+        {"object_id": "id"},
+        {"consumer_uuid": "uuid"} | {name: name for name in ("generation", "project_id", "user_id")},
+    ),
+)
+
+
+def untrue(connection: Connection) -> Hits:
+    """Look for things that are not as the journal tells. Nothing is wrong where there is no journal."""
+    if not triggers.triggers_in_place(connection):
+        return Hits(1, ("triggers that write it are missing",)) if triggers.some_are_there(connection) else Hits(0)
+    began = connection.execute(select(func.coalesce(func.max(J.id), 0)).where(J.action == BEGAN)).scalar_one()
+    found = [(told, id_) for told in _TOLD for id_ in _wrong(connection, told, began)]
+    return Hits(len(found), tuple(f"{told.table.name}, row {id_} of the journal" for told, id_ in found[:EXAMPLES]))
+
+
+def _wrong(connection: Connection, told: _Told, began: int) -> Sequence[int]:
+    """Return the ids of the newest rows about something that are not true."""
+    keys = [placement_journal.c[name] for name in told.key]
+    newest = select(func.max(J.id)).where(J.kind.in_(told.kinds), J.id > began).group_by(*keys)
+    link = and_(*(placement_journal.c[name] == told.table.c[column] for name, column in told.key.items()))
+    is_there = told.table.c[next(iter(told.key.values()))].is_not(None)
+    differs = or_(~is_there, *(_differ(placement_journal.c[name], told.table.c[of]) for name, of in told.same.items()))
+    query = (
+        select(J.id)
+        .select_from(placement_journal.outerjoin(told.table, link))
+        .where(J.id.in_(newest), case((J.action == DELETED, is_there), else_=differs))
+        .order_by(J.id)
+    )
+    return connection.execute(query).scalars().all()
+
+
+def _differ(one: Column[object], other: Column[object]) -> ColumnElement[bool]:
+    return one.is_distinct_from(other)
