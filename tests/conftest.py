@@ -4,6 +4,9 @@
 on PostgreSQL, or on the kinds that the variable PYTEST_DATABASES names; ``database`` is the same, opened.
 ``sqlite_url``, ``postgresql_url`` and ``mariadb_url`` are one of them; ``empty_database_url`` has not even tables.
 ``mariadb_url`` itself is for tests marked mariadb. Nothing is started for tests that ask for none of them.
+
+A test marked any_database proves something that does not hang on the database, so the first kind does; ``--deep``
+takes them all, makes more examples of every property, and does whatever else the default run has no time for.
 """
 
 import itertools
@@ -14,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from placement.store.connection.database import Database
-from tests import mariadb
+from tests import commits, examples, mariadb
 from tests.databases import Pool, SQLiteDatabases, open_database
 from tests.mariadb import MariaDB
 from tests.postgresql import PostgreSQL, running_postgresql
@@ -27,7 +30,34 @@ KINDS = os.environ.get("PYTEST_DATABASES", "sqlite postgresql").split()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let whoever has the time run the long form of the tests that have one."""
     parser.addoption("--long", action="store_true", help="run the long form of the tests that have one")
-    parser.addoption("--seed", type=int, default=1, help="the seed of random requests (default: 1)")
+    parser.addoption("--deep", action="store_true", help="leave nothing to the nightly run")
+    parser.addoption("--seed", type=int, help="the seed of random requests (default: one that belongs to the commit)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how many examples hypothesis makes, and the seed of the run."""
+    examples.load_profile("deep" if config.getoption("--deep") else "quick")
+    if config.getoption("--seed") is None:
+        config.option.seed = commits.seed()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Tell what a run can be repeated with."""
+    return f"random requests: --seed {config.getoption('--seed')}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the tests marked any_database, leave those on the first kind."""
+    if config.getoption("--deep"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("any_database") and not _is_on_first_kind(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _is_on_first_kind(item: pytest.Item) -> bool:
+    parameters = item.callspec.params if isinstance(item, pytest.Function) else {}
+    return parameters.get("database_url", KINDS[0]) == KINDS[0]
 
 
 @pytest.fixture

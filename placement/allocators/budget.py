@@ -29,6 +29,11 @@ class Budget:
         """How many steps may still be taken."""
         return self._left if self._parent is None else min(self._left, self._parent.left)
 
+    @property
+    def is_used_up(self) -> bool:
+        """Whether no step is left."""
+        return self.left <= 0
+
     def child(self, limit: int) -> "Budget":
         """Return a budget for a part of the search."""
         return Budget(limit, self)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
@@ -25,7 +25,7 @@ Sketch = tuple[Shape, tuple[int, ...]]
 class Alike:
     """Draws the trees of one request, and keeps the candidates of each shape that was composed to the end."""
 
-    def __init__(self, plan: Plan, budget: Budget) -> None:
+    def __init__(self, plan: Plan, budget: RequestBudget) -> None:
         self._budget = budget
         self._is_unconstrained = plan.is_unconstrained
         self._with_traits = bool(plan.trait_sets)
@@ -76,10 +76,8 @@ class Alike:
     def _read_off(self, composed: Iterable[Choice], providers: Sequence[int]) -> Iterator[Choice]:
         budget = self._budget
         for choice in composed:
-            if budget.left <= 0:
-                budget.was_hit = True
+            if not budget.take():
                 return
-            budget.left -= 1
             yield tuple([providers[number] for number in choice])
 
     def kept(self, choices: Iterable[Choice], sketch: Sketch) -> Iterator[Choice]:

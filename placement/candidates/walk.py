@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from itertools import repeat
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import Composer
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
@@ -17,7 +17,7 @@ A plain tuple, because there may be tens of thousands of them.
 
 
 def candidates_in(
-    plan: Plan, trees: Iterable[Tree], budget: Budget, *, breadth_first: bool = False
+    plan: Plan, trees: Iterable[Tree], budget: RequestBudget, *, breadth_first: bool = False
 ) -> Iterator[Candidate]:
     """Yield the candidates of all trees.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.quick import quick_cause
 from placement.candidates.ranking import Ranking
@@ -88,7 +88,7 @@ def answer_to(
 ) -> Answer:
     """Find the candidates inside a transaction, for use cases that have one; as ``allocation_candidates``."""
     plan = plan_for(request)
-    budget = Budget()
+    budget = RequestBudget()
     wanted = _wanted(request.limit, options)
     ids = ids_for(tx, plan, ranking.levels if ranking else ())
     # Places matter only to a ranking, and only where some provider stands for one.
@@ -119,7 +119,7 @@ def _wanted(limit: int | None, options: SearchOptions) -> int | None:
     return min(bounds, default=None)
 
 
-def _generated(found: Iterator[Candidate], wanted: int | None, plan: Plan, budget: Budget) -> list[Candidate]:
+def _generated(found: Iterator[Candidate], wanted: int | None, plan: Plan, budget: RequestBudget) -> list[Candidate]:
     """Return the wanted candidates, but no more than one answer may hold; the budget notes when there are more."""
     most = max(1, MOST_PLACEMENTS // max(1, len(plan.slots)))
     candidates = list(islice(found, most if wanted is None else min(wanted, most)))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from itertools import chain
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.walk import Candidate, candidates_in
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
@@ -13,7 +13,7 @@ from placement.store.search.trees import TreeReader
 
 
 def serving_others(
-    reader: TreeReader, shown: Iterable[Candidate], members: Iterable[Member], budget: Budget
+    reader: TreeReader, shown: Iterable[Candidate], members: Iterable[Member], budget: RequestBudget
 ) -> frozenset[int]:
     """Return those members of the shown candidates' trees that serve no shown candidate, but another one.
 
@@ -36,7 +36,7 @@ def _trees_of(reader: TreeReader, roots: list[int]) -> Iterator[Tree]:
         yield from reader.trees_of(roots[start : start + reader.most_listed]).trees
 
 
-def _serving(asked: AbstractSet[int], plan: Plan, trees: Iterable[Tree], budget: Budget) -> set[int]:
+def _serving(asked: AbstractSet[int], plan: Plan, trees: Iterable[Tree], budget: RequestBudget) -> set[int]:
     """Return those of the providers that serve a candidate in these trees, composing no more than tells."""
     serving: set[int] = set()
     for tree in trees:

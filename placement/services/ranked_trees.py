@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from placement.allocators.patterns import WILDCARD
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.ranking import Portion, Ranking, TreeScores, all_best_first, amounts_of, best_first
 from placement.candidates.reading import ByScore, Reader, by_root
@@ -14,7 +14,7 @@ from placement.store.resource_classes import all_classes
 
 
 def best_trees(
-    tx: Transaction, reader: Reader, ranking: Ranking, *, budget: Budget, wanted: int | None
+    tx: Transaction, reader: Reader, ranking: Ranking, *, budget: RequestBudget, wanted: int | None
 ) -> Iterator[tuple[Tree, Iterator[Choice]]]:
     """Yield the trees that serve a plan with their candidates, both best first, reading no more than is asked for.
 

@@ -160,7 +160,7 @@ def test_without_ranking_a_random_sample_is_taken_of_all(app, api, cloud):
 
 
 def test_a_search_that_runs_out_of_steps_says_that_it_is_incomplete(api, cloud, monkeypatch):
-    monkeypatch.setattr(slots.Budget.__init__, "__kwdefaults__", {"per_tree": 3, "per_request": 9})
+    monkeypatch.setattr(slots.RequestBudget.__init__, "__kwdefaults__", {"per_tree": 3, "per_request": 9})
     response = api.get(f"/allocation_candidates?{QUERIES[3]}")
     assert response.status_code == 200
     assert response.headers["x-placement-search"] == "incomplete"
@@ -169,7 +169,7 @@ def test_a_search_that_runs_out_of_steps_says_that_it_is_incomplete(api, cloud, 
 
 def test_a_search_that_runs_out_of_steps_empty_handed_is_no_empty_answer(api, cloud, monkeypatch):
     """An empty answer would read as "no valid host"."""
-    monkeypatch.setattr(slots.Budget.__init__, "__kwdefaults__", {"per_tree": 1, "per_request": 1})
+    monkeypatch.setattr(slots.RequestBudget.__init__, "__kwdefaults__", {"per_tree": 1, "per_request": 1})
     response = api.get(f"/allocation_candidates?{QUERIES[3]}")
     assert response.status_code == 503
     assert response.headers["retry-after"]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from placement.api.routes import ROUTES
 from tests.clouds import build, provider
+from tests.examples import examples
 
 UUID = "11111111-0000-4000-8000-000000000000"
 PARTS = {"uuid": UUID, "consumer_uuid": UUID, "name": "CUSTOM_X", "resource_class": "VCPU"}
@@ -72,7 +73,9 @@ nearly_valid = st.dictionaries(st.sampled_from(list(VALID)), st.none(), min_size
     lambda keys: st.fixed_dictionaries({key: st.just(VALID[key]) | junk for key in keys})
 )
 versions = st.integers(0, 39).map(lambda minor: f"1.{minor}")
-unhurried = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+unhurried = settings(suppress_health_check=list(HealthCheck))
+
+pytestmark = pytest.mark.any_database
 
 
 def path_of(route_path: str) -> str:
@@ -109,7 +112,7 @@ def cloud(api):
 
 
 def test_bodies_of_any_sort_are_answered(api, cloud):
-    @unhurried
+    @examples(30, unhurried)
     @given(st.sampled_from(WRITES), junk | nearly_valid, versions)
     def send(route, body, version):
         method, path = route
@@ -126,7 +129,7 @@ def test_bodies_of_any_sort_are_answered(api, cloud):
 
 
 def test_bytes_of_any_sort_are_answered(api, cloud):
-    @unhurried
+    @examples(30, unhurried)
     @given(st.sampled_from(WRITES), st.binary(max_size=30), versions)
     def send(route, data, version):
         headers = {"content-type": "application/json"}
@@ -141,7 +144,7 @@ def test_query_strings_of_any_sort_are_answered(api, cloud):
         ["VCPU:1", "VCPU:" + "9" * 30, "in:", "!", "!in:" + UUID, UUID, "_A", "%00", "true", "none", "in:HW_NUMA_ROOT"]
     )
 
-    @settings(unhurried, max_examples=150)
+    @examples(60, unhurried)
     @given(st.sampled_from(READS), st.lists(st.tuples(keys, values), max_size=4), versions)
     def send(path, query, version):
         check(api.get(path_of(path), version=version, query_string=query))

@@ -101,7 +101,7 @@ def test_searches_retries_and_connections_are_counted(start: Callable[..., Api])
 def test_a_search_that_runs_out_of_steps_is_counted_whatever_it_found(start, monkeypatch):
     api = start()
     build(call_of(api), provider("h1", VCPU=8, DISK_GB=9))
-    monkeypatch.setattr(slots.Budget.__init__, "__kwdefaults__", {"per_tree": 0, "per_request": 0})
+    monkeypatch.setattr(slots.RequestBudget.__init__, "__kwdefaults__", {"per_tree": 0, "per_request": 0})
     assert api.get("/allocation_candidates?resources=VCPU:1,DISK_GB:1").status_code == 503
     found = shown(api)
     assert found["placement_candidate_search_budget_hits_total"] == 1

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from tests.api.conftest import Api
+from tests.examples import examples
 
 CLASSES = ("VCPU", "MEMORY_MB")
 PROVIDERS = [str(uuid.UUID(int=1000 + i)) for i in range(3)]
@@ -158,7 +159,5 @@ def apis(sqlite_url, postgresql_url):
 def test_random_operations_keep_to_the_model(apis):
     run_state_machine_as_test(
         machine(apis),
-        settings=settings(
-            max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=examples(10, settings(stateful_step_count=25, suppress_health_check=list(HealthCheck))),
     )

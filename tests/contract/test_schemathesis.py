@@ -1,10 +1,9 @@
 """Requests that schemathesis makes of the API reference, good ones and bad ones: every answer is documented.
 
 That is its status, and the form of its body at the microversion that was asked for.
-``PLACEMENT_CONTRACT_EXAMPLES`` is how many are made for each operation and kind of database.
+``--deep`` makes more of them for each operation, on all databases.
 """
 
-import os
 from collections.abc import Iterator
 
 import hypothesis
@@ -19,8 +18,9 @@ from placement.openapi.document import document
 from placement.openapi.story import HOST, NUMA, SERVER, STORY
 from tests.api.conftest import Api
 from tests.api.documented import check
+from tests.examples import examples
 
-EXAMPLES = int(os.environ.get("PLACEMENT_CONTRACT_EXAMPLES", "5"))
+EXAMPLES = 5
 BUILT = [step.title for step in STORY].index("What a consumer holds")
 """How many steps of the story are taken first: a host, a NUMA node, and what two consumers hold."""
 
@@ -30,7 +30,10 @@ SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = [(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods]
 VERSIONS = st.sampled_from(["1.0", "1.8", "1.14", "1.28", "1.34", "1.39", "latest"])
 
-pytestmark = pytest.mark.filterwarnings("default")  # what schemathesis and its libraries warn of is theirs
+pytestmark = [
+    pytest.mark.any_database,
+    pytest.mark.filterwarnings("default"),  # what schemathesis and its libraries warn of is theirs
+]
 
 
 @pytest.fixture
@@ -49,9 +52,7 @@ def test_every_answer_is_documented(built: Api, path: str, method: str, mode: Ge
     documented = DOCUMENT["paths"][path][method]["responses"]
 
     @given(case=operation.as_strategy(generation_mode=mode), data=st.data())
-    @settings(
-        max_examples=EXAMPLES, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-    )
+    @examples(EXAMPLES, settings(derandomize=True, database=None, suppress_health_check=list(HealthCheck)))
     def ask(case: Case, data: st.DataObject) -> None:
         answer = _answer(built, case, data)
         assert answer.status_code < 500, answer.text

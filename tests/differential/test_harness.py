@@ -1,4 +1,7 @@
-"""The comparison is worth something: it finds what was altered on purpose, and nothing where nothing was."""
+"""The comparison is worth something: it finds what was altered on purpose, and nothing where nothing was.
+
+Runs where tests/differential has changed (tests.commits says since when), and with ``--deep``.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +13,8 @@ from tests.differential.generate.plan import plan
 from tests.differential.rounds import Mismatch, Tally, play
 from tests.differential.shrink import shrunk
 from tests.differential.sides import Pair, ReferenceSide, compared_with_reference, started_reference
+
+pytestmark = pytest.mark.of_the_comparison
 
 SEED = 4
 ROUNDS_THAT_HAVE_TO_DO = 15

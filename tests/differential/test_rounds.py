@@ -1,6 +1,7 @@
 """Both servers give the same answers, round by round, this one on SQLite and on PostgreSQL in turn.
 
-A mismatch is shrunk and printed as a shell script. To repeat round 17 of seed 1::
+A mismatch is shrunk and printed as a shell script. The seed belongs to the commit and stands in the head of pytest's
+report, ``--seed`` sets it. To repeat round 17 of seed 1::
 
     python -m tests.differential --seed 1 --first 17 --rounds 1
 """
@@ -18,8 +19,9 @@ SHRINK_S = 60
 
 def test_both_servers_answer_a_round_alike(pairs: list[Pair], number: int, request: pytest.FixtureRequest) -> None:
     pair = pairs[number % len(pairs)]
-    requests = plan(request.config.getoption("--seed"), number)
+    seed = request.config.getoption("--seed")
+    requests = plan(seed, number)
     mismatch = play(pair, requests, Tally())
     if mismatch:
         small = shrunk(pair, requests, mismatch, seconds=SHRINK_S)
-        pytest.fail(mismatch_script(small, f"round {number} on {pair.subject.name}"), pytrace=False)
+        pytest.fail(mismatch_script(small, f"round {number} of seed {seed} on {pair.subject.name}"), pytrace=False)

@@ -10,6 +10,7 @@ from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest
 from placement.services.allocation_candidates import Answer, SearchOptions, allocation_candidates
 from placement.store.connection.database import Database
+from tests.examples import examples
 from tests.small_clouds import TRAITS, random_situation, situations, write
 
 MORE_THAN_THERE_ARE = 1_000_000
@@ -18,7 +19,7 @@ LEVELS = (TRAITS[1], TRAITS[0])
 
 
 @pytest.mark.parametrize("ranking", [None, Ranking(RankingProfile(), LEVELS)], ids=["by id", "best first"])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(15, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 @given(situation=situations)
 @example(random_situation(2142)).via(
     "a provider whose parent has no trait and can serve nothing, in a place all the same"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, Sort, any_of_value
 from placement.candidates.explain.explain import explain
 from placement.candidates.walk import candidates_in
@@ -19,9 +19,10 @@ from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.trees import TreeReader
 from tests.definition_of_candidates import without_part
+from tests.examples import examples
 from tests.small_clouds import Cloud, facts_of, random_situation, situations, write
 
-on_one_database = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+on_one_database = examples(10, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
     plan = plan_for(request)
     reader = TreeReader(tx, Narrowing(tx, plan, ids_for(tx, plan)))
     trees = [replace_sharing(tree) for tree in reader.trees(None)]
-    return {root for root, _choice in candidates_in(plan, trees, Budget())}
+    return {root for root, _choice in candidates_in(plan, trees, RequestBudget())}
 
 
 def replace_sharing(tree):

@@ -2,10 +2,11 @@
 
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.domain.levels import Layout, Places
+from tests.examples import examples
 
 LEVELS = 2
 
@@ -52,7 +53,7 @@ def layout_of(forest: Forest) -> Layout:
     return Layout(forest.parents, forest.marks, homes, levels=LEVELS)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(forests(), st.data())
 def test_a_set_of_providers_touches_the_nearest_places_of_each(forest, data):
     layout = layout_of(forest)
@@ -69,7 +70,7 @@ def test_a_set_of_providers_touches_the_nearest_places_of_each(forest, data):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(forests(), st.data())
 def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(forest, data):
     layout = layout_of(forest)

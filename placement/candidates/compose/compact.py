@@ -15,9 +15,10 @@ from math import prod
 from operator import call, itemgetter, or_
 from typing import NamedTuple
 
+from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.alike import Shape, Sketch
-from placement.candidates.budget import Budget, Steps
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.regions import Regions, Touches
 from placement.candidates.compose.slots import Composer
 from placement.domain.levels import Places
@@ -62,11 +63,11 @@ class CompactFirst:
         all_wanted: whether every candidate will be taken, so that nothing is gained by finding the first ones first.
     """
 
-    def __init__(self, plan: Plan, budget: Budget, *, all_wanted: bool) -> None:
+    def __init__(self, plan: Plan, budget: RequestBudget, *, all_wanted: bool) -> None:
         self._plan = plan
         self._budget = budget
         # The search for so many places at a time may take as many steps again, and leaves the other one all of its own.
-        self._for_order = Budget(per_tree=budget.per_tree, per_request=budget.left)
+        self._for_order = RequestBudget(per_tree=budget.per_tree, per_request=budget.left)
         self._composer = Composer(plan, budget)
         self._left_to_sort = MOST_SORTED if all_wanted else 0
         consuming = [bool(slot.resources) for slot in plan.slots]
@@ -87,7 +88,7 @@ class CompactFirst:
         sketch = self._composer.sketch(tree)
         shape = _shape(sketch, tree.places)
         known = self._known.get(shape)
-        if known is not None and self._budget.take(len(known[1])):
+        if known is not None and self._may_read_off(known[1]):
             return _read_off(known, sketch)
         if self._combinations(tree) <= FEW and len(self._known) < MOST_SHAPES:
             return self._first_of_shape(tree, sketch, shape)
@@ -106,13 +107,17 @@ class CompactFirst:
         left_to_read = MOST_SORTED  # For the same reason choices are read now, but not so many that memory suffers.
         for tree, (_drawn, providers), shape in zip(trees, sketches, shapes, strict=True):
             counts, readers = self._known.get(shape, _UNKNOWN)
-            if readers and self._budget.take(len(readers)):
+            if readers and self._may_read_off(readers):
                 choices = map(call, readers, repeat(providers))
                 left_to_read -= len(readers)
                 found.append(Composed(counts, choices if left_to_read < 0 else iter([*choices])))
             else:
                 found.append(self.composed(tree))
         return found
+
+    def _may_read_off(self, readers: Sequence[object]) -> bool:
+        """Take a step for each candidate that is known; where there are too few, the search is to use them up."""
+        return len(readers) <= self._budget.left and self._budget.take(len(readers))
 
     def _combinations(self, tree: Tree) -> int:
         return prod([len(tree.options[slot.kind]) for slot in self._plan.slots])
@@ -188,7 +193,7 @@ class CompactFirst:
         """Search for candidates of each count in turn, the smallest first; all searches share the steps of the tree."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots)
-        steps = Steps(self._for_order)
+        steps = self._for_order.of_tree()
         searches = (
             (counts, self._composer.choices_under([Touches(slots, tree.places, counts, found)], tree, steps))
             for counts in product(*[range(least, most + 1) for least, most in regions.bounds])
@@ -198,11 +203,11 @@ class CompactFirst:
             if composed := _with_first(counts, choices):
                 in_order = chain(composed.choices, (choice for _counts, more in searches for choice in more))
                 return Composed(counts, self._noting_the_end(in_order, steps))
-        return self._unsorted(tree) if steps.ran_out else None
+        return self._unsorted(tree) if steps.was_hit else None
 
-    def _noting_the_end(self, choices: Iterator[Choice], steps: Steps) -> Iterator[Choice]:
+    def _noting_the_end(self, choices: Iterator[Choice], steps: Budget) -> Iterator[Choice]:
         yield from choices
-        if steps.ran_out:
+        if steps.was_hit:
             self._budget.was_hit = True
 
     def _unsorted(self, tree: Tree) -> Composed | None:

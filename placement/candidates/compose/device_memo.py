@@ -1,8 +1,9 @@
 """The device allocator with a memory: hosts of a cloud are much alike, so most of them are the same problem again."""
 
+from placement.allocators.budget import Budget
 from placement.allocators.devices import Device, Found, Group, Host, Request, allocate
+from placement.allocators.devices.search import STEPS
 from placement.allocators.natural_order import natural_key
-from placement.candidates.allowance import Allowance
 
 Shape = tuple[object, ...]
 
@@ -13,12 +14,11 @@ class DeviceMemo:
     A shape has numbers instead of names, in the natural order of the names: that is all that matters of them.
     """
 
-    def __init__(self, allowance: Allowance, *, most: int) -> None:
-        self._allowance = allowance
+    def __init__(self, *, most: int) -> None:
         self._most = most
         self._known: dict[Shape, Found] = {}
 
-    def allocate(self, host: Host, request: Request) -> tuple[Found, list[str]]:
+    def allocate(self, host: Host, request: Request, budget: Budget) -> tuple[Found, list[str]]:
         """Return what the allocator finds, with numbers as names, and the names by number.
 
         Where no steps are left, only what has been worked out already is found.
@@ -29,14 +29,13 @@ class DeviceMemo:
         groups = tuple([_with_numbers(group, numbers) for group in request.groups])
         shape = _shape(plain, groups)
         found = self._known.get(shape)
-        steps = self._allowance.for_a_search
-        if found is None and steps <= 0:
+        if found is None and budget.is_used_up:
             return Found((), complete=False), names
         if found is None:
             wanted = Request(groups=groups, joint=request.joint, within=request.within, conditions=request.conditions)
-            found = allocate(plain, wanted, most=self._most, steps=steps)
+            found = allocate(plain, wanted, most=self._most, steps=min(STEPS, budget.left))
             self._known[shape] = found
-            self._allowance.take(found.steps)
+            budget.take(found.steps)
         return found, names
 
 

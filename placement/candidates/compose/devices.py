@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from placement.allocators.budget import Budget
 from placement.allocators.devices import THE_DEVICE, Allocation, Host, Joint, Request
 from placement.allocators.devices import Within as InOnePlace
 from placement.allocators.natural_order import natural_key
-from placement.candidates.allowance import Allowance
 from placement.candidates.compose.device_memo import DeviceMemo
 from placement.candidates.compose.device_parts import Heads, Levels, Part, Rows, TreeParts, device_of, level_of_tie
 from placement.candidates.compose.locks import Locks
@@ -28,7 +28,6 @@ class DeviceComposer:
         plan: its plan; for each group that wants everything there is a further kind of all healthy providers.
         levels: the levels.
         locks: level -> lock class.
-        allowance: the steps that may be taken.
     """
 
     def __init__(
@@ -38,13 +37,12 @@ class DeviceComposer:
         levels: Levels,
         *,
         locks: Mapping[str, str],
-        allowance: Allowance,
     ) -> None:
         self._request = request
         self._plan = plan
         self._levels = levels
         self._locks = Locks(levels.names, locks)
-        self._memo = DeviceMemo(allowance, most=request.per_tree)
+        self._memo = DeviceMemo(most=request.per_tree)
         self._parts = list(self._all_parts())
         self._least = self._least_by_kind()
 
@@ -57,8 +55,8 @@ class DeviceComposer:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
         return any([len(tree.options[kind]) < number for kind, number in self._least.items()])
 
-    def proposals(self, tree: Tree, details: PlannerTree) -> Proposals:
-        """Return the best ways to serve the request in a tree."""
+    def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
+        """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
         composition = TreeParts(self._request, self._plan, tree=tree, details=details)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
@@ -67,7 +65,7 @@ class DeviceComposer:
         found: list[tuple[Rank, Choice]] = []
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
-            result, names = self._memo.allocate(*self._problem(composition, allowed, counts, heads))
+            result, names = self._memo.allocate(*self._problem(composition, allowed, counts, heads), budget)
             complete = complete and result.complete
             found += [(one.objective.rank, self._choice(one, names)) for one in result.allocations]
         found.sort(key=lambda one: one[0])

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from placement.allocators.budget import Budget
 from placement.allocators.devices.search import STEPS
 from placement.allocators.group.names import demand_tree
 from placement.allocators.group.place import Placement, place
 from placement.allocators.group.rules import SEARCH_BUDGET, Rules
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
-from placement.candidates.allowance import Allowance
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals, touched_places
@@ -37,7 +37,6 @@ class PathComposer:
         levels: the levels.
         base: the resource classes that the last parts of names mean; other parts are classes themselves.
         locks: level -> lock class.
-        allowance: the steps that may be taken.
 
     Raises:
         UnknownLevel: a group in a name is no level.
@@ -51,14 +50,12 @@ class PathComposer:
         *,
         base: Mapping[str, str],
         locks: Mapping[str, str],
-        allowance: Allowance,
     ) -> None:
         self._request = request
         self._levels = levels
         self._base = base
         self._locks = Locks(levels.names, locks)
         self._known = {level.lower(): level for level in levels.names}
-        self._allowance = allowance
         self._written = demand_tree(request.paths, Phase.RUNNING, {})
         self._demand = self._in_classes(self._written)
 
@@ -98,8 +95,8 @@ class PathComposer:
             root_forbidden=self._request.root_forbidden,
         )
 
-    def proposals(self, details: PlannerTree) -> Proposals:
-        """Return the best way to serve the request in a tree, if there is one."""
+    def proposals(self, details: PlannerTree, budget: Budget) -> Proposals:
+        """Return the best way to serve the request in a tree, if there is one and the steps of a budget suffice."""
         children: dict[int | None, list[int]] = defaultdict(list)
         for provider, parent in details.parents.items():
             children[parent].append(provider)
@@ -107,11 +104,11 @@ class PathComposer:
         (usable,) = self._locks.usable([list(details.parents)], details)
         root = self._location(details, details.root, (children, frozenset(usable)))
         _note(root, (), {name: id_ for id_, name in details.names.items()}, ids)
-        budget = self._allowance.for_a_search // STEPS_FOR_A_LOOK
-        if budget <= 0:
+        looks = min(STEPS, budget.left) // STEPS_FOR_A_LOOK
+        if looks <= 0:
             return Proposals(complete=False)
-        placement = place(root, [self._demand], Rules(distinct=self._request.distinct, budget=budget))
-        self._allowance.take(placement.looks * STEPS_FOR_A_LOOK)
+        placement = place(root, [self._demand], Rules(distinct=self._request.distinct, budget=looks))
+        budget.take(placement.looks * STEPS_FOR_A_LOOK)
         found = [self._proposal(details, placement, ids)] if placement.feasible else []
         return Proposals(found, placement.complete)
 

@@ -10,8 +10,9 @@ from math import prod
 from operator import itemgetter
 from typing import NamedTuple
 
+from placement.allocators.budget import Budget
 from placement.candidates.alike import Alike, Sketch, numbered
-from placement.candidates.budget import Budget, Steps
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
@@ -29,7 +30,7 @@ class Order(NamedTuple):
 class Composer:
     """Composes candidates in the trees of one request."""
 
-    def __init__(self, plan: Plan, budget: Budget) -> None:
+    def __init__(self, plan: Plan, budget: RequestBudget) -> None:
         self._plan = plan
         self._budget = budget
         self._kinds = [slot.kind for slot in plan.slots]
@@ -44,7 +45,7 @@ class Composer:
         Stops early, and notes it in the budget, when the steps are used up.
         """
         if self._is_unconstrained:
-            return _combinations([tree.options[kind] for kind in self._kinds], self._budget)
+            return _combinations([tree.options[kind] for kind in self._kinds], self._budget.of_tree())
         if tree.home:
             return self._searched(tree)
         return self._as_alike(tree, self._alike.sketch(tree))
@@ -67,15 +68,15 @@ class Composer:
             return numbered(self._as_alike(tree, sketch), providers)
         numbers = iter(range(len(providers)))
         rows = [list(islice(numbers, len(options))) for options in tree.options]
-        return list(_combinations([rows[kind] for kind in self._kinds], self._budget))
+        return list(_combinations([rows[kind] for kind in self._kinds], self._budget.of_tree()))
 
     def _as_alike(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
         return self._alike.choices(sketch) or self._alike.kept(self._searched(tree), sketch)
 
     def _searched(self, tree: Tree) -> Iterator[Choice]:
-        return self.choices_under((), tree, Steps(self._budget))
+        return self.choices_under((), tree, self._budget.of_tree())
 
-    def choices_under(self, further: Sequence[Constraint], tree: Tree, steps: Steps) -> Iterator[Choice]:
+    def choices_under(self, further: Sequence[Constraint], tree: Tree, budget: Budget) -> Iterator[Choice]:
         """Yield the choices that satisfy further constraints, which know the slots in the order of the search."""
         order = self._order(tree)
         options = [tree.options[slot.kind] for slot in order.slots]
@@ -83,7 +84,7 @@ class Composer:
         # Trying a few combinations is as fast as finding out that none can do.
         if prod(map(len, options)) > FEW and any([constraint.is_hopeless() for constraint in constraints]):
             return iter(())
-        found = _Search(options, constraints, steps).run()
+        found = _Search(options, constraints, budget).run()
         return found if order.restore is None else map(order.restore, found)
 
     def slots_in_order(self, tree: Tree) -> Sequence[Slot]:
@@ -137,22 +138,18 @@ def _is_tied(plan: Plan, slot: Slot, placed: Sequence[Slot]) -> bool:
 
 def _combinations(options: Sequence[Sequence[int]], budget: Budget) -> Iterator[Choice]:
     """Yield every combination: nothing is ruled out."""
-    left_here = budget.per_tree
     for choice in product(*options):
-        if left_here <= 0 or budget.left <= 0:
-            budget.was_hit = True
+        if not budget.take():
             return
-        left_here -= 1
-        budget.left -= 1
         yield choice
 
 
 class _Search:
     """One run over the slots of one tree, in search order."""
 
-    def __init__(self, options: Sequence[Sequence[int]], constraints: Sequence[Constraint], steps: Steps) -> None:
+    def __init__(self, options: Sequence[Sequence[int]], constraints: Sequence[Constraint], budget: Budget) -> None:
         self._options = options
-        self._step = steps.take
+        self._step = budget.take
         self._by_depth = [[c for c in constraints if depth in c.depths] for depth in range(len(options))]
         # Behind the last constrained slot everything combines with everything.
         self._free_from = max([depth + 1 for depth, found in enumerate(self._by_depth) if found], default=0)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import Judge, Judged
 from placement.candidates.explain.stages import is_searched, without
@@ -64,11 +64,11 @@ class Case:
         ruled_out = [trees - rule.trees for rule in self.rules if rule.condition == condition]
         return trees & affected.union(*ruled_out)
 
-    def served(self, budget: Budget) -> Served:
+    def served(self, budget: RequestBudget) -> Served:
         """Return the trees that have candidates."""
         return TreeSearch(self.plan, self.demands, self.facts).served(self.trees(), budget)
 
-    def served_without(self, condition: Condition, budget: Budget) -> Served:
+    def served_without(self, condition: Condition, budget: RequestBudget) -> Served:
         """Return the trees that have candidates if a condition is left out, and none with it."""
         plan = without(self.plan, condition)
         search = TreeSearch(plan, self.demands, self.facts, condition)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.case import Case
 from placement.candidates.explain.conditions import Condition, Sort
 from placement.candidates.explain.demands import Judge
@@ -27,19 +27,19 @@ def explain(plan: Plan, facts: Facts) -> Explanation:
     O(conditions x providers), most of it inside set operations, and a bounded search.
     """
     case = Case(plan, facts, Judge(facts))
-    budget = Budget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
+    budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
     trees = tuple(_tree_steps(case, budget))
     demands = tuple(demand.described for demand in case.demands)
     cause = next(_emptied([step for demand in demands for step in demand.steps], trees), None)
     if cause is None:
         return Explanation(None, demands, trees, complete=not budget.was_hit)
     # What the cause has not used is not for near misses: they are looked for in more trees than the cause was.
-    more = Budget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_NEAR_MISSES)
+    more = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_NEAR_MISSES)
     missed = near_misses(case, more)
     return Explanation(cause, demands, trees, missed, tuple(hints(case)), complete=not (budget.was_hit or more.was_hit))
 
 
-def _tree_steps(case: Case, budget: Budget) -> Iterator[Step]:
+def _tree_steps(case: Case, budget: RequestBudget) -> Iterator[Step]:
     """Yield what is left of the trees after each condition. Trees that the search cannot decide are left."""
     left: AbstractSet[int] = common(case.reached) or frozenset()
     yield Step(Condition(Sort.EVERY_GROUP), None, len(left))

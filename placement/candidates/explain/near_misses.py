@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.case import Case
 from placement.candidates.explain.conditions import NUMERIC, Condition, Sort
 from placement.candidates.explain.examples import examples, shortages
@@ -18,7 +18,7 @@ STEPS_OF_A_DEMAND = 5
 """What it costs to tell for a demand in which trees it can be served without a condition, in steps of the search."""
 
 
-def near_misses(case: Case, budget: Budget) -> tuple[NearMiss, ...]:
+def near_misses(case: Case, budget: RequestBudget) -> tuple[NearMiss, ...]:
     """Return the near misses of a case without candidates, those that would help in most trees first.
 
     A part of the request (a resource class, a group) is only named where none of its conditions is a near miss.
@@ -37,7 +37,7 @@ def near_misses(case: Case, budget: Budget) -> tuple[NearMiss, ...]:
     return tuple(sorted(found, key=lambda near_miss: -near_miss.trees))
 
 
-def _of_conditions(case: Case, budget: Budget) -> Iterator[NearMiss]:
+def _of_conditions(case: Case, budget: RequestBudget) -> Iterator[NearMiss]:
     # What few trees depend on is looked at first, so that a budget is spent on as many conditions as possible.
     for condition in sorted(_conditions(case), key=lambda condition: len(case.trees_without(condition))):
         if _spent(budget, case):
@@ -48,11 +48,9 @@ def _of_conditions(case: Case, budget: Budget) -> Iterator[NearMiss]:
             yield NearMiss(condition, len(served.trees), not served.undecided, tuple(shown))
 
 
-def _spent(budget: Budget, case: Case) -> bool:
+def _spent(budget: RequestBudget, case: Case) -> bool:
     """Take what looking at a condition costs from a budget; tell whether that was more than there was."""
-    budget.left -= STEPS_OF_A_DEMAND * len(case.demands)
-    budget.was_hit = budget.was_hit or budget.left <= 0
-    return budget.left <= 0
+    return not budget.take(STEPS_OF_A_DEMAND * len(case.demands))
 
 
 def _conditions(case: Case) -> list[Condition]:

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import Composer
 from placement.candidates.explain.conditions import Condition, Sort
 from placement.candidates.explain.demands import Judged
@@ -57,14 +57,14 @@ class TreeSearch:
         self._without = without
         self._known: dict[Likeness, tuple[int, ...] | None] = {}
 
-    def served(self, roots: AbstractSet[int], budget: Budget) -> Served:
+    def served(self, roots: AbstractSet[int], budget: RequestBudget) -> Served:
         """Find the trees with a candidate, among those in which every demand has somebody.
 
         ``budget`` bounds the steps; what they do not suffice for is undecided, and the budget remembers that.
         """
         if self._plan.is_unconstrained:
             return Served(dict.fromkeys(sorted(roots)))
-        if budget.left <= 0:
+        if budget.is_used_up:
             budget.was_hit = budget.was_hit or bool(roots)
             return Served(undecided=set(roots))
         found = Served()
@@ -80,18 +80,17 @@ class TreeSearch:
         budget.was_hit = was_hit or bool(found.undecided)
         return found
 
-    def _candidate(self, tree: Tree, composer: Composer, budget: Budget) -> Choice | None:
+    def _candidate(self, tree: Tree, composer: Composer, budget: RequestBudget) -> Choice | None:
         """Return a candidate of a tree, if there is one and the budget suffices to find out."""
-        budget.left -= STEPS_OF_A_TREE * len(self._plan.slots)
+        if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)):
+            return None
         providers = sorted({provider for row in tree.options for provider in row})
         rank = {provider: index for index, provider in enumerate(providers)}
         likeness = self._likeness(tree, providers, rank)
         if likeness in self._known:
             ranks = self._known[likeness]
             return None if ranks is None else tuple([providers[index] for index in ranks])
-        budget.left -= STEPS_OF_A_SEARCH * len(self._plan.slots)
-        if budget.left <= 0:
-            budget.was_hit = True
+        if not budget.take(STEPS_OF_A_SEARCH * len(self._plan.slots)):
             return None
         choice = next(composer.choices(tree), None)
         if choice is not None or not budget.was_hit:

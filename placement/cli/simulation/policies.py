@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.ranking import LAST, Portion, Ranking, TreeScores, amounts_of, best_first
 from placement.candidates.walk import Candidate, candidates_in
@@ -48,7 +48,7 @@ def policies(seed: int) -> dict[str, Policy]:
 
 def in_order_of_ids(plan: Plan, cloud: Cloud) -> Candidate | None:
     """Give the first candidate with ``[ranking] enabled = false``."""
-    return next(candidates_in(plan, cloud.trees(plan), Budget()), None)
+    return next(candidates_in(plan, cloud.trees(plan), RequestBudget()), None)
 
 
 def shuffled(seed: int) -> Policy:
@@ -56,7 +56,7 @@ def shuffled(seed: int) -> Policy:
     dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
 
     def choose(plan: Plan, cloud: Cloud) -> Candidate | None:
-        found = list(candidates_in(plan, cloud.trees(plan), Budget()))
+        found = list(candidates_in(plan, cloud.trees(plan), RequestBudget()))
         return dice.choice(found) if found else None
 
     return choose
@@ -70,7 +70,7 @@ def ranked(profile: RankingProfile) -> Policy:
         trees = cloud.trees(plan)
         keys = scores.keys(cloud.sums([tree.root for tree in trees], scores.classes))
         kept = [(key, tree) for key, tree in zip(keys, trees, strict=True) if not (scores.filters and key[0])]
-        compose = CompactFirst(plan, Budget(), all_wanted=False).composed
+        compose = CompactFirst(plan, RequestBudget(), all_wanted=False).composed
         best = next(best_first([Portion(kept, LAST)], compose, scores.lost), None)
         return None if best is None else _first_of(*best)
 

@@ -94,9 +94,9 @@ def claim(
             if len(members) == 1:
                 if _is_final(database, members[0], stuck, attempt, composers=composers):
                     raise _refusal(database, members[0], complete=stuck.complete) from None
-            elif stuck.contended and not composers.allowance.is_used_up:
+            elif stuck.contended and not composers.budget.is_used_up:
                 way = one_by_one  # There is something else now; going back costs much.
-            elif way is together or composers.allowance.is_used_up or not may_fit(database, members):
+            elif way is together or composers.budget.is_used_up or not may_fit(database, members):
                 raise _refusal_of_gang(members, complete=stuck.complete and not stuck.contended) from None
             else:
                 way, in_order = together, _with_first(stuck.member, in_order)
@@ -105,7 +105,7 @@ def claim(
 
 def _is_final(database: Database, member: ClaimMember, stuck: Stuck, attempt: int, *, composers: Composers) -> bool:
     """Tell whether it is of no use to try again: in one snapshot there is nothing."""
-    if not stuck.complete and (not stuck.contended or composers.allowance.is_used_up):
+    if not stuck.complete and (not stuck.contended or composers.budget.is_used_up):
         return True  # The search would be cut off again.
     if not stuck.contended and attempt + 1 >= TRIES_IN_A_TREE:
         return True  # What is proposed does not keep to the unit rules of an inventory.

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from placement.allocators.budget import Budget
+from placement.allocators.devices.search import STEPS
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.allowance import Allowance
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
@@ -39,12 +40,27 @@ class Prepared:
     composer: DeviceComposer | PathComposer
 
 
-class Composers:
-    """The composers of all that one client asks for at a time; they draw from one allowance of steps."""
+STEPS_PER_REQUEST = 4 * STEPS
+"""How many steps the searches of one client request may take together, those for all members of a gang included."""
 
-    def __init__(self, allowance: Allowance | None = None) -> None:
-        self.allowance = allowance or Allowance()
+
+class Composers:
+    """The composers of all that one client asks for at a time, and the steps that they may take.
+
+    Args:
+        steps: how many, in all.
+    """
+
+    def __init__(self, steps: int = STEPS_PER_REQUEST) -> None:
+        self.budget = Budget(steps)
+        """The steps of all members of a gang."""
+        self.share = self.budget
+        """Those that may be taken now."""
         self._known: list[tuple[PlannerRequest, PlannerOptions, Prepared]] = []
+
+    def share_out(self, *, among: int) -> None:
+        """Let one of so many members take its share from now on; what it leaves is there for the next ones."""
+        self.share = self.budget.child(self.budget.left // among)
 
     def prepared(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         """Return a request with its composer, which remembers what it has found.
@@ -61,13 +77,13 @@ class Composers:
 
     def _of_groups(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         plan, levels = _with_everything(request), options.levels_for(request)
-        composer = DeviceComposer(request, plan, levels, locks=options.locks, allowance=self.allowance)
+        composer = DeviceComposer(request, plan, levels, locks=options.locks)
         return Prepared(plan, dict(request.requested), levels, composer)
 
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         levels = options.levels_for(request)
         try:
-            composer = PathComposer(request, levels, base=options.base, locks=options.locks, allowance=self.allowance)
+            composer = PathComposer(request, levels, base=options.base, locks=options.locks)
         except UnknownLevel as unknown:
             level, name = unknown.args
             sentence = f"There is no level {level!r}; there are {', '.join(levels.names)}."

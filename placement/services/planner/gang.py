@@ -63,7 +63,7 @@ def one_by_one(tx: Transaction, members: Sequence[ClaimMember], composers: Compo
     placed: Placed = {}
     vain: dict[Prepared, Vain] = defaultdict(dict)  # Members only take: what has no room gets none.
     for number, member in enumerate(members):
-        composers.allowance.share(among=len(members) - number)
+        composers.share_out(among=len(members) - number)
         placing = Placing(tx, member, composers, of_gang=len(members) > 1)
         claimed = placing.best(vain[placing.prepared])
         if claimed is None:
@@ -150,7 +150,7 @@ class _Search:
             found = self.placed(rest, (*left, *done))
             return None if found is None else {first.consumer.consumer_uuid: claimed, **found}
 
-        self._composers.allowance.share(among=len(members))
+        self._composers.share_out(among=len(members))
         placing = self._placing(first)
         without = {one.root for one in left if one.request == first.request}
         roots = [root for root in self._roots[placing.prepared] if root not in without]

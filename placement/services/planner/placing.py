@@ -71,7 +71,7 @@ class Placing:
         self._tx = tx
         self._member = member
         self._most = most
-        self._allowance = composers.allowance if of_gang else None
+        self._budget = composers.budget if of_gang else None
         # One more than wanted tells whether there are more.
         request = replace(member.request, per_tree=most + 1) if most > 1 else member.request
         self._planning = Planning(tx, request, member.options, composers)
@@ -162,12 +162,12 @@ class Placing:
 
     def _goes_on(self) -> bool:
         """Tell whether to look into another tree after one that was of no use."""
-        if self._allowance is None:
+        if self._budget is None:
             return True
-        self._allowance.take(STEPS_FOR_A_GROUP * len(self.prepared.plan.slots))
-        if self._allowance.is_used_up:
+        self._budget.take(STEPS_FOR_A_GROUP * len(self.prepared.plan.slots))
+        if self._budget.is_used_up:
             self.has_seen_all = False
-        return not self._allowance.is_used_up
+        return not self._budget.is_used_up
 
     def _allocated(self, proposal: Proposal) -> Claimed:
         """Allocate a proposal.

@@ -44,7 +44,8 @@ class Planning:
         self._tx = tx
         self._request = request
         self._options = options
-        prepared = (composers or Composers()).prepared(request, options)
+        self._composers = composers or Composers()
+        prepared = self._composers.prepared(request, options)
         self._plan, self._levels, self._composer = prepared.plan, prepared.levels, prepared.composer
         _check_names(tx, request, self._plan)
         self.prepared = prepared
@@ -128,8 +129,8 @@ class Planning:
 
     def _proposals_in(self, tree: Tree, details: PlannerTree) -> Proposals:
         if isinstance(self._composer, PathComposer):
-            return self._composer.proposals(details)
-        return self._composer.proposals(tree, details)
+            return self._composer.proposals(details, self._composers.share)
+        return self._composer.proposals(tree, details, self._composers.share)
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

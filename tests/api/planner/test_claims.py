@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from placement.candidates.planner import device_memo
 
 from placement.allocators.devices import Found, allocate
-from placement.candidates.allowance import STEPS_PER_REQUEST
+from placement.candidates.compose import device_memo
 from placement.services.planner import gang
+from placement.services.planner.composers import STEPS_PER_REQUEST
 from tests.api.conftest import Api
 from tests.claims import ask, claimed, held, used
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, names_of, provider, register, uuid_of

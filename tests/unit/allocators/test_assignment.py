@@ -3,10 +3,11 @@
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.group.assignment import best_assignment, first_assignment
+from tests.examples import examples
 
 
 @st.composite
@@ -26,7 +27,7 @@ def all_assignments(matrix):
             yield sum(chosen), columns
 
 
-@settings(max_examples=500, deadline=None)
+@examples(170)
 @given(weights())
 def test_no_assignment_is_better_and_of_equals_the_first_is_found(matrix):
     found = list(all_assignments(matrix))
@@ -43,7 +44,7 @@ def test_no_assignment_is_better_and_of_equals_the_first_is_found(matrix):
     assert first_assignment(matrix) == next(columns for worth, columns in found if worth == total)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(170)
 @given(weights())
 def test_the_prices_prove_that_nothing_is_better(matrix):
     best = best_assignment(matrix)

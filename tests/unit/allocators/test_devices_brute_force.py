@@ -4,11 +4,12 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations, combinations_with_replacement, product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host, Joint, Request, Within, allocate
 from placement.allocators.devices.twins import without_twins
+from tests.examples import examples
 
 LEVELS = ("numa", "pcie")
 
@@ -190,7 +191,7 @@ def withins(draw, labels):
     return tuple(rules)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(40)
 @given(instances(), st.sampled_from([1, 2, 4, 100]))
 def test_the_best_of_all_ways_is_found(instance, width) -> None:
     """Also where the first search has to leave out most, or finds nothing."""
@@ -205,7 +206,7 @@ def test_the_best_of_all_ways_is_found(instance, width) -> None:
         assert found.best.devices == choice
 
 
-@settings(max_examples=40, deadline=None)
+@examples(15)
 @given(instances(), st.integers(2, 5))
 def test_further_ways_come_in_order(instance, most) -> None:
     """Ways that take more than is asked for, or exchange what twins have, are none: such requests are not compared."""
@@ -217,7 +218,7 @@ def test_further_ways_come_in_order(instance, most) -> None:
     assert [(one.objective.rank, one.devices) for one in found] == expected
 
 
-@settings(max_examples=40, deadline=None)
+@examples(15)
 @given(instances(), st.randoms())
 def test_the_order_of_what_is_given_does_not_matter(instance, chance) -> None:
     host, request = instance

@@ -2,7 +2,7 @@
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.fair_share.fill import Task
@@ -79,7 +79,6 @@ def test_where_too_many_wait_to_tell_the_claim_is_let_through() -> None:
     assert (decision.allowed, decision.reason) == (True, "undecided")
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**9))
 def test_a_claim_is_fair_if_its_turn_comes_while_it_fits(seed) -> None:
     """Against filling by the definition, over random trees."""

@@ -3,7 +3,7 @@
 import random
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.fair_share.fill import Task, fill
@@ -12,6 +12,7 @@ from placement.allocators.fair_share.order import order
 from placement.allocators.fair_share.shares import is_blocked
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
+from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_random import (
     limits_of,
@@ -63,14 +64,14 @@ def random_state(rng: random.Random) -> tuple[Branch, oracle.State]:
     return root, oracle.State(totals, usage, tasks, limits_of(root))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(seeds)
 def test_shares_and_order_are_those_of_the_definition(seed) -> None:
     root, state = random_state(random.Random(seed))
     check(root, made(root, state), state)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(35)
 @given(seeds)
 def test_after_any_events_everything_equals_the_full_recomputation(seed) -> None:
     """To the last bit with a tree made anew, and in order and closeness with the definition."""
@@ -102,7 +103,7 @@ def event(rng: random.Random, shares: FairShares, state: oracle.State, leaves: l
         shares.want(leaf, state.tasks[leaf])
 
 
-@settings(max_examples=80, deadline=None)
+@examples(25)
 @given(seeds)
 def test_filling_gives_task_by_task_what_the_definition_gives(seed) -> None:
     rng = random.Random(seed)
@@ -115,7 +116,6 @@ def test_filling_gives_task_by_task_what_the_definition_gives(seed) -> None:
     assert result.complete
 
 
-@settings(deadline=None)
 @given(seeds)
 def test_filling_never_gives_more_than_there_is(seed) -> None:
     rng = random.Random(seed)
@@ -136,7 +136,6 @@ def test_filling_never_gives_more_than_there_is(seed) -> None:
         assert list(result.given[path].values()) == wanted
 
 
-@settings(deadline=None)
 @given(seeds)
 def test_one_class_without_end_is_divided_by_the_weights(seed) -> None:
     """HD-21: weighted max-min fairness on every level, to within one task for each leaf."""

@@ -3,7 +3,7 @@
 import random
 from itertools import accumulate, combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.entries import exact
@@ -13,6 +13,7 @@ from placement.allocators.fair_share.preempt import preempt
 from placement.allocators.fair_share.reclaim import reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, joined
+from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entitlements
 from tests.unit.allocators.fair_share_random import limits_of
@@ -233,7 +234,7 @@ def random_case(seed: int):
     return root, oracle.State(totals, usage, tasks), rng.choice(leaves), task, held
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.integers(0, 10**9))
 def test_no_smaller_nor_cheaper_set_would_do(seed) -> None:
     root, state, claimant, task, held = random_case(seed)
@@ -253,7 +254,6 @@ def test_no_smaller_nor_cheaper_set_would_do(seed) -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(deadline=None)
 def test_what_is_given_back_does_not_depend_on_the_order_of_the_list(seed) -> None:
     root, state, claimant, task, held = random_case(seed)
     shares = FairShares(root, state.totals)
@@ -342,7 +342,7 @@ def best_preemption(root: Branch, state: oracle.State, claimant: str, task, *, p
     )
 
 
-@settings(max_examples=300)
+@examples(100)
 @given(st.integers(0, 10**9))
 def test_no_preemption_would_be_less_important(seed) -> None:
     root, state, claimant, task, held = random_case(seed)

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from placement.allocators.group.needs import Needs
@@ -12,6 +12,7 @@ from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, sco
 from placement.allocators.group.sites import Sites
 from placement.allocators.group.tree import Capacity, Demand, Location
 from placement.allocators.natural_order import natural_key
+from tests.examples import examples
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
 from tests.unit.allocators.group_random import random_instance
 
@@ -37,7 +38,7 @@ def compare(everything, placement) -> None:
         assert everything.taken(choice) == placement.taken
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(400)
 @given(st.integers(0, 2**32))
 @example(2429)  # two devices that must be taken are in one group
 def test_small_instances_of_many_shapes_get_the_best_of_all_placements(seed):
@@ -46,7 +47,7 @@ def test_small_instances_of_many_shapes_get_the_best_of_all_placements(seed):
     check(root, demands, distinct=distinct, levels=levels)
 
 
-@settings(max_examples=250, deadline=None)
+@examples(80)
 @given(trees(), containers())
 def test_one_container_gets_the_best_of_all_placements(root, demand):
     """Groups and devices, own amounts, enumerations, resources in use; siblings may share a location."""
@@ -66,20 +67,20 @@ def test_a_demand_that_went_elsewhere_takes_nothing_from_where_it_could_have_gon
     compare(Everything(root, demands), place(root, demands))
 
 
-@settings(max_examples=250, deadline=None)
+@examples(80)
 @given(trees(), containers())
 def test_siblings_that_must_not_share_get_the_best_of_all_placements(root, demand):
     check(root, [demand], distinct=True)
 
 
-@settings(max_examples=250, deadline=None)
+@examples(80)
 @given(trees(), st.lists(containers(most_devices=2), min_size=2, max_size=3), st.booleans())
 def test_several_containers_get_the_best_of_all_placements(root, demands, distinct):
     """They share what there is; those of initialisation share what the running ones take."""
     check(root, demands, distinct=distinct)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(70)
 @given(trees(), containers(), st.sampled_from([[], ["grp"], ["gpu"], ["grp", "gpu"]]))
 def test_the_levels_that_count_can_be_chosen(root, demand, levels):
     check(root, [demand], levels=levels)
@@ -101,7 +102,7 @@ def any_scorer(table: list[int], *, salt: int) -> Scorer:
     return Scorer(judge)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(170)
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 9), min_size=3, max_size=30))
 def test_scorers_that_promise_nothing_are_served_as_exactly(seed, table):
     """They may refuse a little where much is in use or none, and raise and lower the score at will."""
@@ -117,7 +118,7 @@ def leave_free(allocatable, used, requested, phase):
     return Verdict(total <= allocatable, share, Used(total, used.own))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(70)
 @given(trees(), containers(phases=[Phase.RUNNING]), st.booleans())
 def test_a_scorer_may_prefer_what_is_least_used(root, demand, distinct):
     """Its scores fall as more is used; the bounds of the search hold for that as well."""
@@ -145,7 +146,7 @@ def in_order_of_search(root, demands) -> list[tuple[int, ...]]:
     return [key for need in sorted(needs, key=lambda need: need.rank_of_container) for key in walk(need)]
 
 
-@settings(max_examples=600, deadline=None)
+@examples(200)
 @given(st.integers(0, 2**32))
 def test_of_the_best_placements_the_first_in_natural_order_is_taken(seed):
     """Each demand in turn has the first location, as people order them, that leads to a placement as good as any."""

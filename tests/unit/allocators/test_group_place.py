@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.allocators.group import Container, Node, allocate
@@ -13,6 +13,7 @@ from placement.allocators.group.requests import translated
 from placement.allocators.group.rules import Rules, assess
 from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, judge_quantity
 from placement.allocators.group.tree import Capacity, Demand, Location, Placed
+from tests.examples import examples
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
 
 
@@ -40,7 +41,7 @@ def without_labels(placed: Placed) -> tuple:
     return placed.path, amounts, sorted([without_labels(part) for part in placed.parts])
 
 
-@settings(max_examples=250, deadline=None)
+@examples(80)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=3), st.booleans(), st.randoms())
 def test_neither_labels_nor_the_order_of_what_is_given_matter(root, demands, distinct, rng):
     rules = Rules(distinct=distinct)
@@ -58,14 +59,14 @@ def renamed(location: Location, names: dict[str, str]) -> Location:
     return replace(location, name=names.setdefault(location.name, f"n{len(names)}"), children=children)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(35)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
 def test_names_of_locations_decide_only_among_equals(root, demands, distinct):
     rules = Rules(distinct=distinct)
     assert place(renamed(root, {}), demands, rules).objective == place(root, demands, rules).objective
 
 
-@settings(max_examples=100, deadline=None)
+@examples(35)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
 def test_what_was_placed_is_scored_the_same_again(root, demands, distinct):
     """Recorded places are kept."""
@@ -80,7 +81,7 @@ def pinned(placed: Placed) -> Demand:
     return replace(placed.demand, pinned=placed.path, parts=tuple([pinned(part) for part in placed.parts]))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(35)
 @given(st.data())
 def test_filling_in_upper_groups_by_name_changes_nothing(data):
     """Where siblings may share, a request means the same with the names that the translation gives."""
@@ -99,7 +100,7 @@ def test_filling_in_upper_groups_by_name_changes_nothing(data):
     assert (one.feasible, one.objective) == (other.feasible, other.objective)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(35)
 @given(trees(), containers(phases=[Phase.RUNNING]))
 def test_amounts_at_given_locations_are_assessed_as_when_they_are_placed(root, demand):
     placement = place(root, [demand])

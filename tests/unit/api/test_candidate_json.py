@@ -1,7 +1,7 @@
 """The JSON of candidates, written in pieces, compared with dictionaries built the plain way."""
 
 import orjson
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.api.candidate_json import candidates_json
@@ -10,6 +10,7 @@ from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import Answer
 from placement.store.search.summaries import Member, Summaries
+from tests.examples import examples
 
 NAMES = {1: "VCPU", 2: "DISK_GB"}
 TRAITS = {7: "HW_NUMA_ROOT", 8: "CUSTOM_A"}
@@ -70,7 +71,7 @@ def plain_summaries(answer: Answer, version: Version) -> dict:
     return shown
 
 
-@settings(max_examples=400, deadline=None)
+@examples(130)
 @given(answers(), st.sampled_from([10, 12, 16, 17, 26, 27, 28, 29, 33, 34, 39]).map(lambda minor: Version(1, minor)))
 def test_pieces_give_the_same_document_as_dictionaries(answer, version):
     assert orjson.loads(candidates_json(answer, version)) == {

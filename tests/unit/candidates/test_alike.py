@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.alike import MOST_KEPT
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import Composer
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
+from tests.examples import examples
 from tests.unit.candidates.searches import devices, requests, searches_of
 
 
@@ -53,18 +54,18 @@ def changed(draw, values: dict, others: st.SearchStrategy) -> dict:
     return {**values, draw(st.sampled_from(sorted(values))): draw(others)} if values and draw(st.booleans()) else values
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(clouds())
 def test_candidates_are_those_of_a_search_in_each_tree_alone(cloud):
     plan, trees = cloud
-    composer = Composer(plan, Budget())
+    composer = Composer(plan, RequestBudget())
     for tree in trees:
-        assert list(composer.choices(tree)) == list(Composer(plan, Budget()).choices(tree))
+        assert list(composer.choices(tree)) == list(Composer(plan, RequestBudget()).choices(tree))
 
 
 def test_what_was_not_composed_to_the_end_is_composed_again():
     plan, tree = devices(3, 4)
-    composer = Composer(plan, Budget())
+    composer = Composer(plan, RequestBudget())
     first = next(composer.choices(tree))
     found = list(composer.choices(tree))
     assert found[0] == first
@@ -73,7 +74,7 @@ def test_what_was_not_composed_to_the_end_is_composed_again():
 
 def test_what_ran_out_of_steps_is_not_taken_for_all_there_is():
     plan, tree = devices(3, 4)
-    budget = Budget(per_tree=10)
+    budget = RequestBudget(per_tree=10)
     composer = Composer(plan, budget)
     cut = list(composer.choices(tree))
     budget.per_tree = 1000
@@ -82,17 +83,17 @@ def test_what_ran_out_of_steps_is_not_taken_for_all_there_is():
 
 def test_what_is_read_off_takes_steps_of_the_request():
     plan, tree = devices(3, 4)
-    budget = Budget()
+    budget = RequestBudget()
     composer = Composer(plan, budget)
     assert len(list(composer.choices(tree))) == 24
-    budget.left = 7
+    assert budget.take(budget.left - 7)
     assert len(list(composer.choices(tree))) == 7
     assert budget.was_hit
 
 
 def test_trees_with_very_many_candidates_are_not_kept():
     plan, tree = devices(4, 8)
-    budget = Budget()
+    budget = RequestBudget()
     composer = Composer(plan, budget)
     assert len(list(composer.choices(tree))) > MOST_KEPT
     left = budget.left

@@ -3,7 +3,7 @@
 from collections import Counter
 from itertools import combinations, islice
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.bounds import least_counts
@@ -11,6 +11,7 @@ from placement.candidates.compose.proposals import Proposal, touched_places
 from placement.candidates.proposals_in_order import Scored, in_order
 from placement.candidates.ranking import LAST, Portion
 from placement.domain.tree import Tree
+from tests.examples import examples
 
 ROOTS = st.lists(st.integers(1, 50), unique=True, max_size=30)
 SCORES = st.integers(0, 4)
@@ -40,7 +41,7 @@ def portions(keys, size):
         yield Portion([(key, Tree(key[2], [])) for key in some], left[0] if left else LAST)
 
 
-@settings(max_examples=300)
+@examples(100)
 @given(forecasts(), st.integers(1, 5), st.integers(1, 8))
 def test_the_order_is_that_of_everything_composed(forecast, wanted, size) -> None:
     totals = {key[2]: found for key, found in forecast}

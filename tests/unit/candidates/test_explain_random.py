@@ -1,6 +1,6 @@
 """Explanations of random requests in random clouds, compared with trying everything."""
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from placement.candidates.explain.case import Case
 from placement.candidates.explain.conditions import Sort
@@ -9,10 +9,11 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.near_misses import _conditions
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
+from tests.examples import examples
 from tests.small_clouds import facts_of, situations
 
 
-@settings(max_examples=250, deadline=None)
+@examples(80)
 @given(situations)
 def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
     request, cloud = situation
@@ -22,7 +23,7 @@ def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
     assert (explanation.cause is None) == (explanation.found > 0)
 
 
-@settings(max_examples=250, deadline=None)
+@examples(80)
 @given(situations)
 def test_without_a_near_miss_so_many_trees_have_candidates(situation):
     request, cloud = situation
@@ -34,7 +35,7 @@ def test_without_a_near_miss_so_many_trees_have_candidates(situation):
         assert near_miss.trees == len(definition.trees()), near_miss
 
 
-@settings(max_examples=150, deadline=None)
+@examples(50)
 @given(situations)
 def test_no_near_miss_is_missed(situation):
     request, cloud = situation

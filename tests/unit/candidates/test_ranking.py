@@ -5,20 +5,21 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.compactness import compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Node, Preference, Profile, Proportional, Sra, assess
 from placement.candidates import reading
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.ranking import Ranking, TreeScores, all_best_first, amounts_of, best_first
 from placement.candidates.reading import ByScore, by_root
 from placement.candidates.walk import walked
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree, TreesRead
+from tests.examples import examples
 from tests.unit.candidates.searches import CLASSES, devices, moved, requests, searches_of, with_places
 
 STEP = 100  # Between the ids of one tree and those of the next.
@@ -86,7 +87,7 @@ RANKINGS = st.builds(
 
 def ranked(cloud: Cloud, ranking: Ranking, wanted: int | None) -> list:
     scores = TreeScores(amounts_of(cloud.plan), ranking)
-    compact = CompactFirst(cloud.plan, Budget(), all_wanted=wanted is None)
+    compact = CompactFirst(cloud.plan, RequestBudget(), all_wanted=wanted is None)
     if scores.tell_trees_apart:
         portions = ByScore(scores, cloud.rows(scores.classes), cloud, complete=False).portions(wanted)
     else:
@@ -121,7 +122,7 @@ def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
 
 def score_by_definition(plan: Plan, ranking: Ranking, tree: Tree, node: Node):
     verdict = assess(ranking.profile.strategy, amounts_of(plan), node)
-    composed = CompactFirst(plan, Budget(), all_wanted=True).composed(tree)
+    composed = CompactFirst(plan, RequestBudget(), all_wanted=True).composed(tree)
     if composed is None:
         return False, 0.0, None
     points = float(verdict.total) + ranking.profile.compactness * compactness(composed.counts)
@@ -139,7 +140,7 @@ def jitter(plan: Plan, ranking: Ranking, root: int) -> float:
     return plain - moved_by
 
 
-@settings(max_examples=200, deadline=None)
+@examples(70)
 @given(clouds(), RANKINGS)
 def test_the_answer_is_the_head_of_composing_and_sorting_everything(cloud, ranking):
     """However few trees are read at a time."""

@@ -1,6 +1,6 @@
 """From trees to the list of candidates."""
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.walk import candidates_in
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
@@ -16,12 +16,12 @@ def trees():
 
 
 def test_depth_first_finishes_a_tree_before_the_next():
-    found = [choice for _root, choice in candidates_in(PLAN, trees(), Budget())]
+    found = [choice for _root, choice in candidates_in(PLAN, trees(), RequestBudget())]
     assert found == [(10,), (11,), (20,), (21,)]
 
 
 def test_breadth_first_takes_one_of_each_tree_in_turn():
-    found = [choice for _root, choice in candidates_in(PLAN, trees(), Budget(), breadth_first=True)]
+    found = [choice for _root, choice in candidates_in(PLAN, trees(), RequestBudget(), breadth_first=True)]
     assert found == [(10,), (20,), (11,), (21,)]
 
 
@@ -30,7 +30,7 @@ def test_trees_are_read_only_as_far_as_candidates_are_wanted():
         yield Tree(1, [[1, 2]])
         raise AssertionError("read too far")
 
-    found = candidates_in(PLAN, endless(), Budget())
+    found = candidates_in(PLAN, endless(), RequestBudget())
     assert [next(found), next(found)] == [(1, (1,)), (1, (2,))]
 
 
@@ -42,5 +42,5 @@ def test_a_candidate_of_sharing_providers_alone_comes_once():
         Tree(10, [[5, 10]], home={5: 5}, sharing=sharing),
         Tree(20, [[5]], home={5: 5}, sharing=sharing),
     ]
-    found = [choice for _root, choice in candidates_in(PLAN, shared, Budget())]
+    found = [choice for _root, choice in candidates_in(PLAN, shared, RequestBudget())]
     assert found == [(5,), (10,)]

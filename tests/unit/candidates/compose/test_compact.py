@@ -5,23 +5,24 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose import compact
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import Composer
 from placement.domain.levels import Places
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
+from tests.examples import examples
 from tests.unit.candidates.searches import brute_force, devices, lay_out, moved, searches_with_places
 
 
 def sorted_by_definition(plan: Plan, tree: Tree) -> list[tuple]:
     """Return (counts, choice) of every candidate in order: fewest places, then the options of fullest places."""
     ranks = [{provider: rank for rank, provider in enumerate(row)} for row in tree.options]
-    slots = Composer(plan, Budget()).slots_in_order(tree)
+    slots = Composer(plan, RequestBudget()).slots_in_order(tree)
 
     def key(choice):
         placed = dict(zip([slot.suffix + str(slot.resources) for slot in plan.slots], choice, strict=True))
@@ -40,13 +41,13 @@ def touched(tree: Tree, providers: Iterable[int]) -> tuple[int, ...]:
     return tuple(max(1, len(of_level - {0})) for of_level in at)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(searches_with_places(), st.booleans())
 def test_candidates_come_as_if_all_were_composed_and_sorted(search, all_wanted):
     plan, tree = search
     few, compact.FEW = compact.FEW, 0  # So that even a small tree is searched in order.
     try:
-        counts, choices = CompactFirst(plan, Budget(), all_wanted=all_wanted).composed(tree) or ((), ())
+        counts, choices = CompactFirst(plan, RequestBudget(), all_wanted=all_wanted).composed(tree) or ((), ())
     finally:
         compact.FEW = few
     if tree.places.of:
@@ -54,7 +55,7 @@ def test_candidates_come_as_if_all_were_composed_and_sorted(search, all_wanted):
         assert list(choices) == [choice for _counts, choice in expected]
         assert counts == (expected[0][0] if expected else ())
     else:
-        assert list(choices) == list(Composer(plan, Budget()).choices(tree))
+        assert list(choices) == list(Composer(plan, RequestBudget()).choices(tree))
 
 
 def test_a_place_is_as_full_as_what_fits_on_all_its_options():
@@ -63,7 +64,7 @@ def test_a_place_is_as_full_as_what_fits_on_all_its_options():
     tree.options = [[3, 4, 6]]
     lay_out(tree, {1: None, 2: 1, 3: 2, 4: 2, 5: 1, 6: 5}, {2: 0b1, 5: 0b1}, {3: 2.0, 4: 1.0, 6: 2.0})
     assert tree.options == [[6, 3, 4]]
-    assert list(CompactFirst(plan, Budget(), all_wanted=False).composed(tree).choices) == [(6,), (3,), (4,)]
+    assert list(CompactFirst(plan, RequestBudget(), all_wanted=False).composed(tree).choices) == [(6,), (3,), (4,)]
 
 
 def switches(count: int, each: int, groups: int) -> tuple[Plan, Tree]:
@@ -83,7 +84,7 @@ def switches(count: int, each: int, groups: int) -> tuple[Plan, Tree]:
 def test_the_most_compact_of_very_many_candidates_takes_few_steps(all_wanted):
     """8 groups on 16 devices have 518,918,400 candidates; four switches of one NUMA node have room for all."""
     plan, tree = switches(8, 2, 8)
-    budget = Budget(per_tree=2000)
+    budget = RequestBudget(per_tree=2000)
     counts, choices = CompactFirst(plan, budget, all_wanted=all_wanted).composed(tree)
     first = list(islice(choices, 20))
     assert counts == (1, 4)
@@ -94,20 +95,20 @@ def test_the_most_compact_of_very_many_candidates_takes_few_steps(all_wanted):
 
 def test_many_switches_are_searched_without_looking_at_every_set_of_them():
     plan, tree = switches(16, 1, 10)
-    budget = Budget(per_tree=20_000)
+    budget = RequestBudget(per_tree=20_000)
     assert CompactFirst(plan, budget, all_wanted=False).composed(tree).counts == (2, 10)
     assert not budget.was_hit
 
 
 def test_all_searches_of_a_tree_share_its_steps():
     plan, tree = switches(4, 2, 4)
-    budget = Budget(per_tree=50)
+    budget = RequestBudget(per_tree=50)
     found = list(CompactFirst(plan, budget, all_wanted=False).composed(tree).choices)
     assert 0 < len(found) <= 50
     assert budget.was_hit
 
 
-@settings(max_examples=100, deadline=None)
+@examples(35)
 @given(searches_with_places(), st.data())
 def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     plan, tree = search
@@ -119,10 +120,10 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     elsewhere = replace(tree, places=Places({**tree.places.of, **place}, tree.places.levels))
     trees = [moved(one, 100 * number) for number, one in enumerate((tree, tree, fuller, elsewhere, tree))]
     at_once = data.draw(st.booleans())
-    alone = [CompactFirst(plan, Budget(), all_wanted=at_once).composed(moved(one, 0)) for one in trees]
+    alone = [CompactFirst(plan, RequestBudget(), all_wanted=at_once).composed(moved(one, 0)) for one in trees]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compact, "FEW", data.draw(st.sampled_from([0, compact.FEW])))
-        together = CompactFirst(plan, Budget(), all_wanted=at_once)
+        together = CompactFirst(plan, RequestBudget(), all_wanted=at_once)
         found = together.all_composed(trees) if at_once else map(together.composed, trees)
         for composed, expected in zip(found, alone, strict=True):
             assert (composed and composed.counts) == (expected and expected.counts)
@@ -132,10 +133,10 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
 def test_what_is_read_off_costs_steps():
     """Two groups on four devices have 12 candidates."""
     plan, tree = switches(2, 2, 2)
-    budget = Budget()
+    budget = RequestBudget()
     compose = CompactFirst(plan, budget, all_wanted=True)
     compose.composed(tree)
-    budget.left = 12 + 5
+    assert budget.take(budget.left - 12 - 5)
     assert len(list(compose.composed(moved(tree, 100)).choices)) == 12
     assert not budget.was_hit
     assert len(list(compose.composed(moved(tree, 200)).choices)) == 5
@@ -146,14 +147,14 @@ def test_what_is_read_off_costs_steps():
 def test_trees_that_differ_in_their_places_alone_are_not_alike(devices_in_all):
     plan, together = switches(1, devices_in_all, 2)
     _plan, apart = switches(devices_in_all, 1, 2)
-    compose = CompactFirst(plan, Budget(), all_wanted=False)
+    compose = CompactFirst(plan, RequestBudget(), all_wanted=False)
     assert compose.composed(together).counts == (1, 1)
     assert compose.composed(apart).counts == (1, 2)
 
 
 def test_a_tree_like_one_before_is_searched_only_when_its_candidates_are_wanted():
     plan, tree = switches(4, 4, 8)
-    budget = Budget()
+    budget = RequestBudget()
     compose = CompactFirst(plan, budget, all_wanted=False)
     trees = [moved(tree, 100 * number) for number in range(20)]
     assert compose.composed(trees[0]).counts == (1, 2)
@@ -165,12 +166,12 @@ def test_a_tree_like_one_before_is_searched_only_when_its_candidates_are_wanted(
     assert compose._for_order.left < spent
 
 
-@settings(max_examples=200, deadline=None)
+@examples(70)
 @given(searches_with_places(), st.integers(1, 12))
 def test_order_hides_no_candidate_for_want_of_steps(search, steps):
     """Where the search without order finds one before its steps are used up, so does the search in order."""
     plan, tree = search
-    budget, without_order = Budget(per_tree=steps), Budget(per_tree=steps)
+    budget, without_order = RequestBudget(per_tree=steps), RequestBudget(per_tree=steps)
     by_id = replace(tree, options=[sorted(options) for options in tree.options])
     in_any_order = list(Composer(plan, without_order).choices(by_id))
     with pytest.MonkeyPatch.context() as patch:

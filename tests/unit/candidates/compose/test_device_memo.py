@@ -1,8 +1,9 @@
 """What is remembered of hosts that are alike, and what no more steps are taken for."""
 
+from placement.allocators.budget import Budget
 from placement.allocators.devices import Device, Group, Host, Request
-from placement.candidates.allowance import Allowance
 from placement.candidates.compose.device_memo import DeviceMemo
+from placement.services.planner.composers import Composers
 
 
 def host(*names: str) -> Host:
@@ -14,24 +15,24 @@ def one_of(*names: str) -> Request:
 
 
 def test_hosts_that_are_alike_are_worked_out_once_and_others_not_without_steps() -> None:
-    steps = DeviceMemo(Allowance(), most=1).allocate(host("a", "b"), one_of("a", "b"))[0].steps
-    memo = DeviceMemo(Allowance(steps), most=1)
-    first, _names = memo.allocate(host("a", "b"), one_of("a", "b"))
-    again, names = memo.allocate(host("c", "d"), one_of("c", "d"))
+    steps = DeviceMemo(most=1).allocate(host("a", "b"), one_of("a", "b"), Budget(10_000))[0].steps
+    memo, budget = DeviceMemo(most=1), Budget(steps)
+    first, _names = memo.allocate(host("a", "b"), one_of("a", "b"), budget)
+    again, names = memo.allocate(host("c", "d"), one_of("c", "d"), budget)
     assert again is first
     assert [names[int(number)] for number in again.allocations[0].devices["gpu"]] == ["c"]
-    unknown, _names = memo.allocate(host("a", "b", "c"), one_of("a", "b", "c"))
+    unknown, _names = memo.allocate(host("a", "b", "c"), one_of("a", "b", "c"), budget)
     assert (unknown.allocations, unknown.complete) == ((), False)
 
 
 def test_each_of_a_gang_has_its_share_of_the_steps_and_what_others_left() -> None:
-    allowance = Allowance(100)
-    allowance.share(among=4)
-    assert allowance.for_a_search == 25
-    allowance.take(10)
-    assert allowance.for_a_search == 15
-    allowance.share(among=3)
-    assert allowance.for_a_search == 30
-    allowance.take(90)
-    assert allowance.for_a_search == 0
-    assert allowance.is_used_up
+    composers = Composers(100)
+    composers.share_out(among=4)
+    assert composers.share.left == 25
+    composers.share.take(10)
+    assert composers.share.left == 15
+    composers.share_out(among=3)
+    assert composers.share.left == 30
+    composers.budget.take(90)
+    assert composers.share.left == 0
+    assert composers.budget.is_used_up

@@ -2,10 +2,11 @@
 
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.compose.matching import Matching
+from tests.examples import examples
 
 COLUMNS = (1, 2, 3, 4)
 
@@ -14,7 +15,7 @@ def possible(rows: dict[int, list[int]], places: dict[int, int]) -> bool:
     return any(all(choice.count(column) <= places[column] for column in choice) for choice in product(*rows.values()))
 
 
-@settings(max_examples=500, deadline=None)
+@examples(170)
 @given(
     st.lists(st.lists(st.sampled_from(COLUMNS), unique=True), max_size=5),
     st.fixed_dictionaries({column: st.integers(0, 2) for column in COLUMNS}),

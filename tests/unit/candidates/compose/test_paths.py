@@ -1,17 +1,18 @@
 """The first candidate of a tree is as compact as the group allocator's best placement."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.group.place import place
 from placement.allocators.group.rules import Rules
 from placement.allocators.group.tree import Capacity, Demand, Location
-from placement.candidates.budget import Budget
+from placement.candidates.budget import RequestBudget
 from placement.candidates.compose import compact
 from placement.candidates.compose.compact import CompactFirst
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
+from tests.examples import examples
 from tests.unit.candidates.searches import lay_out
 
 LEVELS = ("numa", "pcie")
@@ -19,7 +20,7 @@ NODES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), min_size=1
 """For each NUMA node the number of devices below each of its switches."""
 
 
-@settings(max_examples=150, deadline=None)
+@examples(50)
 @given(NODES, st.integers(1, 5), st.booleans())
 def test_the_first_candidate_touches_as_few_places_as_the_best_placement(nodes, groups, searches):
     locations, tree = both(nodes)
@@ -30,7 +31,11 @@ def test_the_first_candidate_touches_as_few_places_as_the_best_placement(nodes, 
     )
     few, compact.FEW = compact.FEW, 0 if searches else compact.FEW
     try:
-        found = CompactFirst(plan_for(request), Budget(), all_wanted=False).composed(tree) if tree.options[0] else None
+        found = (
+            CompactFirst(plan_for(request), RequestBudget(), all_wanted=False).composed(tree)
+            if tree.options[0]
+            else None
+        )
     finally:
         compact.FEW = few
     assert (found is not None) == best.feasible

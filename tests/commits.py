@@ -1,0 +1,44 @@
+"""What git tells of the commit that is tested."""
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SEED_WITHOUT_A_COMMIT = 1
+SEEDS = 1_000_000
+
+
+def seed() -> int:
+    """Return a number that belongs to the commit, so that each draws other random requests, and always the same."""
+    commit = _git("rev-parse", "HEAD")
+    return int(commit, 16) % SEEDS if commit else SEED_WITHOUT_A_COMMIT
+
+
+def is_changed(directory: Path) -> bool:
+    """Tell whether a commit that is tested changes something in a directory, or may.
+
+    On main that is the last commit, elsewhere all since main; and whatever is not committed yet.
+    """
+    base = _base()
+    if base is None:
+        return True
+    changed = _git("diff", "--name-only", base, "--", str(directory))
+    untracked = _git("ls-files", "--others", "--exclude-standard", "--", str(directory))
+    return changed is None or untracked is None or bool(changed or untracked)
+
+
+def _base() -> str | None:
+    for main in ("origin/main", "main"):
+        shared = _git("merge-base", "HEAD", main)
+        if shared:
+            return shared if shared != _git("rev-parse", "HEAD") else _git("rev-parse", "HEAD~1")
+    return None
+
+
+def _git(*arguments: str) -> str | None:
+    """Return what git prints, or None where it cannot tell: without git, without history."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
