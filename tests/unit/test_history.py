@@ -122,6 +122,7 @@ def random_history(choice):
     return history
 
 
+@pytest.mark.exhaustive
 def test_it_agrees_with_trying_every_order():
     choice = random.Random(7)
     verdicts = [

@@ -11,6 +11,8 @@ import pytest
 
 from placement.settings.options import list_opts
 
+pytestmark = pytest.mark.exhaustive
+
 SAMPLES = Path(__file__).parents[2] / "etc" / "placement"
 OURS = {group or "DEFAULT" for group, _ in list_opts()}
 

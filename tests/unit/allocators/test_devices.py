@@ -255,6 +255,7 @@ def test_more_than_there_is_for_all_groups_together_is_no_long_search() -> None:
     assert (found.best, found.complete) == (None, True)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_that_would_take_too_long_has_an_answer_that_may_not_be_the_best(seed: int) -> None:
     chance = random.Random(seed)
@@ -271,6 +272,7 @@ def test_a_search_that_would_take_too_long_has_an_answer_that_may_not_be_the_bes
     assert len({name for names in taken.values() for name in names}) == 32
 
 
+@pytest.mark.exhaustive
 def test_groups_of_different_amounts_are_packed_although_the_search_takes_too_long() -> None:
     numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 64}) for n in range(2)])
     options = {"numa0": 0, "numa1": 0}

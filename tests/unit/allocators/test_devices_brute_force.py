@@ -4,12 +4,15 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations, combinations_with_replacement, product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host, Joint, Request, Within, allocate
 from placement.allocators.devices.twins import without_twins
 from tests.examples import examples
+
+pytestmark = pytest.mark.exhaustive
 
 LEVELS = ("numa", "pcie")
 

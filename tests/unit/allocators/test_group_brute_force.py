@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from placement.allocators.natural_order import natural_key
 from tests.examples import examples
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
 from tests.unit.allocators.group_random import random_instance
+
+pytestmark = pytest.mark.exhaustive
 
 MOST_CHOICES = 400
 BASES = ["cards", "memory", "enumKind", "cpu", "ram", "vf"]

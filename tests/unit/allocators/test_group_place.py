@@ -16,6 +16,8 @@ from placement.allocators.group.tree import Capacity, Demand, Location, Placed
 from tests.examples import examples
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
 
+pytestmark = pytest.mark.exhaustive
+
 
 def shuffled(location: Location, rng: random.Random) -> Location:
     """Return the same tree with everything in another order."""
