@@ -4,7 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from placement.allocators.compactness import Counts
-from placement.candidates.ranking import Key, Ranking, TreeScores
+from placement.candidates.frontier import Key
+from placement.candidates.ranking import Ranking, TreeScores
 from placement.domain.planner_tree import Position
 
 Spot = int | None
@@ -95,6 +96,6 @@ class BoundedScores(TreeScores):
         least = self._least.get
         return [(fails, below + lost[least(root, ())], root) for fails, below, root in keys]
 
-    def score_below(self, root: int, counts: Counts) -> float:
-        """Return the score, as a negative number, of something that touches so many places of a tree with a key."""
+    def negated_score(self, root: int, counts: Counts) -> float:
+        """Return the negated score of something that touches so many places of a tree with a key."""
         return self._highest[root] + self.lost(counts)

@@ -1,29 +1,22 @@
-"""The order of trees: what a tree's score is, and which tree comes next while most are still unread.
+"""What the score of a tree is, and so its place in the order.
 
-The score of a tree is the mean by weight of what is known of it as a whole (strategy fit, scarce resources) and of the
-compactness of its best candidate, which takes a search. So trees are read and searched by the highest score that they
-can still have, and one comes out as soon as no other can have more (a threshold algorithm).
+The score is the mean by weight of what is known of a tree as a whole (strategy fit, scarce resources) and of the
+compactness of its best candidate, which has to be composed. So a tree first has the highest score that it can have.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from heapq import heappop, heappush
-from itertools import chain
-from math import inf
-from typing import NamedTuple
 
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import scorer_for
-from placement.candidates.compose.compact import Composed
+from placement.candidates.compose.composer import Composer
+from placement.candidates.frontier import Key, Keyed
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 MAX_SCORE = 100.0
-
-Key = tuple[bool, float, int]
-"""The place of a tree in the order: whether it breaks a proportion, its score as a negative number, its root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,60 +112,13 @@ def amounts_of(plan: Plan) -> Mapping[str, int]:
     return amounts
 
 
-class Portion(NamedTuple):
-    """Some trees with their keys as they are before a search, and a key that no tree to come is below."""
-
-    trees: list[tuple[Key, Tree]]
-    rest: Key
+RankedTree = tuple[Key, Tree, Iterator[Choice]]
+"""A tree with its final key, and its candidates."""
 
 
-LAST: Key = (True, inf, 0)
-"""A key behind that of every tree."""
-
-
-def best_first(
-    portions: Iterable[Portion], composed: Callable[[Tree], Composed | None], lost: Callable[[Counts], float]
-) -> Iterator[tuple[Tree, Iterator[Choice]]]:
-    """Yield trees with their candidates, the best first; read and search no more of them than that takes.
-
-    Args:
-        portions: the trees, those first that can score highest.
-        composed: returns the candidates of a tree.
-        lost: how much is taken off a tree's score for the counts of its best candidate.
-    """
-    waiting: list[tuple[Key, Tree]] = []
-    ready: list[tuple[Key, Tree, Iterator[Choice]]] = []
-    for trees, rest in chain(portions, (Portion([], LAST),)):
-        # Roots are all different, so keys alone are compared.
-        waiting = sorted(waiting + trees, reverse=True)
-        while waiting and (expected := waiting[-1][0]) < rest:
-            while ready and ready[0][0] < expected:
-                yield heappop(ready)[1:]
-            (fails, below, root), tree = waiting.pop()
-            if (found := composed(tree)) is not None:
-                heappush(ready, ((fails, below + lost(found.counts), root), tree, found.choices))
-        while ready and ready[0][0] < rest:
-            yield heappop(ready)[1:]
-
-
-def all_best_first(
-    portions: Iterable[Portion],
-    composed: Callable[[Sequence[Tree]], Iterable[Composed | None]],
-    lost: Callable[[Counts], float],
-) -> Iterator[tuple[Tree, Iterator[Choice]]]:
-    """Yield the same where all candidates are wanted, so that all trees have to be searched before.
-
-    Args:
-        portions: the trees.
-        composed: returns the candidates of trees; those that can score highest are asked for first.
-        lost: how much is taken off a tree's score for the counts of its best candidate.
-    """
-    waiting = sorted(chain.from_iterable([trees for trees, _rest in portions]))
-    found = zip(waiting, composed([tree for _key, tree in waiting]), strict=True)
-    ready = [
-        ((fails, below + lost(one.counts), root), tree, one.choices)
-        for ((fails, below, root), tree), one in found
-        if one is not None
-    ]
-    for _key, tree, choices in sorted(ready):
-        yield tree, choices
+def ranked(batch: Sequence[Keyed], composer: Composer[Choice], scores: TreeScores) -> Iterator[RankedTree]:
+    """Compose in some trees, and take off their scores what their best candidates fall short in compactness."""
+    composed = composer.composed([tree for _key, tree in batch])
+    for ((fails, highest, root), tree), one in zip(batch, composed, strict=True):
+        if one is not None:
+            yield (fails, highest + scores.lost(one.counts), root), tree, one.ways

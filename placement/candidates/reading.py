@@ -1,11 +1,12 @@
-"""Which trees are read when, if the best come first: by what they can score, in portions that grow."""
+"""Which trees are read when: by id, or by what they can score if the best come first; in portions that grow."""
 
 from collections.abc import Collection, Iterator, Sequence
 from heapq import heapify, heappop
 from typing import Protocol
 
+from placement.candidates.frontier import LAST, Key, Portion
 from placement.candidates.places import laid_out
-from placement.candidates.ranking import LAST, Key, Portion, TreeScores
+from placement.candidates.ranking import TreeScores, amounts_of
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
 
@@ -73,6 +74,23 @@ class Reader(Protocol):
 
     def all_trees(self) -> TreesRead:
         """Return all trees."""
+
+
+def by_id(reader: Reader, wanted: int | None) -> Iterator[Tree]:
+    """Yield all trees as they come, where nothing is said about an order."""
+    for read, _last in reader.chunks(wanted):
+        yield from read.trees
+
+
+def promising_first(reader: Reader, scores: TreeScores, wanted: int | None) -> Iterator[Portion]:
+    """Yield all trees, those first that can score highest."""
+    if not scores.tell_trees_apart or not reader.is_possible or reader.only_root is not None:
+        return by_root(scores, reader, wanted)
+    asked = amounts_of(reader.plan)
+    # Where nothing is shared, a tree that can serve has some of every class that is asked for.
+    found_by = [] if asked.keys() & {*scores.classes} else sorted(asked)[:1]
+    sums = reader.sums(scores.classes, found_by)
+    return ByScore(scores, sums, reader, complete=not reader.shares).portions(wanted)
 
 
 def by_root(scores: TreeScores, reader: Reader, wanted: int | None) -> Iterator[Portion]:

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from itertools import repeat
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.slots import Composer
+from placement.candidates.compose.slots import SlotComposer
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
@@ -24,7 +24,7 @@ def candidates_in(
     Depth first gives all candidates of a tree before the next; breadth first gives each tree's first one before any
     tree's second. ``trees`` is read only as far as candidates are asked for.
     """
-    composer = Composer(plan, budget)
+    composer = SlotComposer(plan, budget)
     return walked(((tree, composer.choices(tree)) for tree in trees), breadth_first=breadth_first)
 
 

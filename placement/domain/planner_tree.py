@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from placement.domain.amounts import summed
 from placement.domain.inventory import UNBOUNDED
 
 Position = tuple[int | None, ...]
@@ -48,6 +49,11 @@ class PlannerTree:
     def own(self, providers: Iterable[int]) -> list[int]:
         """Return those providers that are of the tree itself."""
         return [provider for provider in providers if provider not in self.guests]
+
+    def totals(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return what the tree itself has of each class, and what of that is in use."""
+        own = [stock for provider in self.own(self.stocks) for stock in self.stocks[provider].items()]
+        return summed([{name: stock.capacity} for name, stock in own]), summed([{name: s.used} for name, s in own])
 
     def in_use(self) -> set[int]:
         """Return the providers of which, or below which, anything is allocated."""

@@ -1,29 +1,25 @@
 """Where can this request go? The use case behind GET /allocation_candidates."""
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.quick import quick_cause
-from placement.candidates.ranking import Ranking
-from placement.candidates.walk import Candidate, candidates_in, walked
+from placement.candidates.ranking import Ranking, TreeScores, amounts_of
+from placement.candidates.search import CandidateSearch
+from placement.candidates.walk import Candidate
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import OutOfSteps
+from placement.services.families import classes_in_families
 from placement.services.left_out import serving_others
-from placement.services.ranked_trees import best_trees
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import Stock, Summaries, tree_summaries
 from placement.store.search.trees import TreeReader
-
-MOST_PLACEMENTS = 500_000
-"""Providers named in all candidates of one answer: some 60 megabytes of JSON."""
 
 __all__ = [
     "Answer",
@@ -94,12 +90,9 @@ def answer_to(
     # Places matter only to a ranking, and only where some provider stands for one.
     narrowing = Narrowing(tx, plan, ids, with_fit_counts=ranking is not None and any(ids.levels))
     reader = TreeReader(tx, narrowing, all_wanted=wanted is None)
-    if ranking is None:
-        found = candidates_in(plan, reader.trees(wanted), budget, breadth_first=options.breadth_first)
-    else:
-        best = best_trees(tx, reader, ranking, budget=budget, wanted=wanted)
-        found = walked(best, breadth_first=options.breadth_first)
-    candidates = _chosen(_generated(found, wanted, plan, budget), request.limit, shuffled=options.shuffled)
+    scores = None if ranking is None else TreeScores(amounts_of(plan), ranking, classes_in_families(tx, ranking))
+    search = CandidateSearch(reader, scores, budget=budget, wanted=wanted, breadth_first=options.breadth_first)
+    candidates = _chosen(search.candidates(), request.limit, shuffled=options.shuffled)
     if budget.was_hit and not candidates:
         raise OutOfSteps
     if not candidates and wanted != 0:
@@ -117,15 +110,6 @@ def _wanted(limit: int | None, options: SearchOptions) -> int | None:
     """Return how many candidates have to be generated: a random sample is one of all."""
     bounds = [bound for bound in (None if options.shuffled else limit, options.most) if bound is not None]
     return min(bounds, default=None)
-
-
-def _generated(found: Iterator[Candidate], wanted: int | None, plan: Plan, budget: RequestBudget) -> list[Candidate]:
-    """Return the wanted candidates, but no more than one answer may hold; the budget notes when there are more."""
-    most = max(1, MOST_PLACEMENTS // max(1, len(plan.slots)))
-    candidates = list(islice(found, most if wanted is None else min(wanted, most)))
-    if len(candidates) == most and wanted != most and next(found, None) is not None:
-        budget.was_hit = True
-    return candidates
 
 
 def _chosen(candidates: list[Candidate], limit: int | None, *, shuffled: bool) -> list[Candidate]:

@@ -115,7 +115,7 @@ def _taken(database: Database, member: ClaimMember, composers: Composers) -> Map
 
     What is only counted in a tree ("all", one for each place) is counted in the tree that would come first.
     """
-    requested = composers.prepared(member.request, member.options).requested
+    requested = composers.prepared(member.request, member.options).composer.requested
     if not any([one.everything or one.per_subtree for one in member.request.groups]):
         return requested
     try:

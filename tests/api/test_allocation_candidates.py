@@ -6,9 +6,8 @@ import uuid
 import os_traits
 import pytest
 
-from placement.candidates import reading
+from placement.candidates import reading, search
 from placement.candidates.compose import slots
-from placement.services import allocation_candidates as service
 from placement.settings.values import RankingSettings
 from placement.store.search import trees
 from tests.api.conftest import Api
@@ -181,7 +180,7 @@ def test_an_answer_without_a_limit_is_bounded_and_says_that_it_is_incomplete(api
     everything = candidates(api, QUERIES[0])
     slots = len(everything[0]["mappings"])
     for bound in (len(everything) * slots - 1, len(everything) * slots):
-        monkeypatch.setattr(service, "MOST_PLACEMENTS", bound)
+        monkeypatch.setattr(search, "MOST_PLACEMENTS", bound)
         response = api.get(f"/allocation_candidates?{QUERIES[0]}")
         found = response.get_json()["allocation_requests"]
         assert found == everything[: bound // slots]

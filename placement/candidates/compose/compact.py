@@ -13,30 +13,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, product, repeat
 from math import prod
 from operator import call, itemgetter, or_
-from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.alike import Shape, Sketch
 from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.regions import Regions, Touches
-from placement.candidates.compose.slots import Composer
+from placement.candidates.compose.slots import SlotComposer
 from placement.domain.levels import Places
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 _Shape = tuple[Shape, tuple[int, ...], tuple[int, ...]]
 """The shape of a tree, the places of each provider in its sketch, and the places of each level."""
-
-
-class Composed(NamedTuple):
-    """The candidates of a tree in order, at least one.
-
-    ``counts`` are how many places of each level the first one touches; empty where levels do not matter.
-    """
-
-    counts: Counts
-    choices: Iterator[Choice]
 
 
 _Known = tuple[Counts, list[Callable[[Choice], Choice]]]
@@ -68,7 +58,7 @@ class CompactFirst:
         self._budget = budget
         # The search for so many places at a time may take as many steps again, and leaves the other one all of its own.
         self._for_order = RequestBudget(per_tree=budget.per_tree, per_request=budget.left)
-        self._composer = Composer(plan, budget)
+        self._composer = SlotComposer(plan, budget)
         self._left_to_sort = MOST_SORTED if all_wanted else 0
         consuming = [bool(slot.resources) for slot in plan.slots]
         self._consuming = None if all(consuming) else consuming
@@ -76,7 +66,7 @@ class CompactFirst:
         self._known: dict[object, _Known] = {}
         self._first_counts: dict[object, Counts | None] = {}
 
-    def composed(self, tree: Tree) -> Composed | None:
+    def composed_in(self, tree: Tree) -> Composed[Choice] | None:
         """Return the choices of providers that serve the plan in a tree, in order; None if there is none.
 
         Stops early, and notes it in the budget, when the steps are used up.
@@ -94,16 +84,16 @@ class CompactFirst:
             return self._first_of_shape(tree, sketch, shape)
         return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, shape)
 
-    def all_composed(self, trees: Sequence[Tree]) -> list[Composed | None]:
-        """Return the same for many trees.
+    def composed(self, trees: Sequence[Tree]) -> list[Composed[Choice] | None]:
+        """Return the same for each of some trees.
 
         Each thing is done for all of them before the next, so that what it needs stays in the processor's cache.
         """
-        if not self._is_unconstrained or not any(tree.places.of for tree in trees):
-            return [self.composed(tree) for tree in trees]
+        if not self._is_unconstrained or len(trees) == 1 or not any(tree.places.of for tree in trees):
+            return [self.composed_in(tree) for tree in trees]
         sketches = list(self._composer.sketches(trees))
         shapes = [_shape(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
-        found: list[Composed | None] = []
+        found: list[Composed[Choice] | None] = []
         left_to_read = MOST_SORTED  # For the same reason choices are read now, but not so many that memory suffers.
         for tree, (_drawn, providers), shape in zip(trees, sketches, shapes, strict=True):
             counts, readers = self._known.get(shape, _UNKNOWN)
@@ -112,7 +102,7 @@ class CompactFirst:
                 left_to_read -= len(readers)
                 found.append(Composed(counts, choices if left_to_read < 0 else iter([*choices])))
             else:
-                found.append(self.composed(tree))
+                found.append(self.composed_in(tree))
         return found
 
     def _may_read_off(self, readers: Sequence[object]) -> bool:
@@ -132,7 +122,7 @@ class CompactFirst:
         self._left_to_sort -= combinations
         return True
 
-    def _first_of_shape(self, tree: Tree, sketch: Sketch, shape: _Shape) -> Composed | None:
+    def _first_of_shape(self, tree: Tree, sketch: Sketch, shape: _Shape) -> Composed[Choice] | None:
         """Compose everything by numbers, and keep it for the trees that are alike."""
         choices, (_drawn, cells, _levels) = self._composer.numbered_choices(tree, sketch), shape
         counts, in_order = self._in_order(choices, dict(enumerate(cells)), tree.places)
@@ -141,7 +131,7 @@ class CompactFirst:
             self._known[shape] = known
         return _read_off(known, sketch)
 
-    def _sorted(self, tree: Tree) -> Composed | None:
+    def _sorted(self, tree: Tree) -> Composed[Choice] | None:
         """Compose everything; what touches as many places stays in the order of the search."""
         counts, in_order = self._in_order(list(self._composer.choices(tree)), tree.places.of, tree.places)
         return Composed(counts, iter(in_order)) if in_order else None
@@ -171,7 +161,7 @@ class CompactFirst:
             touched = map(or_, touched, map(cells.get, column, repeat(0)))
         return tuple(touched)
 
-    def _as_alike(self, tree: Tree, shape: _Shape) -> Composed | None:
+    def _as_alike(self, tree: Tree, shape: _Shape) -> Composed[Choice] | None:
         """Search, but in a tree like one that was searched only when its candidates are wanted.
 
         Most trees are asked for nothing but the counts of their best candidate.
@@ -187,9 +177,9 @@ class CompactFirst:
     def _later(self, tree: Tree) -> Iterator[Choice]:
         """Search as the choices are asked for. There may be none after all, if the steps are used up by then."""
         if composed := self._searched(tree):
-            yield from composed.choices
+            yield from composed.ways
 
-    def _searched(self, tree: Tree) -> Composed | None:
+    def _searched(self, tree: Tree) -> Composed[Choice] | None:
         """Search for candidates of each count in turn, the smallest first; all searches share the steps of the tree."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots)
@@ -201,7 +191,7 @@ class CompactFirst:
         )
         for counts, choices in searches:
             if composed := _with_first(counts, choices):
-                in_order = chain(composed.choices, (choice for _counts, more in searches for choice in more))
+                in_order = chain(composed.ways, (choice for _counts, more in searches for choice in more))
                 return Composed(counts, self._noting_the_end(in_order, steps))
         return self._unsorted(tree) if steps.was_hit else None
 
@@ -210,13 +200,13 @@ class CompactFirst:
         if steps.was_hit:
             self._budget.was_hit = True
 
-    def _unsorted(self, tree: Tree) -> Composed | None:
+    def _unsorted(self, tree: Tree) -> Composed[Choice] | None:
         """Search as if nobody had asked for an order: steps that were spent on it in vain must not hide a candidate."""
         tree.options = [sorted(options) for options in tree.options]
         composed = _with_first((), self._composer.choices(tree))
         if composed is None:
             return None
-        first, others = next(composed.choices), composed.choices
+        first, others = next(composed.ways), composed.ways
         (touched,) = self._touched(tree.places.of, [first])
         self._budget.was_hit = True
         return Composed(tree.places.counts(touched), chain((first,), others))
@@ -227,14 +217,14 @@ def _shape(sketch: Sketch, places: Places) -> _Shape:
     return drawn, tuple([places.of.get(provider, 0) for provider in providers]), places.levels
 
 
-def _read_off(known: _Known, sketch: Sketch) -> Composed | None:
+def _read_off(known: _Known, sketch: Sketch) -> Composed[Choice] | None:
     """Return the candidates of the tree that was sketched."""
     counts, readers = known
     _drawn, providers = sketch
     return Composed(counts, map(call, readers, repeat(providers))) if readers else None
 
 
-def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:
+def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed[Choice] | None:
     first = next(choices, None)
     return None if first is None else Composed(counts, chain((first,), choices))
 

@@ -47,6 +47,11 @@ class DeviceComposer:
         self._least = self._least_by_kind()
 
     @property
+    def requested(self) -> Mapping[str, int]:
+        """How much is asked for of each class."""
+        return self._request.requested
+
+    @property
     def counted(self) -> list[tuple[int, int]]:
         """(kind, how many different providers of it) for what is wanted more than once."""
         return [(kind, number) for kind, number in self._least.items() if number > 1]

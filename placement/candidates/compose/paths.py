@@ -17,6 +17,7 @@ from placement.candidates.compose.proposals import Proposal, Proposals, touched_
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, Stock
+from placement.domain.tree import Tree
 
 STEPS_FOR_A_LOOK = STEPS // SEARCH_BUDGET
 """What it costs to try a group at a provider."""
@@ -95,7 +96,16 @@ class PathComposer:
             root_forbidden=self._request.root_forbidden,
         )
 
-    def proposals(self, details: PlannerTree, budget: Budget) -> Proposals:
+    @property
+    def counted(self) -> tuple[tuple[int, int], ...]:
+        """Nothing: groups may meet on one provider."""
+        return ()
+
+    def is_hopeless(self, tree: Tree) -> bool:  # noqa: ARG002 - what is nested has to be looked at
+        """Leave it to the search."""
+        return False
+
+    def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
         """Return the best way to serve the request in a tree, if there is one and the steps of a budget suffice."""
         children: dict[int | None, list[int]] = defaultdict(list)
         for provider, parent in details.parents.items():

@@ -1,10 +1,13 @@
 """What the planner proposes: which providers serve which group, what is taken of each, and how compact that is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
-from placement.domain.planner_tree import Position
+from placement.domain.planner_tree import PlannerTree, Position
+from placement.domain.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,24 @@ class Proposals:
 
     found: list[Proposal] = field(default_factory=list)
     complete: bool = True
+
+
+class ProposalComposer(Protocol):
+    """Composes the proposals for one request of the planner, tree by tree, and remembers what it found."""
+
+    @property
+    def requested(self) -> Mapping[str, int]:
+        """How much is asked for of each class."""
+
+    @property
+    def counted(self) -> Sequence[tuple[int, int]]:
+        """(demand, how many different providers of it) for what is wanted more than once."""
+
+    def is_hopeless(self, tree: Tree) -> bool:
+        """Tell whether a tree has too few providers, as far as that is known without its details."""
+
+    def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
+        """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
 
 
 def touched_places(positions: list[Position], levels: int) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from placement.allocators.budget import Budget
 from placement.candidates.alike import Alike, Sketch, numbered
 from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
@@ -27,8 +28,8 @@ class Order(NamedTuple):
     restore: Callable[[Choice], Choice] | None
 
 
-class Composer:
-    """Composes candidates in the trees of one request."""
+class SlotComposer:
+    """Composes the choices of one plan, in the order of the options of trees."""
 
     def __init__(self, plan: Plan, budget: RequestBudget) -> None:
         self._plan = plan
@@ -38,6 +39,10 @@ class Composer:
         self._is_unconstrained = plan.is_unconstrained
         self._orders: dict[tuple[int, ...], Order] = {}
         self._alike = Alike(plan, budget)
+
+    def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Choice]]:
+        """Yield the choices of each tree; nothing is composed before it is asked for."""
+        return (Composed((), self.choices(tree)) for tree in trees)
 
     def choices(self, tree: Tree) -> Iterator[Choice]:
         """Yield every choice of providers that serves the plan in a tree, in the order of the tree's options.

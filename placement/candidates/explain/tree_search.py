@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.slots import Composer
+from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.explain.conditions import Condition, Sort
 from placement.candidates.explain.demands import Judged
 from placement.domain.facts import Facts
@@ -69,7 +69,7 @@ class TreeSearch:
             return Served(undecided=set(roots))
         found = Served()
         was_hit = budget.was_hit
-        composer = Composer(self._plan, budget)
+        composer = SlotComposer(self._plan, budget)
         for tree in self._trees(roots):
             budget.was_hit = False
             choice = self._candidate(tree, composer, budget)
@@ -80,7 +80,7 @@ class TreeSearch:
         budget.was_hit = was_hit or bool(found.undecided)
         return found
 
-    def _candidate(self, tree: Tree, composer: Composer, budget: RequestBudget) -> Choice | None:
+    def _candidate(self, tree: Tree, composer: SlotComposer, budget: RequestBudget) -> Choice | None:
         """Return a candidate of a tree, if there is one and the budget suffices to find out."""
         if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)):
             return None

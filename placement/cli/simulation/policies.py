@@ -2,13 +2,16 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.ranking import LAST, Portion, Ranking, TreeScores, amounts_of, best_first
+from placement.candidates.frontier import LAST, ONE_BY_ONE, Portion, best_first
+from placement.candidates.ranking import Ranking, TreeScores, amounts_of
+from placement.candidates.ranking import ranked as compose_ranked
 from placement.candidates.walk import Candidate, candidates_in
 from placement.cli.simulation.cloud import LEVELS, Cloud
 from placement.cli.simulation.workload import VCPUS_PER_GPU
@@ -70,9 +73,10 @@ def ranked(profile: RankingProfile) -> Policy:
         trees = cloud.trees(plan)
         keys = scores.keys(cloud.sums([tree.root for tree in trees], scores.classes))
         kept = [(key, tree) for key, tree in zip(keys, trees, strict=True) if not (scores.filters and key[0])]
-        compose = CompactFirst(plan, RequestBudget(), all_wanted=False).composed
-        best = next(best_first([Portion(kept, LAST)], compose, scores.lost), None)
-        return None if best is None else _first_of(*best)
+        composer = CompactFirst(plan, RequestBudget(), all_wanted=False)
+        compose = partial(compose_ranked, composer=composer, scores=scores)
+        best = next(best_first([Portion(kept, LAST)], compose, ONE_BY_ONE), None)
+        return None if best is None else _first_of(*best[1:])
 
     return choose
 

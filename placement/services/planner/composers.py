@@ -9,6 +9,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
+from placement.candidates.compose.proposals import ProposalComposer
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt
@@ -32,12 +33,11 @@ class PlannerOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A request that can be composed in trees; ``requested`` is how much it asks for of each class."""
+    """A request that can be composed in trees."""
 
     plan: Plan
-    requested: Mapping[str, int]
     levels: Levels
-    composer: DeviceComposer | PathComposer
+    composer: ProposalComposer
 
 
 STEPS_PER_REQUEST = 4 * STEPS
@@ -78,7 +78,7 @@ class Composers:
     def _of_groups(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         plan, levels = _with_everything(request), options.levels_for(request)
         composer = DeviceComposer(request, plan, levels, locks=options.locks)
-        return Prepared(plan, dict(request.requested), levels, composer)
+        return Prepared(plan, levels, composer)
 
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         levels = options.levels_for(request)
@@ -90,7 +90,7 @@ class Composers:
             raise InvalidAt(("paths", name), sentence) from unknown
         except ValueError as wrong:
             raise InvalidAt(("paths",), str(wrong)) from wrong
-        return Prepared(plan_for(composer.plain()), composer.requested, levels, composer)
+        return Prepared(plan_for(composer.plain()), levels, composer)
 
 
 def _with_everything(request: PlannerRequest) -> Plan:

@@ -1,13 +1,16 @@
 """Reads some provider trees in all the detail that composing in them needs."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.device_parts import Levels
+from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.domain.inventory import Inventory
 from placement.domain.planner_tree import PlannerTree, Stock, positions_of
 from placement.domain.tree import Tree
+from placement.services.planner.composers import Composers
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.planner_trees import UnitRules, provider_names, unit_rules
 from placement.store.search.summaries import Summaries, tree_summaries
@@ -75,6 +78,33 @@ class Details:
             if tree.home
             else frozenset(),
         )
+
+
+class DetailedComposer:
+    """Composes the proposals for one request in trees that it reads in detail.
+
+    Args:
+        details: reads them.
+        composers: whose share of steps may be taken.
+        composer: composes in one tree.
+    """
+
+    def __init__(self, details: Details, composers: Composers, composer: ProposalComposer) -> None:
+        self._details = details
+        self._composers = composers
+        self._composer = composer
+        self.known: dict[int, PlannerTree] = {}
+        """The trees that were composed in, by root id."""
+        self.complete = True
+        """Whether no search was cut off."""
+
+    def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Proposal]]:
+        """Yield the proposals of each tree."""
+        for tree, details in zip(trees, self._details.of(trees), strict=True):
+            self.known[tree.root] = details
+            found = self._composer.proposals(tree, details, self._composers.share)
+            self.complete = self.complete and found.complete
+            yield Composed((), iter(found.found))
 
 
 def _roots(tree: Tree) -> set[int]:

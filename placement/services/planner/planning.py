@@ -1,28 +1,30 @@
 """Plans one request inside a transaction: which trees, what in them, the best first. Reads only."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from operator import itemgetter
 
 from placement.allocators.strategy_fit import Node
-from placement.candidates.compose.devices import DeviceComposer
-from placement.candidates.compose.paths import PathComposer
-from placement.candidates.compose.proposals import Proposal, Proposals
-from placement.candidates.proposals_in_order import Keyed, Scored, in_order
-from placement.candidates.ranking import Portion
+from placement.candidates.compose.proposals import Proposal
+from placement.candidates.frontier import Batches, Keyed, Portion, best_first
 from placement.candidates.scores import Score, score
+from placement.domain.amounts import summed
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import PlannerTree, ancestry
+from placement.domain.planner_tree import ancestry
 from placement.domain.search_plan import Plan
-from placement.domain.tree import Tree
 from placement.errors import InvalidAt
 from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.details import Details
+from placement.services.planner.details import DetailedComposer, Details
 from placement.services.planner.forecast import Forecast
-from placement.services.planner.least_places import Wanted
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import Summaries
+
+LARGEST_BATCH = 64
+"""Trees whose details are read together: not many more than are needed, and not each by itself."""
+
+RankedProposal = tuple[tuple[bool, float, int, int], Proposal]
+"""A proposal, led by the key of its tree with the score that it has, and its number in the tree."""
 
 
 class Planning:
@@ -44,17 +46,29 @@ class Planning:
         self._tx = tx
         self._request = request
         self._options = options
-        self._composers = composers or Composers()
-        prepared = self._composers.prepared(request, options)
-        self._plan, self._levels, self._composer = prepared.plan, prepared.levels, prepared.composer
-        _check_names(tx, request, self._plan)
+        composers = composers or Composers()
+        prepared = composers.prepared(request, options)
+        _check_names(tx, request, prepared.plan)
         self.prepared = prepared
-        narrowing = Narrowing(tx, self._plan, ids_for(tx, self._plan))
-        self._details = Details(tx, self._levels, with_units=bool(request.paths))
-        self._forecast = Forecast(tx, narrowing, profile=options.profile, requested=prepared.requested)
-        self._known: dict[int, PlannerTree] = {}
         self.searched = 0
-        self.complete = True
+        self._profile = options.profile
+        self._levels = prepared.levels
+        # Narrow: each demand by itself, as for candidates; what rules say of several providers is left to composing.
+        narrowing = Narrowing(tx, prepared.plan, ids_for(tx, prepared.plan))
+        # Read: little of each tree, the most promising first; the forecast counts places only if scores fall short.
+        self._details = Details(tx, prepared.levels, with_units=bool(request.paths))
+        self._forecast = Forecast(
+            tx,
+            narrowing,
+            profile=options.profile,
+            prepared=prepared,
+            limit=request.limit,
+            level_ids=self._details.level_ids,
+        )
+        # Compose: in batches, for whose trees alone everything is read.
+        self._composer = DetailedComposer(self._details, composers, prepared.composer)
+        self._batches = Batches(min(request.limit, LARGEST_BATCH), LARGEST_BATCH)
+        # Rank, then limit: in ``proposals``; who takes ten proposals has no more trees read and composed than for ten.
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -66,28 +80,34 @@ class Planning:
         """What has been read of the trees that were composed in."""
         return self._details.summaries
 
+    @property
+    def complete(self) -> bool:
+        """Whether no search in a tree was cut off."""
+        return self._composer.complete
+
     def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
         """Yield proposals, the best first. ``only`` is the root of the one tree to be looked at."""
-        portions = (
-            self._portions(self._forecast.as_needed) if only is None else self._hopeful(self._forecast.only(only))
-        )
-        return in_order(portions, self._compose, wanted=self._request.limit)
+        portions = self._forecast.as_needed() if only is None else self._forecast.only(only)
+        return map(itemgetter(1), best_first(self._hopeful(portions), self._ranked, self._batches))
 
     def roots(self) -> Iterator[int]:
         """Yield the roots of the trees where the request may fit, the most promising first; composes nothing."""
-        for trees, _rest in self._portions(self._forecast.portions):
+        for trees, _rest in self._hopeful(self._forecast.portions()):
             for _key, tree in sorted(trees, key=itemgetter(0)):
                 yield tree.root
 
-    def _portions(self, read: Callable[[int, Wanted, Sequence[int | None]], Iterator[Portion]]) -> Iterator[Portion]:
-        wanted = self._composer.counted if isinstance(self._composer, DeviceComposer) else ()
-        return self._hopeful(read(self._request.limit, wanted, self._details.level_ids))
-
     def _hopeful(self, portions: Iterator[Portion]) -> Iterator[Portion]:
         for trees, rest in portions:
-            hopeful = [(key, tree) for key, tree in trees if not self._is_hopeless(tree)]
+            hopeful = [(key, tree) for key, tree in trees if not self.prepared.composer.is_hopeless(tree)]
             self.searched += len(hopeful)
             yield Portion(hopeful, rest)
+
+    def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
+        """Compose in some trees; each proposal has the score that its own places leave it."""
+        composed = self._composer.composed([tree for _key, tree in batch])
+        for ((fails, _highest, root), _tree), one in zip(batch, composed, strict=True):
+            for number, proposal in enumerate(one.ways):
+                yield (fails, self._forecast.negated_score(root, proposal.counts), root, number), proposal
 
     def inside(self, places: Collection[int]) -> frozenset[str]:
         """Return the uuids of places that have been proposed, and of all providers below them."""
@@ -99,38 +119,9 @@ class Planning:
 
     def score(self, proposal: Proposal) -> Score:
         """Return the score of a proposal, in parts."""
-        requested: dict[str, int] = {}
-        for amounts in proposal.amounts.values():
-            for name, amount in amounts.items():
-                requested[name] = requested.get(name, 0) + amount
-        return score(self._options.profile, requested, self._node(proposal.root), counts=proposal.counts)
-
-    def _node(self, root: int) -> Node:
-        capacities: dict[str, int] = {}
-        used: dict[str, int] = {}
-        tree = self._known[root]
-        for provider in tree.own(tree.stocks):
-            for name, stock in tree.stocks[provider].items():
-                capacities[name] = capacities.get(name, 0) + stock.capacity
-                used[name] = used.get(name, 0) + stock.used
-        return Node(capacities, used)
-
-    def _is_hopeless(self, tree: Tree) -> bool:
-        return isinstance(self._composer, DeviceComposer) and self._composer.is_hopeless(tree)
-
-    def _compose(self, keyed: Sequence[Keyed]) -> Iterator[Scored]:
-        details = self._details.of([tree for _key, tree in keyed])
-        for ((fails, _bound, root), tree), in_detail in zip(keyed, details, strict=True):
-            self._known[root] = in_detail
-            found = self._proposals_in(tree, in_detail)
-            self.complete = self.complete and found.complete
-            for number, proposal in enumerate(found.found):
-                yield Scored((fails, self._forecast.score_below(root, proposal.counts), root, number), proposal)
-
-    def _proposals_in(self, tree: Tree, details: PlannerTree) -> Proposals:
-        if isinstance(self._composer, PathComposer):
-            return self._composer.proposals(details, self._composers.share)
-        return self._composer.proposals(tree, details, self._composers.share)
+        requested = summed(proposal.amounts.values())
+        node = Node(*self._composer.known[proposal.root].totals())
+        return score(self._profile, requested, node, counts=proposal.counts)
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from placement.candidates.alike import MOST_KEPT
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.slots import Composer
+from placement.candidates.compose.slots import SlotComposer
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
@@ -58,14 +58,14 @@ def changed(draw, values: dict, others: st.SearchStrategy) -> dict:
 @given(clouds())
 def test_candidates_are_those_of_a_search_in_each_tree_alone(cloud):
     plan, trees = cloud
-    composer = Composer(plan, RequestBudget())
+    composer = SlotComposer(plan, RequestBudget())
     for tree in trees:
-        assert list(composer.choices(tree)) == list(Composer(plan, RequestBudget()).choices(tree))
+        assert list(composer.choices(tree)) == list(SlotComposer(plan, RequestBudget()).choices(tree))
 
 
 def test_what_was_not_composed_to_the_end_is_composed_again():
     plan, tree = devices(3, 4)
-    composer = Composer(plan, RequestBudget())
+    composer = SlotComposer(plan, RequestBudget())
     first = next(composer.choices(tree))
     found = list(composer.choices(tree))
     assert found[0] == first
@@ -75,7 +75,7 @@ def test_what_was_not_composed_to_the_end_is_composed_again():
 def test_what_ran_out_of_steps_is_not_taken_for_all_there_is():
     plan, tree = devices(3, 4)
     budget = RequestBudget(per_tree=10)
-    composer = Composer(plan, budget)
+    composer = SlotComposer(plan, budget)
     cut = list(composer.choices(tree))
     budget.per_tree = 1000
     assert len(cut) < len(list(composer.choices(tree))) == 24
@@ -84,7 +84,7 @@ def test_what_ran_out_of_steps_is_not_taken_for_all_there_is():
 def test_what_is_read_off_takes_steps_of_the_request():
     plan, tree = devices(3, 4)
     budget = RequestBudget()
-    composer = Composer(plan, budget)
+    composer = SlotComposer(plan, budget)
     assert len(list(composer.choices(tree))) == 24
     assert budget.take(budget.left - 7)
     assert len(list(composer.choices(tree))) == 7
@@ -94,7 +94,7 @@ def test_what_is_read_off_takes_steps_of_the_request():
 def test_trees_with_very_many_candidates_are_not_kept():
     plan, tree = devices(4, 8)
     budget = RequestBudget()
-    composer = Composer(plan, budget)
+    composer = SlotComposer(plan, budget)
     assert len(list(composer.choices(tree))) > MOST_KEPT
     left = budget.left
     list(composer.choices(tree))

@@ -1,8 +1,6 @@
 """The order of trees, compared with composing and sorting everything."""
 
-import copy
-from dataclasses import dataclass, field
-from itertools import islice
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -14,45 +12,23 @@ from placement.allocators.strategy_fit import Fit, Node, Preference, Profile, Pr
 from placement.candidates import reading
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.ranking import Ranking, TreeScores, all_best_first, amounts_of, best_first
-from placement.candidates.reading import ByScore, by_root
-from placement.candidates.walk import walked
+from placement.candidates.in_memory import TreesInMemory
+from placement.candidates.ranking import Ranking, TreeScores, amounts_of
+from placement.candidates.search import CandidateSearch
 from placement.domain.search_plan import Plan, plan_for
-from placement.domain.tree import Tree, TreesRead
+from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.searches import CLASSES, devices, moved, requests, searches_of, with_places
 
 STEP = 100  # Between the ids of one tree and those of the next.
 
 
-@dataclass
-class Cloud:
-    """Trees of one plan, the sums of some of them, and what was read."""
+class Cloud(NamedTuple):
+    """Trees of one plan, and what some of them have and use in all."""
 
     plan: Plan
     trees: list[Tree]
-    sums: dict[int, dict[str, Node]]
-    most_listed: int = 1000
-    read: list[int] = field(default_factory=list)
-
-    def chunks(self, wanted):
-        for tree in self.trees if wanted is not None else ():
-            yield self.trees_of([tree.root]), tree.root
-        if wanted is None:
-            yield self.all_trees(), self.trees[-1].root
-
-    def trees_of(self, roots):
-        self.read += roots
-        return TreesRead([copy.copy(tree) for tree in self.trees if tree.root in roots])
-
-    def all_trees(self):
-        return self.trees_of([tree.root for tree in self.trees])
-
-    def rows(self, classes):
-        return [
-            (root, *[node.allocatable[name] for name in classes], *[node.used[name] for name in classes])
-            for root, node in self.sums.items()
-        ]
+    totals: dict[int, Node]
 
 
 @st.composite
@@ -86,17 +62,9 @@ RANKINGS = st.builds(
 
 
 def ranked(cloud: Cloud, ranking: Ranking, wanted: int | None) -> list:
+    reader = TreesInMemory(*cloud, shares=True)
     scores = TreeScores(amounts_of(cloud.plan), ranking)
-    compact = CompactFirst(cloud.plan, RequestBudget(), all_wanted=wanted is None)
-    if scores.tell_trees_apart:
-        portions = ByScore(scores, cloud.rows(scores.classes), cloud, complete=False).portions(wanted)
-    else:
-        portions = by_root(scores, cloud, wanted)
-    if wanted is None:
-        best = all_best_first(portions, compact.all_composed, scores.lost)
-    else:
-        best = best_first(portions, compact.composed, scores.lost)
-    return list(islice(walked(best, breadth_first=True), wanted))
+    return CandidateSearch(reader, scores, budget=RequestBudget(), wanted=wanted, breadth_first=True).candidates()
 
 
 def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
@@ -104,8 +72,8 @@ def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
     found = []
     scores = TreeScores(amounts_of(cloud.plan), ranking)
     nothing = Node(dict.fromkeys(CLASSES, 0), dict.fromkeys(CLASSES, 0))
-    for tree in cloud.all_trees().trees:
-        node = cloud.sums.get(tree.root, nothing)
+    for tree in TreesInMemory(*cloud).all_trees().trees:
+        node = cloud.totals.get(tree.root, nothing)
         fails, score, composed = score_by_definition(cloud.plan, ranking, tree, node)
         if composed is not None and not (fails and scores.filters):
             score += jitter(cloud.plan, ranking, tree.root)
@@ -122,12 +90,12 @@ def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
 
 def score_by_definition(plan: Plan, ranking: Ranking, tree: Tree, node: Node):
     verdict = assess(ranking.profile.strategy, amounts_of(plan), node)
-    composed = CompactFirst(plan, RequestBudget(), all_wanted=True).composed(tree)
+    composed = CompactFirst(plan, RequestBudget(), all_wanted=True).composed_in(tree)
     if composed is None:
         return False, 0.0, None
     points = float(verdict.total) + ranking.profile.compactness * compactness(composed.counts)
     maximum = float(ranking.profile.maximum)
-    return not verdict.keeps_proportion, 100 * points / maximum if maximum else 0.0, composed.choices
+    return not verdict.keeps_proportion, 100 * points / maximum if maximum else 0.0, composed.ways
 
 
 def jitter(plan: Plan, ranking: Ranking, root: int) -> float:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose import compact
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.compose.slots import Composer
+from placement.candidates.compose.slots import SlotComposer
 from placement.domain.levels import Places
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
@@ -22,7 +22,7 @@ from tests.unit.candidates.searches import brute_force, devices, lay_out, moved,
 def sorted_by_definition(plan: Plan, tree: Tree) -> list[tuple]:
     """Return (counts, choice) of every candidate in order: fewest places, then the options of fullest places."""
     ranks = [{provider: rank for rank, provider in enumerate(row)} for row in tree.options]
-    slots = Composer(plan, RequestBudget()).slots_in_order(tree)
+    slots = SlotComposer(plan, RequestBudget()).slots_in_order(tree)
 
     def key(choice):
         placed = dict(zip([slot.suffix + str(slot.resources) for slot in plan.slots], choice, strict=True))
@@ -47,7 +47,7 @@ def test_candidates_come_as_if_all_were_composed_and_sorted(search, all_wanted):
     plan, tree = search
     few, compact.FEW = compact.FEW, 0  # So that even a small tree is searched in order.
     try:
-        counts, choices = CompactFirst(plan, RequestBudget(), all_wanted=all_wanted).composed(tree) or ((), ())
+        counts, choices = CompactFirst(plan, RequestBudget(), all_wanted=all_wanted).composed_in(tree) or ((), ())
     finally:
         compact.FEW = few
     if tree.places.of:
@@ -55,7 +55,7 @@ def test_candidates_come_as_if_all_were_composed_and_sorted(search, all_wanted):
         assert list(choices) == [choice for _counts, choice in expected]
         assert counts == (expected[0][0] if expected else ())
     else:
-        assert list(choices) == list(Composer(plan, RequestBudget()).choices(tree))
+        assert list(choices) == list(SlotComposer(plan, RequestBudget()).choices(tree))
 
 
 def test_a_place_is_as_full_as_what_fits_on_all_its_options():
@@ -64,7 +64,7 @@ def test_a_place_is_as_full_as_what_fits_on_all_its_options():
     tree.options = [[3, 4, 6]]
     lay_out(tree, {1: None, 2: 1, 3: 2, 4: 2, 5: 1, 6: 5}, {2: 0b1, 5: 0b1}, {3: 2.0, 4: 1.0, 6: 2.0})
     assert tree.options == [[6, 3, 4]]
-    assert list(CompactFirst(plan, RequestBudget(), all_wanted=False).composed(tree).choices) == [(6,), (3,), (4,)]
+    assert list(CompactFirst(plan, RequestBudget(), all_wanted=False).composed_in(tree).ways) == [(6,), (3,), (4,)]
 
 
 def switches(count: int, each: int, groups: int) -> tuple[Plan, Tree]:
@@ -85,7 +85,7 @@ def test_the_most_compact_of_very_many_candidates_takes_few_steps(all_wanted):
     """8 groups on 16 devices have 518,918,400 candidates; four switches of one NUMA node have room for all."""
     plan, tree = switches(8, 2, 8)
     budget = RequestBudget(per_tree=2000)
-    counts, choices = CompactFirst(plan, budget, all_wanted=all_wanted).composed(tree)
+    counts, choices = CompactFirst(plan, budget, all_wanted=all_wanted).composed_in(tree)
     first = list(islice(choices, 20))
     assert counts == (1, 4)
     assert len(first) == 20
@@ -96,14 +96,14 @@ def test_the_most_compact_of_very_many_candidates_takes_few_steps(all_wanted):
 def test_many_switches_are_searched_without_looking_at_every_set_of_them():
     plan, tree = switches(16, 1, 10)
     budget = RequestBudget(per_tree=20_000)
-    assert CompactFirst(plan, budget, all_wanted=False).composed(tree).counts == (2, 10)
+    assert CompactFirst(plan, budget, all_wanted=False).composed_in(tree).counts == (2, 10)
     assert not budget.was_hit
 
 
 def test_all_searches_of_a_tree_share_its_steps():
     plan, tree = switches(4, 2, 4)
     budget = RequestBudget(per_tree=50)
-    found = list(CompactFirst(plan, budget, all_wanted=False).composed(tree).choices)
+    found = list(CompactFirst(plan, budget, all_wanted=False).composed_in(tree).ways)
     assert 0 < len(found) <= 50
     assert budget.was_hit
 
@@ -120,14 +120,14 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     elsewhere = replace(tree, places=Places({**tree.places.of, **place}, tree.places.levels))
     trees = [moved(one, 100 * number) for number, one in enumerate((tree, tree, fuller, elsewhere, tree))]
     at_once = data.draw(st.booleans())
-    alone = [CompactFirst(plan, RequestBudget(), all_wanted=at_once).composed(moved(one, 0)) for one in trees]
+    alone = [CompactFirst(plan, RequestBudget(), all_wanted=at_once).composed_in(moved(one, 0)) for one in trees]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compact, "FEW", data.draw(st.sampled_from([0, compact.FEW])))
         together = CompactFirst(plan, RequestBudget(), all_wanted=at_once)
-        found = together.all_composed(trees) if at_once else map(together.composed, trees)
+        found = together.composed(trees) if at_once else map(together.composed_in, trees)
         for composed, expected in zip(found, alone, strict=True):
             assert (composed and composed.counts) == (expected and expected.counts)
-            assert list(composed.choices if composed else ()) == list(expected.choices if expected else ())
+            assert list(composed.ways if composed else ()) == list(expected.ways if expected else ())
 
 
 def test_what_is_read_off_costs_steps():
@@ -135,11 +135,11 @@ def test_what_is_read_off_costs_steps():
     plan, tree = switches(2, 2, 2)
     budget = RequestBudget()
     compose = CompactFirst(plan, budget, all_wanted=True)
-    compose.composed(tree)
+    compose.composed_in(tree)
     assert budget.take(budget.left - 12 - 5)
-    assert len(list(compose.composed(moved(tree, 100)).choices)) == 12
+    assert len(list(compose.composed_in(moved(tree, 100)).ways)) == 12
     assert not budget.was_hit
-    assert len(list(compose.composed(moved(tree, 200)).choices)) == 5
+    assert len(list(compose.composed_in(moved(tree, 200)).ways)) == 5
     assert budget.was_hit
 
 
@@ -148,8 +148,8 @@ def test_trees_that_differ_in_their_places_alone_are_not_alike(devices_in_all):
     plan, together = switches(1, devices_in_all, 2)
     _plan, apart = switches(devices_in_all, 1, 2)
     compose = CompactFirst(plan, RequestBudget(), all_wanted=False)
-    assert compose.composed(together).counts == (1, 1)
-    assert compose.composed(apart).counts == (1, 2)
+    assert compose.composed_in(together).counts == (1, 1)
+    assert compose.composed_in(apart).counts == (1, 2)
 
 
 def test_a_tree_like_one_before_is_searched_only_when_its_candidates_are_wanted():
@@ -157,12 +157,12 @@ def test_a_tree_like_one_before_is_searched_only_when_its_candidates_are_wanted(
     budget = RequestBudget()
     compose = CompactFirst(plan, budget, all_wanted=False)
     trees = [moved(tree, 100 * number) for number in range(20)]
-    assert compose.composed(trees[0]).counts == (1, 2)
+    assert compose.composed_in(trees[0]).counts == (1, 2)
     spent = compose._for_order.left
-    later = [compose.composed(one) for one in trees[1:]]
+    later = [compose.composed_in(one) for one in trees[1:]]
     assert [composed.counts for composed in later] == [(1, 2)] * 19
     assert compose._for_order.left == spent
-    assert next(later[-1].choices)
+    assert next(later[-1].ways)
     assert compose._for_order.left < spent
 
 
@@ -173,15 +173,15 @@ def test_order_hides_no_candidate_for_want_of_steps(search, steps):
     plan, tree = search
     budget, without_order = RequestBudget(per_tree=steps), RequestBudget(per_tree=steps)
     by_id = replace(tree, options=[sorted(options) for options in tree.options])
-    in_any_order = list(Composer(plan, without_order).choices(by_id))
+    in_any_order = list(SlotComposer(plan, without_order).choices(by_id))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compact, "FEW", 0)
-        composed = CompactFirst(plan, budget, all_wanted=False).composed(tree)
+        composed = CompactFirst(plan, budget, all_wanted=False).composed_in(tree)
     if composed is None:
         assert not in_any_order
         assert without_order.was_hit or not budget.was_hit
         return
-    found, everything = list(composed.choices), brute_force(plan, tree)
+    found, everything = list(composed.ways), brute_force(plan, tree)
     assert set(found) <= everything
     assert budget.was_hit or len(found) == len(everything)
     if tree.places.of:

@@ -5,7 +5,7 @@ from itertools import islice
 from hypothesis import given
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.slots import Composer, search_order
+from placement.candidates.compose.slots import SlotComposer, search_order
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
@@ -18,7 +18,7 @@ from tests.unit.candidates.searches import brute_force, devices, searches
 def test_the_search_finds_exactly_what_trying_everything_finds(search):
     """No candidate is missed, none is wrong, none comes twice."""
     plan, tree = search
-    found = list(Composer(plan, RequestBudget()).choices(tree))
+    found = list(SlotComposer(plan, RequestBudget()).choices(tree))
     assert len(found) == len(set(found))
     assert set(found) == brute_force(plan, tree)
 
@@ -34,7 +34,7 @@ def test_sixteen_groups_on_sixteen_devices_need_few_steps():
     for isolate in (True, False):
         plan, tree = devices(16, 16, isolate=isolate)
         budget = RequestBudget(per_tree=100_000)
-        assert len(list(islice(Composer(plan, budget).choices(tree), 1000))) == 1000
+        assert len(list(islice(SlotComposer(plan, budget).choices(tree), 1000))) == 1000
         assert not budget.was_hit
 
 
@@ -42,14 +42,14 @@ def test_nine_groups_on_eight_devices_fail_at_once():
     for isolate in (True, False):
         plan, tree = devices(9, 8, isolate=isolate)
         budget = RequestBudget(per_tree=0)
-        assert list(Composer(plan, budget).choices(tree)) == []
+        assert list(SlotComposer(plan, budget).choices(tree)) == []
         assert not budget.was_hit
 
 
 def test_a_search_over_its_budget_says_so():
     plan, tree = devices(8, 8)
     budget = RequestBudget(per_tree=100)
-    found = list(Composer(plan, budget).choices(tree))
+    found = list(SlotComposer(plan, budget).choices(tree))
     assert found
     assert budget.was_hit
 
@@ -57,11 +57,11 @@ def test_a_search_over_its_budget_says_so():
 def test_a_budget_is_shared_by_all_trees_of_a_request():
     plan, tree = devices(3, 3)
     budget = RequestBudget(per_request=40)
-    complete = list(Composer(plan, budget).choices(tree))
+    complete = list(SlotComposer(plan, budget).choices(tree))
     assert len(complete) == 6
     assert not budget.was_hit
     for _ in range(5):
-        list(Composer(plan, budget).choices(tree))
+        list(SlotComposer(plan, budget).choices(tree))
     assert budget.was_hit
 
 
@@ -74,7 +74,7 @@ def test_a_subtree_that_is_too_small_is_found_out_before_other_groups_are_tried(
     tree = Tree(1, [devices] * len(plan.kinds), parents={1: None, **dict.fromkeys(devices, 1)})
     tree.room = {(device, "PGPU"): 2.0 for device in devices}
     budget = RequestBudget(per_tree=1000)
-    assert list(Composer(plan, budget).choices(tree)) == []
+    assert list(SlotComposer(plan, budget).choices(tree)) == []
     assert not budget.was_hit
 
 

@@ -1,0 +1,82 @@
+"""Trees without a database: a reader for tests, and for whoever wants to search trees of their own."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+
+from placement.allocators.strategy_fit import Node
+from placement.domain.search_plan import Plan
+from placement.domain.tree import PlaceFacts, Tree, TreesRead
+
+
+class TreesInMemory:
+    """A Reader of trees that are there already.
+
+    Args:
+        plan: what is asked for.
+        trees: those in which each demand of the plan has a provider, by root id.
+        totals: what trees have and use in all, by root id; who is missing has nothing of any class.
+        places: where the providers of the trees lie, if levels matter and the trees do not know it yet.
+        shares: whether trees that are missing in the totals may serve all the same.
+
+    >>> from placement.candidates.budget import RequestBudget
+    >>> from placement.candidates.search import CandidateSearch
+    >>> from placement.domain.candidate_request import CandidateRequest, RequestGroup
+    >>> from placement.domain.search_plan import plan_for
+    >>> plan = plan_for(CandidateRequest(groups=(RequestGroup(resources={"PGPU": 1}),)))
+    >>> reader = TreesInMemory(plan, [Tree(1, [[2, 3]]), Tree(4, [[5]])])
+    >>> CandidateSearch(reader, None, budget=RequestBudget(), wanted=2, breadth_first=True).candidates()
+    [(1, (2,)), (4, (5,))]
+    """
+
+    is_possible = True
+    only_root = None
+    most_listed = 1000
+
+    def __init__(
+        self,
+        plan: Plan,
+        trees: Sequence[Tree],
+        totals: Mapping[int, Node] | None = None,
+        *,
+        places: PlaceFacts | None = None,
+        shares: bool = False,
+    ) -> None:
+        self.plan = plan
+        self.shares = shares
+        self.read: list[int] = []
+        """The roots of the trees that were read, in this order."""
+        self._trees = {tree.root: tree for tree in trees}
+        self._totals = totals or {}
+        self._places = places
+
+    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return for each tree its root, then its capacities, then its use of some classes."""
+        return [
+            (
+                root,
+                *[int(of.get(name, 0)) for of in (node.allocatable, node.used) for name in classes],
+            )
+            for root, node in self._totals.items()
+            if any([name in node.allocatable for name in (*classes, *found_by)])
+        ]
+
+    def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
+        """Yield the trees one by one, or all at once where all are wanted."""
+        if wanted is None:
+            yield self.all_trees(), max(self._trees, default=0)
+            return
+        for root in self._trees:
+            yield self.trees_of([root]), root
+
+    def trees_of(self, roots: Sequence[int]) -> TreesRead:
+        """Return copies of the trees with these roots: a search may change the order of options."""
+        wanted = [root for root in self._trees if root in set(roots)]
+        self.read += wanted
+        trees = [copy.copy(self._trees[root]) for root in wanted]
+        for tree in trees:
+            tree.options = [list(options) for options in tree.options]
+        return TreesRead(trees, self._places)
+
+    def all_trees(self) -> TreesRead:
+        """Return all trees."""
+        return self.trees_of([*self._trees])

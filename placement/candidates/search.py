@@ -1,0 +1,77 @@
+"""The search for candidates, phase by phase. Each pulls from the one before it, and only what it needs.
+
+A phase is tested without a database by a reader that has its trees in memory (``candidates.in_memory``).
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from operator import itemgetter
+
+from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.compact import CompactFirst
+from placement.candidates.compose.slots import SlotComposer
+from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, best_first
+from placement.candidates.ranking import TreeScores, ranked
+from placement.candidates.reading import Reader, by_id, promising_first
+from placement.candidates.walk import Candidate, walked
+from placement.domain.search_plan import Choice
+from placement.domain.tree import Tree
+
+MOST_PLACEMENTS = 500_000
+"""Providers named in all candidates of one answer: some 60 megabytes of JSON."""
+
+TreeWithChoices = tuple[Tree, Iterator[Choice]]
+
+
+class CandidateSearch:
+    """The candidates of one plan.
+
+    Args:
+        reader: narrows the trees to those in which each demand of the plan has a provider, and reads them.
+        scores: what trees can score; None for candidates in the order of ids.
+        budget: the steps that may be taken.
+        wanted: how many candidates are wanted; None wants all of them.
+        breadth_first: whether each tree's first candidate comes before any tree's second.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        scores: TreeScores | None,
+        *,
+        budget: RequestBudget,
+        wanted: int | None,
+        breadth_first: bool,
+    ) -> None:
+        self._budget = budget
+        self._wanted = wanted
+        self._slots = max(1, len(reader.plan.slots))
+        # Narrow: the reader does it as it reads. It costs least for a tree and leaves out most, so it comes first.
+        # Read: in portions, for who wants ten candidates; those first that can score highest, where that can be told.
+        # Compose: tree by tree, for what is in one tree says nothing of another, but that it may be like it.
+        # Rank: behind composing, for how compact the best candidate of a tree is takes composing it; a tree comes out
+        #       as soon as none that is unread or not composed can be better.
+        self._trees: Iterator[TreeWithChoices]
+        if scores is None:
+            composer = SlotComposer(reader.plan, budget)
+            self._trees = ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
+        else:
+            portions = promising_first(reader, scores, wanted)
+            compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
+            batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE
+            compose = partial(ranked, composer=compact, scores=scores)
+            self._trees = map(itemgetter(1, 2), best_first(portions, compose, batches))
+        # Limit: last, so that it cuts off the worst; all before are lazy, so that it cuts off their work as well.
+        self._candidates = walked(self._trees, breadth_first=breadth_first)
+
+    def candidates(self) -> list[Candidate]:
+        """Return as many candidates as are wanted, but no more than one answer may hold.
+
+        The budget notes where there are more than that.
+        """
+        most = max(1, MOST_PLACEMENTS // self._slots)
+        found = list(islice(self._candidates, most if self._wanted is None else min(self._wanted, most)))
+        if len(found) == most and self._wanted != most and next(self._candidates, None) is not None:
+            self._budget.was_hit = True
+        return found

@@ -1,0 +1,81 @@
+"""The phases of the search for candidates one by one, on trees in memory."""
+
+from dataclasses import replace
+
+import pytest
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_fit import Fit, Node, Preference, Profile
+from placement.candidates import search
+from placement.candidates.budget import RequestBudget
+from placement.candidates.in_memory import TreesInMemory
+from placement.candidates.ranking import Ranking, TreeScores, amounts_of
+from placement.candidates.search import CandidateSearch
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import plan_for
+from placement.domain.tree import PlaceFacts, Tree
+
+REQUEST = CandidateRequest(groups=(RequestGroup(suffix="_A", resources={"PGPU": 1}),))
+PLAN = plan_for(REQUEST)
+HOSTS = range(10, 1010, 10)
+SPREAD = RankingProfile(strategy=Profile(fit=Fit({"PGPU": Preference("LeastAllocated")})))
+
+
+def hosts() -> TreesInMemory:
+    """A hundred hosts of two GPUs, each fuller than the one before."""
+    trees = [Tree(root, [[root + 1, root + 2]]) for root in HOSTS]
+    return TreesInMemory(PLAN, trees, {root: Node({"PGPU": 1000}, {"PGPU": root - 10}) for root in HOSTS})
+
+
+def searched(
+    reader: TreesInMemory, profile: RankingProfile | None = SPREAD, *, wanted: int | None = 3, depth_first: bool = False
+) -> list:
+    scores = TreeScores(amounts_of(reader.plan), Ranking(profile, ("NUMA",))) if profile else None
+    budget = RequestBudget()
+    found = CandidateSearch(reader, scores, budget=budget, wanted=wanted, breadth_first=not depth_first).candidates()
+    assert not budget.was_hit
+    return found
+
+
+def test_the_best_come_first_and_hardly_any_other_tree_is_read():
+    reader = hosts()
+    assert searched(reader) == [(10, (11,)), (20, (21,)), (30, (31,))]
+    assert reader.read == list(HOSTS)[:16]
+
+
+def test_where_all_are_wanted_all_are_read_at_once_and_come_in_the_same_order():
+    reader, few = hosts(), searched(hosts())
+    everything = searched(reader, wanted=None)
+    assert everything[:3] == few
+    assert len(everything) == 200
+    assert reader.read == list(HOSTS)
+
+
+def test_without_a_ranking_trees_are_read_by_id_as_they_are_wanted():
+    reader = hosts()
+    assert searched(reader, None) == [(10, (11,)), (20, (21,)), (30, (31,))]
+    assert reader.read == [10, 20, 30]
+    assert searched(hosts(), None, depth_first=True) == [(10, (11,)), (10, (12,)), (20, (21,))]
+
+
+def test_a_tree_comes_after_others_if_its_candidates_are_less_compact():
+    """Two GPUs in two NUMA nodes on the emptier host, in one on the other."""
+    groups = tuple(RequestGroup(suffix=suffix, resources={"PGPU": 1}) for suffix in ("_A", "_B"))
+    plan = plan_for(replace(REQUEST, groups=groups, isolate=True))
+    trees = [Tree(10, [[13, 14]]), Tree(20, [[23, 24]])]
+    parents = {10: None, 11: 10, 12: 10, 13: 11, 14: 12, 20: None, 21: 20, 23: 21, 24: 21}
+    bits, homes = {11: 1, 12: 1, 21: 1}, {11: 10, 12: 10, 21: 20}
+    fits = {13: 1.0, 14: 1.0, 23: 1.0, 24: 1.0}
+    places = PlaceFacts(parents, bits, homes, levels=1, fit_counts=fits, shared_fit_counts={})
+    totals = {10: Node({"PGPU": 10}, {"PGPU": 0}), 20: Node({"PGPU": 10}, {"PGPU": 1})}
+    assert [root for root, _choice in searched(TreesInMemory(plan, trees, totals, places=places))] == [20, 10, 20]
+
+
+@pytest.mark.parametrize("profile", [None, SPREAD], ids=["by id", "best first"])
+def test_an_answer_that_grows_too_large_says_that_it_is_incomplete(monkeypatch, profile):
+    monkeypatch.setattr(search, "MOST_PLACEMENTS", 5)
+    scores = TreeScores(amounts_of(PLAN), Ranking(profile)) if profile else None
+    budget = RequestBudget()
+    found = CandidateSearch(hosts(), scores, budget=budget, wanted=None, breadth_first=True).candidates()
+    assert len(found) == 5
+    assert budget.was_hit
