@@ -6,35 +6,35 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from placement.allocators.compactness import Counts
 from placement.candidates.frontier import Key
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.domain.planner_tree import Position
+from placement.domain.places import Position
 
-Spot = int | None
-"""The provider that decides where another one is: itself if it is a place, or else its parent."""
+StandIn = int | None
+"""The provider that tells where another one is: itself if it is the anchor of a place, or else its parent."""
 
 
 def least_counts(
-    options: Sequence[tuple[int, Spot]], number: int, positions: Mapping[Spot, Position], *, levels: int
+    options: Sequence[tuple[int, StandIn]], number: int, positions: Mapping[StandIn, Position], *, levels: int
 ) -> dict[int, Counts]:
     """Return for each tree a bound on the places of each level that so many different providers of it touch.
 
     Trees that have less providers are left out. What is in no place costs nothing.
 
     Args:
-        options: (root, spot) for each provider that can serve.
+        options: (root, stand_in) for each provider that can serve.
         number: how many are wanted.
-        positions: where each spot is.
+        positions: where each stand_in is.
         levels: how many levels there are.
 
     >>> at = {7: (1, 7), 8: (1, 8), 9: (2, 9)}
     >>> least_counts([(0, 7), (0, 7), (0, 8), (0, 9), (5, 9)], 3, at, levels=2)
     {0: (1, 2)}
     """
-    roots = [root for root, _spot in options]
-    spots = [spot for _root, spot in options]
+    roots = [root for root, _stand_in in options]
+    stand_ins = [stand_in for _root, stand_in in options]
     columns = []
     for level in range(levels):
-        at = {spot: position[level] for spot, position in positions.items()}
-        columns.append(_fewest_by_root(Counter(zip(roots, map(at.__getitem__, spots), strict=True)), number))
+        at = {stand_in: position[level] for stand_in, position in positions.items()}
+        columns.append(_fewest_by_root(Counter(zip(roots, map(at.__getitem__, stand_ins), strict=True)), number))
     return {
         root: tuple([column[root] for column in columns]) for root, supply in Counter(roots).items() if supply >= number
     }

@@ -4,19 +4,18 @@ The node of a request is the tree it takes from. What a provider of another tree
 if it is asked for. What takes from sharing providers alone has no node, and is judged as on one that has nothing.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from placement.allocators.compactness import Position, counted
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Node
 from placement.candidates.scores import Score, score
+from placement.domain.amounts import ResourceAmounts, summed
+from placement.domain.places import Layout, Places, level_bits
 
-Amounts = Mapping[str, int]
-"""Resource class -> amount."""
-
-Taken = Mapping[int, Amounts]
+Taken = Mapping[int, ResourceAmounts]
 """Provider -> what is taken from it."""
 
 
@@ -25,8 +24,8 @@ class Member(NamedTuple):
 
     root: int
     parent: int | None
-    capacities: Amounts
-    used: Amounts
+    capacities: ResourceAmounts
+    used: ResourceAmounts
     traits: frozenset[str]
     shares: bool
 
@@ -48,7 +47,6 @@ class Forest:
         for member in members.values():
             self._by_root[member.root].append(member)
         self._nodes: dict[int, Node] = {}
-        self._positions: dict[int, Position] = {}
         self._scores: dict[tuple[object, ...], Score] = {}
 
     def roots(self, taken: Taken) -> set[int]:
@@ -71,10 +69,8 @@ class Forest:
         """
         root = next(iter(self.roots(taken)), None)
         own = [provider for provider in taken if self._members[provider].root == root]
-        requested: Counter[str] = Counter()
-        for amounts in taken.values():
-            requested.update(amounts)
-        counts = counted(map(self._position, own), len(self._levels))
+        requested = summed(taken.values())
+        counts = self._places.counts(self._places.around(own))
         alike = (root, counts, frozenset(requested.items()))
         if alike not in self._scores:
             node = Node({}) if root is None else self._node(root)
@@ -84,26 +80,16 @@ class Forest:
     def _node(self, root: int) -> Node:
         """Return what a tree has and uses, summed over its providers."""
         if root not in self._nodes:
-            capacities: Counter[str] = Counter()
-            used: Counter[str] = Counter()
-            for member in self._by_root[root]:
-                capacities.update(member.capacities)
-                used.update(member.used)
-            self._nodes[root] = Node(capacities, used)
+            members = self._by_root[root]
+            self._nodes[root] = Node(summed([m.capacities for m in members]), summed([m.used for m in members]))
         return self._nodes[root]
 
-    def _position(self, provider: int) -> Position:
-        """Return the place of each level that a provider lies in: the nearest, from itself upwards."""
-        if provider not in self._positions:
-            above = self._upwards(provider)
-            self._positions[provider] = [
-                next((place for place in above if trait in self._members[place].traits), None) for trait in self._levels
-            ]
-        return self._positions[provider]
-
-    def _upwards(self, provider: int) -> list[int]:
-        found, here = [], provider
-        while (parent := self._members[here].parent) is not None:
-            found.append(here)
-            here = parent
-        return [*found, here]
+    @cached_property
+    def _places(self) -> Places:
+        """Where the providers lie: in the nearest place of each level, going up from themselves."""
+        parents = {provider: member.parent for provider, member in self._members.items()}
+        bits = {provider: level_bits(member.traits, self._levels) for provider, member in self._members.items()}
+        anchors = {provider: found for provider, found in bits.items() if found}
+        homes = {provider: self._members[provider].root for provider in anchors}
+        layout = Layout(parents, anchors, homes, levels=len(self._levels))
+        return Places(layout.masks_of(layout.inside(parents.keys())), layout.levels)

@@ -5,7 +5,7 @@ from heapq import heapify, heappop
 from typing import Protocol
 
 from placement.candidates.frontier import LAST, Key, Portion
-from placement.candidates.places import laid_out
+from placement.candidates.layout import laid_out
 from placement.candidates.ranking import TreeScores, amounts_of
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead

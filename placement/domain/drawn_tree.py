@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from placement.domain.ancestry import upwards
+
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
@@ -56,15 +58,9 @@ def _children(parents: Mapping[int, int | None]) -> dict[int, list[int]]:
 
 
 def ancestors(parents: Mapping[int, int | None], id_: int) -> list[int]:
-    """Return what is above a provider, the root first. The rows of a loop, which only a DBA can make, end it."""
-    found: list[int] = []
-    seen = {id_}
-    parent = parents[id_]
-    while parent is not None and parent in parents and parent not in seen:
-        seen.add(parent)
-        found.append(parent)
-        parent = parents[parent]
-    return found[::-1]
+    """Return what is above a provider, the root first."""
+    above = [provider for provider in upwards(id_, parents) if provider in parents]
+    return above[:0:-1]
 
 
 def _drawn(below: Mapping[int, list[int]], top: int, *, most: int, deepest: int) -> dict[int, list[int]]:

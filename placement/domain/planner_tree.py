@@ -4,10 +4,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from placement.domain.amounts import summed
+from placement.domain.ancestry import upwards
 from placement.domain.inventory import UNBOUNDED
-
-Position = tuple[int | None, ...]
-"""For each level, outermost first, the provider that stands for the place; None where there is none."""
+from placement.domain.places import NOWHERE, Places, Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +33,9 @@ class PlannerTree:
         names: the name of each provider.
         traits: the traits of each provider that has any.
         stocks: the inventories of each provider that has any, by class.
-        positions: the place of each provider at each level.
-        guests: the providers of other trees.
+        positions: the anchor of the place of each provider at each level.
+        places: the same places as masks, of the tree's own providers.
+        foreign_providers: those of other trees.
     """
 
     root: int
@@ -44,11 +44,12 @@ class PlannerTree:
     traits: Mapping[int, frozenset[str]] = field(default_factory=dict)
     stocks: Mapping[int, Mapping[str, Stock]] = field(default_factory=dict)
     positions: Mapping[int, Position] = field(default_factory=dict)
-    guests: Collection[int] = frozenset()
+    places: Places = NOWHERE
+    foreign_providers: Collection[int] = frozenset()
 
     def own(self, providers: Iterable[int]) -> list[int]:
         """Return those providers that are of the tree itself."""
-        return [provider for provider in providers if provider not in self.guests]
+        return [provider for provider in providers if provider not in self.foreign_providers]
 
     def totals(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return what the tree itself has of each class, and what of that is in use."""
@@ -60,48 +61,5 @@ class PlannerTree:
         found: set[int] = set()
         for provider, of_provider in self.stocks.items():
             if any([stock.used for stock in of_provider.values()]):
-                found.update(ancestry(provider, self.parents))
+                found.update(upwards(provider, self.parents))
         return found
-
-
-def ancestry(provider: int, parents: Mapping[int, int | None]) -> list[int]:
-    """Return a provider and all its ancestors, the root last.
-
-    >>> ancestry(3, {1: None, 2: 1, 3: 2})
-    [3, 2, 1]
-    """
-    found = []
-    above: int | None = provider
-    while above is not None:
-        found.append(above)
-        above = parents.get(above)
-    return found
-
-
-def positions_of(
-    providers: Collection[int], parents: Mapping[int, int | None], marks: Mapping[int, Collection[int]], levels: int
-) -> dict[int, Position]:
-    """Return for each provider the nearest place of each level, going up from the provider itself.
-
-    Args:
-        providers: those that are asked about.
-        parents: the parent of each provider of their trees.
-        marks: the providers that are places, with the numbers of their levels.
-        levels: how many levels there are.
-
-    >>> positions_of([3], {1: None, 2: 1, 3: 2}, {2: [0]}, levels=2)
-    {3: (2, None)}
-    """
-    known: dict[int | None, Position] = {None: (None,) * levels}
-    for provider in providers:
-        path = []
-        above: int | None = provider
-        while above not in known:
-            path.append(above)
-            above = parents.get(above)  # type: ignore[arg-type]  # None is known
-        found = known[above]
-        for here in reversed(path):
-            for level in marks.get(here, ()):  # type: ignore[arg-type]
-                found = (*found[:level], here, *found[level + 1 :])
-            known[here] = found
-    return {provider: known[provider] for provider in providers}

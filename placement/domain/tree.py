@@ -5,7 +5,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from placement.domain.levels import NOWHERE, Places
+from placement.domain.ancestry import upwards
+from placement.domain.places import NOWHERE, Places
 
 
 @dataclass(slots=True)
@@ -40,7 +41,7 @@ class Tree:
 
         Args:
             places: the places of levels.
-            around: for each option how much of the whole request fits where it lies (``domain.levels``).
+            around: for each option how much of the whole request fits where it lies (``domain.places``).
         """
         self.places = places
         for options in self.options:
@@ -49,12 +50,7 @@ class Tree:
 
     def ancestry(self, provider: int) -> frozenset[int]:
         """Return a provider and all its ancestors."""
-        found = []
-        current: int | None = provider
-        while current is not None:
-            found.append(current)
-            current = self.parents.get(current)
-        return frozenset(found)
+        return frozenset(upwards(provider, self.parents))
 
 
 class PlaceFacts(NamedTuple):

@@ -73,8 +73,6 @@ ALLOWED = {
     "Search": PENDING,
     "Served": PENDING,
     "Server": PENDING,
-    "Shape": PENDING,
-    "Spot": PENDING,
     "Step": PENDING,
     "Stock": PENDING,
     "Strategy": PENDING,

@@ -16,21 +16,21 @@ from operator import call, itemgetter, or_
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
-from placement.candidates.alike import Shape, Sketch
 from placement.candidates.budget import RequestBudget
+from placement.candidates.canonical import CanonicalForm, Sketch
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.regions import Regions, Touches
 from placement.candidates.compose.slots import SlotComposer
-from placement.domain.levels import Places
+from placement.domain.places import Places
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
-_Shape = tuple[Shape, tuple[int, ...], tuple[int, ...]]
-"""The shape of a tree, the places of each provider in its sketch, and the places of each level."""
+_PlacedForm = tuple[CanonicalForm, tuple[int, ...], tuple[int, ...]]
+"""The canonical form of a tree, the place masks of each provider in its sketch, and the places of each level."""
 
 
 _Known = tuple[Counts, list[Callable[[Choice], Choice]]]
-"""The candidates of all trees of one shape, in order: what reads each of them off the providers of a sketch."""
+"""The candidates of all trees of one form, in order: what reads each of them off the providers of a sketch."""
 
 _UNKNOWN: _Known = ((), [])
 
@@ -40,8 +40,8 @@ FEW = 100
 MOST_SORTED = 100_000
 """So many combinations are composed and sorted in one request: an answer has room for not many more candidates."""
 
-MOST_SHAPES = 1000
-"""So many shapes of trees are remembered in one request."""
+MOST_FORMS = 1000
+"""So many forms of trees are remembered in one request."""
 
 
 class CompactFirst:
@@ -76,13 +76,13 @@ class CompactFirst:
         if tree.home and not self._is_unconstrained:
             return self._sorted(tree) if self._may_sort(tree) else self._searched(tree)
         sketch = self._composer.sketch(tree)
-        shape = _shape(sketch, tree.places)
-        known = self._known.get(shape)
+        form = _placed_form(sketch, tree.places)
+        known = self._known.get(form)
         if known is not None and self._may_read_off(known[1]):
             return _read_off(known, sketch)
-        if self._combinations(tree) <= FEW and len(self._known) < MOST_SHAPES:
-            return self._first_of_shape(tree, sketch, shape)
-        return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, shape)
+        if self._combinations(tree) <= FEW and len(self._known) < MOST_FORMS:
+            return self._first_of_form(tree, sketch, form)
+        return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, form)
 
     def composed(self, trees: Sequence[Tree]) -> list[Composed[Choice] | None]:
         """Return the same for each of some trees.
@@ -92,11 +92,11 @@ class CompactFirst:
         if not self._is_unconstrained or len(trees) == 1 or not any(tree.places.of for tree in trees):
             return [self.composed_in(tree) for tree in trees]
         sketches = list(self._composer.sketches(trees))
-        shapes = [_shape(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
+        forms = [_placed_form(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
         found: list[Composed[Choice] | None] = []
         left_to_read = MOST_SORTED  # For the same reason choices are read now, but not so many that memory suffers.
-        for tree, (_drawn, providers), shape in zip(trees, sketches, shapes, strict=True):
-            counts, readers = self._known.get(shape, _UNKNOWN)
+        for tree, (_drawn, providers), form in zip(trees, sketches, forms, strict=True):
+            counts, readers = self._known.get(form, _UNKNOWN)
             if readers and self._may_read_off(readers):
                 choices = map(call, readers, repeat(providers))
                 left_to_read -= len(readers)
@@ -122,13 +122,13 @@ class CompactFirst:
         self._left_to_sort -= combinations
         return True
 
-    def _first_of_shape(self, tree: Tree, sketch: Sketch, shape: _Shape) -> Composed[Choice] | None:
+    def _first_of_form(self, tree: Tree, sketch: Sketch, form: _PlacedForm) -> Composed[Choice] | None:
         """Compose everything by numbers, and keep it for the trees that are alike."""
-        choices, (_drawn, cells, _levels) = self._composer.numbered_choices(tree, sketch), shape
-        counts, in_order = self._in_order(choices, dict(enumerate(cells)), tree.places)
+        choices, (_drawn, masks, _levels) = self._composer.numbered_choices(tree, sketch), form
+        counts, in_order = self._in_order(choices, dict(enumerate(masks)), tree.places)
         known = counts, list(map(_reader, in_order))
         if not self._budget.was_hit:
-            self._known[shape] = known
+            self._known[form] = known
         return _read_off(known, sketch)
 
     def _sorted(self, tree: Tree) -> Composed[Choice] | None:
@@ -137,41 +137,41 @@ class CompactFirst:
         return Composed(counts, iter(in_order)) if in_order else None
 
     def _in_order(
-        self, choices: Sequence[Choice], cells: Mapping[int, int], places: Places
+        self, choices: Sequence[Choice], masks: Mapping[int, int], places: Places
     ) -> tuple[Counts, list[Choice]]:
         """Return the least counts of places, and the choices by counts; equals stay in the order of the search.
 
         Args:
             choices: the choices, of providers or of numbers.
-            cells: the places that each provider, or number, lies in.
+            masks: the places that each provider, or number, lies in.
             places: the places of the tree.
         """
-        touched = self._touched(cells, choices)
+        touched = self._touched(masks, choices)
         counts_of = {places_touched: places.counts(places_touched) for places_touched in set(touched)}
         counts = [counts_of[places_touched] for places_touched in touched]
         order = sorted(range(len(counts)), key=counts.__getitem__)
         return counts[order[0]] if order else (), [choices[index] for index in order]
 
-    def _touched(self, cells: Mapping[int, int], choices: Sequence[Choice]) -> tuple[int, ...]:
+    def _touched(self, masks: Mapping[int, int], choices: Sequence[Choice]) -> tuple[int, ...]:
         """Return for each choice the places that it takes resources from."""
         touched: Iterable[int] = repeat(0, len(choices))
         # Slot by slot for all choices: no loop over each choice.
         columns: Iterable[Choice] = zip(*choices, strict=True)
         for column in columns if self._consuming is None else compress(columns, self._consuming):
-            touched = map(or_, touched, map(cells.get, column, repeat(0)))
+            touched = map(or_, touched, map(masks.get, column, repeat(0)))
         return tuple(touched)
 
-    def _as_alike(self, tree: Tree, shape: _Shape) -> Composed[Choice] | None:
+    def _as_alike(self, tree: Tree, form: _PlacedForm) -> Composed[Choice] | None:
         """Search, but in a tree like one that was searched only when its candidates are wanted.
 
         Most trees are asked for nothing but the counts of their best candidate.
         """
-        if shape in self._first_counts:
-            counts = self._first_counts[shape]
+        if form in self._first_counts:
+            counts = self._first_counts[form]
             return None if counts is None else Composed(counts, self._later(tree))
         composed = self._searched(tree)
-        if not self._for_order.was_hit and not self._budget.was_hit and len(self._first_counts) < MOST_SHAPES:
-            self._first_counts[shape] = composed and composed.counts
+        if not self._for_order.was_hit and not self._budget.was_hit and len(self._first_counts) < MOST_FORMS:
+            self._first_counts[form] = composed and composed.counts
         return composed
 
     def _later(self, tree: Tree) -> Iterator[Choice]:
@@ -212,7 +212,7 @@ class CompactFirst:
         return Composed(tree.places.counts(touched), chain((first,), others))
 
 
-def _shape(sketch: Sketch, places: Places) -> _Shape:
+def _placed_form(sketch: Sketch, places: Places) -> _PlacedForm:
     drawn, providers = sketch
     return drawn, tuple([places.of.get(provider, 0) for provider in providers]), places.levels
 

@@ -5,18 +5,18 @@ from placement.allocators.devices import Device, Found, Group, Host, Request, al
 from placement.allocators.devices.search import STEPS
 from placement.allocators.natural_order import natural_key
 
-Shape = tuple[object, ...]
+_HostForm = tuple[object, ...]
 
 
 class DeviceMemo:
-    """Allocates for the hosts of one request; what has been worked out for a host of the same shape is not again.
+    """Allocates for the hosts of one request, but once for all hosts of one canonical form.
 
-    A shape has numbers instead of names, in the natural order of the names: that is all that matters of them.
+    The form has numbers instead of names, in the natural order of the names: that is all that matters of them.
     """
 
     def __init__(self, *, most: int) -> None:
         self._most = most
-        self._known: dict[Shape, Found] = {}
+        self._known: dict[_HostForm, Found] = {}
 
     def allocate(self, host: Host, request: Request, budget: Budget) -> tuple[Found, list[str]]:
         """Return what the allocator finds, with numbers as names, and the names by number.
@@ -27,14 +27,14 @@ class DeviceMemo:
         numbers = {name: str(number) for number, name in enumerate(names)}
         plain = _renamed(host, numbers, names)
         groups = tuple([_with_numbers(group, numbers) for group in request.groups])
-        shape = _shape(plain, groups)
-        found = self._known.get(shape)
+        form = _form(plain, groups)
+        found = self._known.get(form)
         if found is None and budget.is_used_up:
             return Found((), complete=False), names
         if found is None:
             wanted = Request(groups=groups, joint=request.joint, within=request.within, conditions=request.conditions)
             found = allocate(plain, wanted, most=self._most, steps=min(STEPS, budget.left))
-            self._known[shape] = found
+            self._known[form] = found
             budget.take(found.steps)
         return found, names
 
@@ -77,7 +77,7 @@ def _with_numbers(group: Group, numbers: dict[str, str]) -> Group:
     )
 
 
-def _shape(host: Host, groups: tuple[Group, ...]) -> Shape:
+def _form(host: Host, groups: tuple[Group, ...]) -> _HostForm:
     """Return what tells problems of one request apart; labels, amounts and rules are the request's."""
     devices = tuple([(device.path, tuple(device.room.items()), device.card) for device in host.devices])
     wanted = tuple([(one.count, _items(one.options), _items(one.meets)) for one in groups])

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
 from placement.allocators.devices.fit import DeviceStock, misfit
+from placement.domain.ancestry import upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
-from placement.domain.planner_tree import PlannerTree, ancestry
+from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
 
@@ -149,7 +150,7 @@ class TreeParts:
     def _ancestry(self, provider: int) -> frozenset[int]:
         known = self._ancestries.get(provider)
         if known is None:
-            known = self._ancestries[provider] = frozenset(ancestry(provider, self._details.parents))
+            known = self._ancestries[provider] = frozenset(upwards(provider, self._details.parents))
         return known
 
     def group(

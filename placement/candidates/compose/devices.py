@@ -10,7 +10,7 @@ from placement.allocators.natural_order import natural_key
 from placement.candidates.compose.device_memo import DeviceMemo
 from placement.candidates.compose.device_parts import Heads, Levels, Part, Rows, TreeParts, device_of, level_of_tie
 from placement.candidates.compose.locks import Locks
-from placement.candidates.compose.proposals import Proposal, Proposals, touched_places
+from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
@@ -167,11 +167,11 @@ class DeviceComposer:
         ]
         locks = self._locks.taken(details, list(amounts), alone, amounts)
         served = [provider for providers in chosen for provider in providers]
-        positions = [details.positions[provider] for provider in details.own(served)]
+        touched = details.places.around(details.own(served))
         return Proposal(
             root=details.root,
             amounts={provider: dict(of_provider) for provider, of_provider in amounts.items()},
             mappings={suffix: tuple(providers) for suffix, providers in mappings.items()},
-            touched=touched_places(positions, len(self._levels.names)),
+            touched=details.places.touched(touched),
             locks=tuple(locks),
         )

@@ -13,7 +13,7 @@ from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.locks import Locks
-from placement.candidates.compose.proposals import Proposal, Proposals, touched_places
+from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, Stock
@@ -143,13 +143,13 @@ class PathComposer:
             for prefix, placed in _prefixes(placement.placed[0], self._written, "")
             if prefix or placed.demand.amounts
         }
-        positions = [details.positions[provider] for provider in amounts]
+        touched = details.places.around(amounts)
         self._locks.taken(details, list(amounts), (), amounts)
         return Proposal(
             root=details.root,
             amounts=dict(amounts),
             mappings=mappings,
-            touched=touched_places(positions, len(self._levels.names)),
+            touched=details.places.touched(touched),
         )
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
-from placement.domain.planner_tree import PlannerTree, Position
+from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
 
 
@@ -66,12 +66,3 @@ class ProposalComposer(Protocol):
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
-
-
-def touched_places(positions: list[Position], levels: int) -> tuple[int, ...]:
-    """Return for each level how many places providers lie in.
-
-    >>> touched_places([(1, 7), (1, 8), (None, None)], levels=2)
-    (1, 2)
-    """
-    return tuple([len({position[level] for position in positions} - {None}) for level in range(levels)])

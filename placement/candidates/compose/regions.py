@@ -1,6 +1,6 @@
 """Which sets of places a candidate may touch, if it is to touch a given number of each level: *regions*.
 
-A region is an integer with a bit for each place (``domain.levels``). A search that is told the regions worth trying
+A region is an integer with a bit for each place (``domain.places``). A search that is told the regions worth trying
 stays out of corners in which there is too little room, instead of trying them in every order.
 """
 
@@ -10,7 +10,7 @@ from itertools import combinations
 from math import comb
 
 from placement.allocators.compactness import Counts
-from placement.domain.levels import Places
+from placement.domain.places import Places
 from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
 
@@ -31,20 +31,20 @@ class Regions:
         self._levels = tree.places.levels
         consuming = [slot for slot in slots if slot.resources]
         of = tree.places.of
-        # A cell is the places of one provider: whoever has the same is reached with it.
+        # Whoever lies in the same places is reached together.
         self._rows = {
             kind: frozenset([of.get(provider, 0) for provider in tree.options[kind]])
             for kind in {slot.kind for slot in consuming}
         }
-        self._cells = frozenset[int]().union(*self._rows.values())
+        self._masks = frozenset[int]().union(*self._rows.values())
         self._loads = list(_loads(plan, tree, consuming))
         self.bounds = [self._bounds(places, len(consuming)) for places in self._levels]
         """For each level the least and the greatest number of places that candidates can touch."""
 
     def _bounds(self, places: int, slots: int) -> tuple[int, int]:
         reached = 0
-        for cell in self._cells:
-            reached |= cell
+        for mask in self._masks:
+            reached |= mask
         most = max(1, min(slots, (reached & places).bit_count()))
         least = max([_fewest(demand, rooms, places) for demand, rooms in self._loads], default=1)
         return least, most
@@ -59,9 +59,9 @@ class Regions:
             grown: list[int] = []
             for region in regions:
                 reached = 0
-                for cell in self._cells:
-                    if not cell & outer & ~region:
-                        reached |= cell & places
+                for mask in self._masks:
+                    if not mask & outer & ~region:
+                        reached |= mask & places
                 if comb(reached.bit_count(), count) + len(grown) > MOST_REGIONS:
                     return None
                 grown += [region | more for more in _some(reached, count)]
@@ -70,11 +70,11 @@ class Regions:
 
     def _has_room(self, region: int) -> bool:
         outside = ~region
-        if not all([any([not cell & outside for cell in row]) for row in self._rows.values()]):
+        if not all([any([not mask & outside for mask in row]) for row in self._rows.values()]):
             return False
         return all(
             [
-                sum([room for cell, room in rooms.items() if not cell & outside]) >= demand
+                sum([room for mask, room in rooms.items() if not mask & outside]) >= demand
                 for demand, rooms in self._loads
             ]
         )
@@ -90,21 +90,21 @@ def _some(reached: int, count: int) -> Iterator[int]:
 
 
 def _loads(plan: Plan, tree: Tree, consuming: Sequence[Slot]) -> Iterator[tuple[float, Mapping[int, float]]]:
-    """Yield what adds up: how much is asked for together, and how much room for it there is by cell."""
+    """Yield what adds up: how much is asked for together, and how much room for it there is by place mask."""
     if plan.request.isolate:
         granular = [slot for slot in consuming if slot.is_granular]
-        yield len(granular), _by_cell(tree, dict.fromkeys(_providers(tree, granular), 1.0))
+        yield len(granular), _by_mask(tree, dict.fromkeys(_providers(tree, granular), 1.0))
     for name in plan.contended:
         asking = [slot for slot in consuming if name in dict(slot.resources)]
         rooms = {provider: tree.room[provider, name] for provider in _providers(tree, asking)}
-        yield sum([dict(slot.resources)[name] for slot in asking]), _by_cell(tree, rooms)
+        yield sum([dict(slot.resources)[name] for slot in asking]), _by_mask(tree, rooms)
 
 
 def _providers(tree: Tree, slots: Sequence[Slot]) -> set[int]:
     return {provider for kind in {slot.kind for slot in slots} for provider in tree.options[kind]}
 
 
-def _by_cell(tree: Tree, rooms: Mapping[int, float]) -> dict[int, float]:
+def _by_mask(tree: Tree, rooms: Mapping[int, float]) -> dict[int, float]:
     sums: dict[int, float] = defaultdict(float)
     for provider, room in rooms.items():
         sums[tree.places.of.get(provider, 0)] += room
@@ -114,8 +114,8 @@ def _by_cell(tree: Tree, rooms: Mapping[int, float]) -> dict[int, float]:
 def _fewest(demand: float, rooms: Mapping[int, float], places: int) -> int:
     """Return how many places of a level are needed at least for a demand."""
     by_place: dict[int, float] = defaultdict(float)
-    for cell, room in rooms.items():
-        by_place[cell & places] += room
+    for mask, room in rooms.items():
+        by_place[mask & places] += room
     missing, count = demand - by_place.pop(0, 0), 0
     for room in sorted(by_place.values(), reverse=True):
         if missing <= 0:

@@ -11,8 +11,8 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
-from placement.candidates.alike import Alike, Sketch, numbered
 from placement.candidates.budget import RequestBudget
+from placement.candidates.canonical import ChoiceMemo, Sketch, numbered
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Choice, Plan, Slot
@@ -38,7 +38,7 @@ class SlotComposer:
         self._as_planned = Order(plan.slots, None)
         self._is_unconstrained = plan.is_unconstrained
         self._orders: dict[tuple[int, ...], Order] = {}
-        self._alike = Alike(plan, budget)
+        self._memo = ChoiceMemo(plan, budget)
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Choice]]:
         """Yield the choices of each tree; nothing is composed before it is asked for."""
@@ -53,22 +53,22 @@ class SlotComposer:
             return _combinations([tree.options[kind] for kind in self._kinds], self._budget.of_tree())
         if tree.home:
             return self._searched(tree)
-        return self._as_alike(tree, self._alike.sketch(tree))
+        return self._as_alike(tree, self._memo.sketch(tree))
 
     def sketch(self, tree: Tree) -> Sketch:
-        """Draw a tree: trees of one shape have the same candidates.
+        """Draw a tree: trees of one canonical form have the same candidates.
 
         It is served by its own providers alone, or any combination of options is a choice.
         """
-        return self._alike.sketch(tree)
+        return self._memo.sketch(tree)
 
     def sketches(self, trees: Sequence[Tree]) -> Iterable[Sketch]:
         """Draw many trees."""
-        return self._alike.sketches(trees)
+        return self._memo.sketches(trees)
 
     def numbered_choices(self, tree: Tree, sketch: Sketch) -> list[Choice]:
         """Return the same choices, with the numbers of a sketch of the tree for the providers."""
-        _shape, providers = sketch
+        _form, providers = sketch
         if not self._is_unconstrained:
             return numbered(self._as_alike(tree, sketch), providers)
         numbers = iter(range(len(providers)))
@@ -76,7 +76,7 @@ class SlotComposer:
         return list(_combinations([rows[kind] for kind in self._kinds], self._budget.of_tree()))
 
     def _as_alike(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
-        return self._alike.choices(sketch) or self._alike.kept(self._searched(tree), sketch)
+        return self._memo.choices(sketch) or self._memo.kept(self._searched(tree), sketch)
 
     def _searched(self, tree: Tree) -> Iterator[Choice]:
         return self.choices_under((), tree, self._budget.of_tree())

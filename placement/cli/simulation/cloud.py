@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placement.cli.simulation.workload import GPUS_PER_SWITCH, MB_PER_VCPU, VCPUS_PER_GPU
-from placement.domain.levels import Layout, Places
+from placement.domain.places import Layout, Places
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 

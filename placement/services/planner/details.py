@@ -8,7 +8,8 @@ from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.domain.inventory import Inventory
-from placement.domain.planner_tree import PlannerTree, Stock, positions_of
+from placement.domain.places import Layout, Places, level_bits
+from placement.domain.planner_tree import PlannerTree, Stock
 from placement.domain.tree import Tree
 from placement.services.planner.composers import Composers
 from placement.store.connection.unit_of_work import Transaction
@@ -22,6 +23,7 @@ class _Rows(NamedTuple):
     summaries: Summaries
     names: Mapping[int, str]
     units: UnitRules
+    layout: Layout
 
 
 class Details:
@@ -40,7 +42,6 @@ class Details:
         ids = tx.names.traits.ids(tx.connection, set(levels.traits))
         self.level_ids = [ids.get(trait) for trait in levels.traits]
         """The ids of the traits of levels, None for one that does not exist."""
-        self._level_of = {trait: level for level, trait in enumerate(self.level_ids) if trait is not None}
         self.summaries = Summaries()
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
@@ -49,35 +50,39 @@ class Details:
         found = tree_summaries(self._tx, roots)
         self.summaries = _add(self.summaries, found)
         units = unit_rules(self._tx, roots) if self._with_units else {}
-        rows = _Rows(found, provider_names(self._tx, roots), units)
+        rows = _Rows(found, provider_names(self._tx, roots), units, self._layout(found))
         by_root: dict[int, list[int]] = defaultdict(list)
         for member in found.members.values():
             by_root[member.root_id].append(member.id)
-        return [self._tree(tree, [one for root in _roots(tree) for one in by_root[root]], rows) for tree in trees]
+        return [_tree(tree, [one for root in _roots(tree) for one in by_root[root]], rows) for tree in trees]
 
-    def _tree(self, tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
-        found = rows.summaries
-        parents = {provider: found.members[provider].parent_id for provider in providers}
-        traits = {
+    def _layout(self, found: Summaries) -> Layout:
+        bits = {provider: level_bits(traits, self.level_ids) for provider, traits in found.traits.items()}
+        anchors = {provider: of for provider, of in bits.items() if of and provider in found.members}
+        homes = {provider: found.members[provider].root_id for provider in anchors}
+        parents = {provider: member.parent_id for provider, member in found.members.items()}
+        return Layout(parents, anchors, homes, levels=len(self.level_ids))
+
+
+def _tree(tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
+    found, layout = rows.summaries, rows.layout
+    own = {provider for provider in providers if found.members[provider].root_id == tree.root}
+    inside = layout.inside({*providers})
+    masks = layout.masks_of(inside)
+    return PlannerTree(
+        root=tree.root,
+        parents={provider: found.members[provider].parent_id for provider in providers},
+        names={provider: rows.names[provider] for provider in providers},
+        traits={
             provider: frozenset([found.trait_names[trait] for trait in found.traits[provider]])
             for provider in providers
             if provider in found.traits
-        }
-        marks = {
-            provider: [self._level_of[trait] for trait in found.traits.get(provider, ()) if trait in self._level_of]
-            for provider in providers
-        }
-        return PlannerTree(
-            root=tree.root,
-            parents=parents,
-            names={provider: rows.names[provider] for provider in providers},
-            traits=traits,
-            stocks={provider: _stocks(rows, provider) for provider in providers if provider in found.stocks},
-            positions=positions_of(providers, parents, marks, len(self._levels.names)),
-            guests=frozenset([one for one in providers if found.members[one].root_id != tree.root])
-            if tree.home
-            else frozenset(),
-        )
+        },
+        stocks={provider: _stocks(rows, provider) for provider in providers if provider in found.stocks},
+        positions=layout.positions_of({*providers}, inside),
+        places=Places({provider: masks[provider] for provider in own if provider in masks}, layout.levels),
+        foreign_providers={*providers} - own,
+    )
 
 
 class DetailedComposer:

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from placement.allocators.compactness import Counts
-from placement.candidates.bounds import Spot, least_counts
-from placement.domain.planner_tree import Position, positions_of
+from placement.candidates.bounds import StandIn, least_counts
+from placement.domain.places import Layout, Position, level_bits
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.planner_trees import parents_of, places
@@ -31,31 +31,26 @@ def least_places(
     serving = narrowing.own_providers(sorted({kind for kind, _number in wanted}))
     if serving is None:
         return None
-    marks, parents = _marked(tx, levels)
-    spots: dict[int, list[tuple[int, Spot]]] = defaultdict(list)
+    rows = places(tx, [trait for trait in levels if trait is not None])
+    anchors: dict[int, int] = defaultdict(int)
+    for anchor, _parent, _root, trait in rows:
+        anchors[anchor] |= level_bits({trait}, levels)
+    homes = {anchor: root for anchor, _parent, root, _trait in rows}
+    parents = {anchor: parent for anchor, parent, _root, _trait in rows}
+    standing: dict[int, list[tuple[int, StandIn]]] = defaultdict(list)
     demand, root, provider, parent = serving.columns.at(DEMAND, ROOT, PROVIDER, PARENT)
     for row in serving.rows:
-        spots[row[demand]].append((row[root], row[provider] if row[provider] in marks else row[parent]))
-    among = {spot for of_kind in spots.values() for _root, spot in of_kind if spot is not None}
+        standing[row[demand]].append((row[root], row[provider] if row[provider] in anchors else row[parent]))
+    among = {one for of_demand in standing.values() for _root, one in of_demand if one is not None}
     _complete(tx, parents, among, serving.roots())
-    known = positions_of(among, parents, marks, len(levels))
-    positions: dict[Spot, Position] = {None: (None,) * len(levels)} | known
-    found = [least_counts(spots[kind], number, positions, levels=len(levels)) for kind, number in wanted]
+    layout = Layout(parents, anchors, homes, levels=len(levels))
+    known = layout.positions_of(among, layout.inside(among))
+    positions: dict[StandIn, Position] = {None: (None,) * len(levels)} | known
+    found = [least_counts(standing[kind], number, positions, levels=len(levels)) for kind, number in wanted]
     if len(found) == 1:
         return found[0]
     common = set(found[0]).intersection(*found[1:])
     return {root: tuple(map(max, *[one[root] for one in found])) for root in common}
-
-
-def _marked(tx: Transaction, levels: Sequence[int | None]) -> tuple[dict[int, tuple[int, ...]], dict[int, int | None]]:
-    """Return the levels that providers stand for, and the parents of these providers."""
-    level_of = {trait: (level,) for level, trait in enumerate(levels) if trait is not None}
-    marks: dict[int, tuple[int, ...]] = {}
-    rows = places(tx, list(level_of))
-    for provider, _parent, trait in rows:
-        known = marks.get(provider)
-        marks[provider] = level_of[trait] if known is None else (*known, *level_of[trait])
-    return marks, {provider: parent for provider, parent, _trait in rows}
 
 
 def _complete(

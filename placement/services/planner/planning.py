@@ -8,8 +8,8 @@ from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import Batches, Keyed, Portion, best_first
 from placement.candidates.scores import Score, score
 from placement.domain.amounts import summed
+from placement.domain.ancestry import upwards
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import ancestry
 from placement.domain.search_plan import Plan
 from placement.errors import InvalidAt
 from placement.services.planner.composers import Composers, PlannerOptions
@@ -115,7 +115,7 @@ class Planning:
             return frozenset()
         members = self.summaries.members
         parents = {id_: member.parent_id for id_, member in members.items()}
-        return frozenset([m.uuid for m in members.values() if not set(places).isdisjoint(ancestry(m.id, parents))])
+        return frozenset([m.uuid for m in members.values() if not set(places).isdisjoint(upwards(m.id, parents))])
 
     def score(self, proposal: Proposal) -> Score:
         """Return the score of a proposal, in parts."""

@@ -18,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from placement.domain.roots import true_roots
+from placement.domain.ancestry import true_roots
 from placement.store.checks.dangling import DANGLING, EXAMPLES, Dangling, Hits
 from placement.store.checks.journal_check import untrue
 from placement.store.checks.kept_check import inexact

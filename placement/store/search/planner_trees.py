@@ -34,8 +34,8 @@ def unit_rules(tx: Transaction, roots: Collection[int]) -> UnitRules:
     return {(provider, class_id): (least, most, step) for provider, class_id, least, most, step in rows}
 
 
-def places(tx: Transaction, trait_ids: Sequence[int]) -> list[tuple[int, int | None, int]]:
-    """Return (provider, parent, trait) for every provider that has any of these traits."""
+def places(tx: Transaction, trait_ids: Sequence[int]) -> list[tuple[int, int | None, int, int]]:
+    """Return (provider, parent, root, trait) for every provider that has any of these traits."""
     return tx.tuples(_PLACES, {"traits": list(trait_ids)}) if trait_ids else []
 
 
@@ -83,7 +83,7 @@ def _parents(*, listed: bool) -> Kept:
 
 
 _PLACES = Kept(
-    select(_RP.id, _RP.parent_provider_id, _HAS.trait_id)
+    select(_RP.id, _RP.parent_provider_id, _RP.root_provider_id, _HAS.trait_id)
     .select_from(resource_provider_traits.join(resource_providers, _RP.id == _HAS.resource_provider_id))
     .where(_HAS.trait_id.in_(bindparam("traits", expanding=True)))
 )

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.compactness import MAX_COMPACTNESS, compactness, counted
+from placement.allocators.compactness import MAX_COMPACTNESS, compactness
 
 COUNTS = st.lists(st.integers(1, 40), min_size=3, max_size=3).map(tuple)
 
@@ -17,9 +17,3 @@ def test_a_number_is_higher_exactly_where_the_counts_come_first(one, other):
 def test_a_number_lies_between_nothing_and_the_maximum(counts):
     assert 0 < compactness(counts) <= MAX_COMPACTNESS
     assert (compactness(counts) == MAX_COMPACTNESS) == (set(counts) == {1})
-
-
-def test_providers_outside_a_level_do_not_count_there():
-    assert counted([(1, None), (1, 5), (None, None)], levels=2) == (1, 1)
-    assert counted([(None,)], levels=1) == (1,)
-    assert counted([], levels=2) == (1, 1)

@@ -6,12 +6,12 @@ from itertools import product
 from hypothesis import strategies as st
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.levels import Layout, Places
+from placement.domain.places import Layout, Places
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 
 OUTER, INNER = 0b111, 0b111111000
-CELLS = (0, 0b1, 0b10, 0b100, 0b1001, 0b10001, 0b100010, 0b1000010, 0b10000100, 0b100000100)
+MASKS = (0, 0b1, 0b10, 0b100, 0b1001, 0b10001, 0b100010, 0b1000010, 0b10000100, 0b100000100)
 """The places that a provider may lie in: none, an outer one, or one of the two inside an outer one as well."""
 
 CLASSES = ("VCPU", "PGPU")
@@ -52,22 +52,22 @@ def searches_of(draw, plan: Plan) -> Tree:
     parents: dict[int, int | None] = {1: None}
     for provider in providers[1:]:
         parents[provider] = draw(st.sampled_from(providers[: provider - 1]))
-    stranger = 9
-    parents[stranger] = None
-    everyone = [*providers, stranger]
+    foreign = 9
+    parents[foreign] = None
+    everyone = [*providers, foreign]
     fits = st.lists(st.sampled_from(everyone), unique=True, min_size=1).map(sorted)
     options = [draw(fits) for _ in plan.kinds]
     room = {(provider, name): float(draw(st.integers(2, 4))) for provider in everyone for name in plan.contended}
     met = {provider: draw(st.integers(0, 2 ** len(plan.trait_sets) - 1)) for provider in everyone}
-    return Tree(1, options, room=room, met=met, parents=parents, home={stranger: stranger})
+    return Tree(1, options, room=room, met=met, parents=parents, home={foreign: foreign})
 
 
 @st.composite
 def with_places(draw, trees: st.SearchStrategy[Tree]) -> Tree:
     """The same trees, where some providers are places of levels."""
     tree = draw(trees)
-    of = {provider: draw(st.sampled_from(CELLS)) for provider in tree.parents if provider not in tree.home}
-    places = Places({provider: cell for provider, cell in of.items() if cell}, (OUTER, INNER))
+    of = {provider: draw(st.sampled_from(MASKS)) for provider in tree.parents if provider not in tree.home}
+    places = Places({provider: mask for provider, mask in of.items() if mask}, (OUTER, INNER))
     around = {provider: float(draw(st.integers(0, 3))) for row in tree.options for provider in row}
     if places.of:  # As the store does it: a tree without places stays as it is.
         tree.lay_out(places, around)
@@ -91,9 +91,9 @@ def devices(groups: int, count: int, *, isolate: bool = True) -> tuple[Plan, Tre
     return plan, Tree(1, [providers], room={(provider, "PGPU"): 1.0 for provider in providers})
 
 
-def lay_out(tree: Tree, parents: dict[int, int | None], marks: dict[int, int], fits: dict[int, float]) -> None:
-    """Note in a tree where its providers lie: ``marks`` has the levels of each place, of two, as bits."""
-    layout = Layout(parents, marks, dict.fromkeys(marks, tree.root), levels=2)
+def lay_out(tree: Tree, parents: dict[int, int | None], level_bits: dict[int, int], fits: dict[int, float]) -> None:
+    """Note in a tree where its providers lie: ``level_bits`` has the levels of each place, of two, as bits."""
+    layout = Layout(parents, level_bits, dict.fromkeys(level_bits, tree.root), levels=2)
     inside = layout.inside(fits.keys())
     tree.lay_out(Places(layout.masks_of(inside), layout.levels), layout.around(fits, inside))
 

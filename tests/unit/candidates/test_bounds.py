@@ -7,15 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.bounds import least_counts
-from placement.candidates.compose.proposals import touched_places
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2) | st.none()), min_size=1, max_size=6), st.data())
 def test_nothing_in_a_tree_touches_fewer_places_than_its_bound(places, data) -> None:
     positions = {index: (numa, None if pcie is None else 10 * numa + pcie) for index, (numa, pcie) in enumerate(places)}
     number = data.draw(st.integers(1, len(places)))
-    least = least_counts([(1, spot) for spot in positions], number, positions, levels=2)[1]
-    touched = [touched_places(list(chosen), 2) for chosen in combinations(positions.values(), number)]
+    least = least_counts([(1, stand_in) for stand_in in positions], number, positions, levels=2)[1]
+    touched = [
+        [len({at[level] for at in chosen} - {None}) for level in range(2)]
+        for chosen in combinations(positions.values(), number)
+    ]
     for level, bound in enumerate(least):
         # As low as can be, so that it tells trees apart.
         assert bound == max(1, min(counts[level] for counts in touched))
@@ -23,5 +25,5 @@ def test_nothing_in_a_tree_touches_fewer_places_than_its_bound(places, data) -> 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 9)), max_size=20), st.integers(1, 4))
 def test_trees_with_fewer_providers_than_wanted_have_no_bound(options, number) -> None:
-    known = least_counts(options, number, {spot: (spot,) for _root, spot in options}, levels=1)
+    known = least_counts(options, number, {stand_in: (stand_in,) for _root, stand_in in options}, levels=1)
     assert known.keys() == {root for root, supply in Counter(root for root, _ in options).items() if supply >= number}

@@ -12,7 +12,7 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.compose import compact
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import SlotComposer
-from placement.domain.levels import Places
+from placement.domain.places import Places
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 from tests.examples import examples

@@ -1,7 +1,7 @@
 """Trees that are alike: what was composed in one of them is read off for all others.
 
-A cloud has thousands of hosts of a few models. Two trees are of one *shape* if the search cannot tell them apart but
-for the ids of their providers; then their candidates differ in these alone, and come in the same order.
+A cloud has thousands of hosts of a few models. Two trees have one *canonical form* if the search cannot tell them apart
+but for the ids of their providers; then their candidates differ in these alone, and come in the same order.
 """
 
 from collections import Counter
@@ -12,18 +12,18 @@ from placement.candidates.budget import RequestBudget
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
-Shape = tuple[object, ...]
+CanonicalForm = tuple[object, ...]
 
 MOST_KEPT = 1000
 """Trees with more candidates are composed each for itself: what is kept must be small beside an answer."""
 
 
-Sketch = tuple[Shape, tuple[int, ...]]
-"""A tree drawn without ids: its shape, and the providers that the numbers in it stand for."""
+Sketch = tuple[CanonicalForm, tuple[int, ...]]
+"""A tree drawn without ids: its canonical form, and the providers that the numbers in it stand for."""
 
 
-class Alike:
-    """Draws the trees of one request, and keeps the candidates of each shape that was composed to the end."""
+class ChoiceMemo:
+    """Draws the trees of one request, and keeps the candidates of each form that was composed to the end."""
 
     def __init__(self, plan: Plan, budget: RequestBudget) -> None:
         self._budget = budget
@@ -35,7 +35,7 @@ class Alike:
             asked.update(dict(slot.resources))
         # More room than all slots ask for together is as good as just enough.
         self._contended = [(name, asked[name]) for name in plan.contended]
-        self._composed: dict[Shape, list[Choice]] = {}
+        self._known: dict[CanonicalForm, list[Choice]] = {}
 
     def sketch(self, tree: Tree) -> Sketch:
         """Draw a tree with providers of its own alone; they are numbered as they appear.
@@ -65,12 +65,12 @@ class Alike:
         return zip([tuple([len(of_kind) for of_kind in of_tree]) for of_tree in options], providers, strict=True)
 
     def choices(self, sketch: Sketch) -> Iterator[Choice] | None:
-        """Return the candidates of a tree; None if no tree of its shape was composed to the end.
+        """Return the candidates of a tree; None if no tree of its form was composed to the end.
 
         Each costs a step of the request: what it takes to write them all down is bounded, too.
         """
-        shape, providers = sketch
-        composed = self._composed.get(shape)
+        form, providers = sketch
+        composed = self._known.get(form)
         return None if composed is None else self._read_off(composed, providers)
 
     def _read_off(self, composed: Iterable[Choice], providers: Sequence[int]) -> Iterator[Choice]:
@@ -88,8 +88,8 @@ class Alike:
                 found.append(choice)
             yield choice
         if len(found) <= MOST_KEPT and not self._budget.was_hit:
-            shape, providers = sketch
-            self._composed[shape] = numbered(found, providers)
+            form, providers = sketch
+            self._known[form] = numbered(found, providers)
 
 
 def numbered(choices: Iterable[Choice], providers: Sequence[int]) -> list[Choice]:
@@ -100,7 +100,8 @@ def numbered(choices: Iterable[Choice], providers: Sequence[int]) -> list[Choice
 
 def _next_above(provider: int, parents: Mapping[int, int | None], numbers: Mapping[int, int]) -> int | None:
     """Return the number of the nearest ancestor that has one: whatever ties providers together goes over these."""
-    parent = parents.get(provider)
-    while parent is not None and parent not in numbers:
-        parent = parents.get(parent)
-    return None if parent is None else numbers[parent]
+    # Not by ``upwards``: it is asked for each provider of each tree, where a generator shows in the time of requests.
+    above = parents.get(provider)
+    while above is not None and above not in numbers:
+        above = parents.get(above)
+    return None if above is None else numbers[above]

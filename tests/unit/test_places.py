@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.domain.levels import Layout, Places
+from placement.domain.places import Layout, Places
 from tests.examples import examples
 
 LEVELS = 2
@@ -16,7 +16,7 @@ class Forest(NamedTuple):
 
     parents: dict[int, int | None]
     roots: dict[int, int]
-    marks: dict[int, int]
+    level_bits: dict[int, int]
 
 
 @st.composite
@@ -27,8 +27,8 @@ def forests(draw) -> Forest:
     for provider in ids:
         parents[provider] = draw(st.sampled_from([None, *parents]))
     roots = {provider: above(parents, provider)[-1] for provider in parents}
-    marks = {provider: draw(st.integers(0, 2**LEVELS - 1)) for provider in parents}
-    return Forest(parents, roots, {provider: mark for provider, mark in marks.items() if mark})
+    level_bits = {provider: draw(st.integers(0, 2**LEVELS - 1)) for provider in parents}
+    return Forest(parents, roots, {provider: mark for provider, mark in level_bits.items() if mark})
 
 
 def above(parents: dict[int, int | None], provider: int | None) -> list[int]:
@@ -44,13 +44,14 @@ def position(forest: Forest, provider: int) -> tuple[int | None, ...]:
     """Return for each level the nearest place of a provider, going up from itself."""
     upwards = above(forest.parents, provider)
     return tuple(
-        next((place for place in upwards if forest.marks.get(place, 0) >> level & 1), None) for level in range(LEVELS)
+        next((place for place in upwards if forest.level_bits.get(place, 0) >> level & 1), None)
+        for level in range(LEVELS)
     )
 
 
 def layout_of(forest: Forest) -> Layout:
-    homes = {place: forest.roots[place] for place in forest.marks}
-    return Layout(forest.parents, forest.marks, homes, levels=LEVELS)
+    homes = {place: forest.roots[place] for place in forest.level_bits}
+    return Layout(forest.parents, forest.level_bits, homes, levels=LEVELS)
 
 
 @examples(100)

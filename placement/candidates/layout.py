@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from placement.domain.levels import Layout, Places
+from placement.domain.places import Layout, Places
 from placement.domain.tree import PlaceFacts, Tree, TreesRead
 
 

@@ -1,7 +1,7 @@
 """Where the providers of trees lie, if some share with other trees."""
 
-from placement.candidates.places import laid_out
-from placement.domain.levels import Layout
+from placement.candidates.layout import laid_out
+from placement.domain.places import Layout
 from placement.domain.tree import PlaceFacts, Tree, TreesRead
 
 PLACE, POOL, HOST, NODE, PLAIN = 11, 12, 20, 21, 30

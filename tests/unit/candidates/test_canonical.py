@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.alike import MOST_KEPT
 from placement.candidates.budget import RequestBudget
+from placement.candidates.canonical import MOST_KEPT
 from placement.candidates.compose.slots import SlotComposer
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree

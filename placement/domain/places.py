@@ -1,0 +1,207 @@
+"""The places of levels that the providers of trees lie in: which NUMA node, which PCIe switch.
+
+A set of places is an integer, a *place mask*, so that what a candidate touches is an OR over its providers. Bits tell
+the places of one tree apart, and are used again in the next. Where it matters which provider a place is named after,
+its *anchor*, the masks are read back as positions.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property, reduce
+from operator import or_
+from typing import NamedTuple, TypeVar
+
+from placement.domain.ancestry import Parents
+
+T = TypeVar("T")
+
+Position = tuple[int | None, ...]
+"""For each level, outermost first, the anchor of the place that a provider lies in; None where it lies in none."""
+
+
+class Places(NamedTuple):
+    """Where the providers of one tree lie.
+
+    ``of`` has the places of each provider, of all levels; those that lie in none may be missing, and others may be
+    there. ``levels`` has for each level, outermost first, all its places.
+    """
+
+    of: Mapping[int, int]
+    levels: tuple[int, ...]
+
+    def around(self, providers: Iterable[int]) -> int:
+        """Return the places that any of some providers lies in."""
+        return reduce(or_, [self.of.get(provider, 0) for provider in providers], 0)
+
+    def touched(self, touched: int) -> tuple[int, ...]:
+        """Return how many of some places are of each level.
+
+        >>> Places({}, (0b0011, 0b1100)).touched(0b0011)
+        (2, 0)
+        """
+        return tuple([(touched & places).bit_count() for places in self.levels])
+
+    def counts(self, touched: int) -> tuple[int, ...]:
+        """Return the same, but at least 1 for each level: what compactness counts.
+
+        What touches no place of a level is as compact there as what touches one. So hosts that do not model their NUMA
+        nodes are not judged by them.
+
+        >>> Places({}, (0b0011, 0b1100)).counts(0b0111)
+        (2, 1)
+        """
+        return tuple([max(1, (touched & places).bit_count()) for places in self.levels])
+
+
+NOWHERE = Places({}, ())
+
+
+def level_bits(traits: Collection[T], levels: Sequence[T | None]) -> int:
+    """Return of which levels a provider with these traits is the anchor of a place, the outermost as the lowest bit.
+
+    >>> level_bits({"NUMA", "AVX"}, ["SOCKET", "NUMA"])
+    2
+    """
+    return sum([1 << number for number, trait in enumerate(levels) if trait in traits])
+
+
+class Layout:
+    """The places in some trees. A provider lies in the nearest one of each level, going up from itself.
+
+    Args:
+        parents: the parent of each provider from those who are asked about, and from every place, up to the roots.
+        level_bits: for each provider that is the anchor of places their levels as bits, the outermost lowest.
+        homes: the root of the tree that each place is in.
+        levels: how many levels there are.
+
+    >>> layout = Layout({1: None, 2: 1, 3: 2, 4: 1}, {2: 0b1}, {2: 1}, levels=1)
+    >>> layout.inside({2, 3, 4}), layout.masks, layout.levels
+    ({3: 2}, {2: 1}, (1,))
+    """
+
+    def __init__(
+        self, parents: Parents, level_bits: Mapping[int, int], homes: Mapping[int, int], *, levels: int
+    ) -> None:
+        self._parents = parents
+        self._level_bits = level_bits
+        self._homes = homes
+        roots = Counter(homes.values())
+        # The n-th place of a tree has the n-th bit of each level.
+        shifts = range(0, levels * max(roots.values(), default=0), levels or 1)
+        self.levels = tuple([sum([1 << shift + number for shift in shifts]) for number in range(levels)])
+        """For each level all bits of its places, the same in all trees."""
+        next_shift = {root: iter(shifts).__next__ for root in roots}
+        self._own = {place: level_bits[place] << next_shift[homes[place]]() for place in sorted(level_bits)}
+        self._outer = self._above(level_bits.keys())
+
+    def _above(self, providers: Set[int]) -> dict[int, int]:
+        """Return the innermost place above each provider that has one. O(providers and all above them)."""
+        parents, places = self._parents, self._level_bits
+        layers: list[Set[int]] = [providers]
+        is_any = False
+        while above := {parent for parent in map(parents.get, layers[-1]) if parent is not None}:
+            layers.append(above - places.keys())
+            is_any |= len(layers[-1]) < len(above)
+        found: dict[int, int] = {}
+        # Where no place is met, as mostly, nothing is left to do for each of many thousands.
+        for layer in reversed(layers) if is_any else ():
+            for provider in layer:
+                parent = parents.get(provider)
+                if parent is not None and (parent in places or parent in found):
+                    found[provider] = parent if parent in places else found[parent]
+        return {provider: found[provider] for provider in providers if provider in found}
+
+    @cached_property
+    def masks(self) -> dict[int, int]:
+        """For each place the set of places that whatever is in it lies in."""
+        if not self._outer:
+            return self._own
+        # Of the levels that it is one of, the places around it are other places.
+        around = {bits: ~self._all_of(bits) for bits in {*self._level_bits.values()}}
+        masks: dict[int, int] = {}
+        for place in self._outermost_first():
+            outer = masks[self._outer[place]] if place in self._outer else 0
+            masks[place] = self._own[place] | outer & around[self._level_bits[place]]
+        return masks
+
+    @cached_property
+    def _positions(self) -> dict[int, Position]:
+        """For each place the anchors of the places that whatever is in it lies in."""
+        nowhere: Position = (None,) * len(self.levels)
+        positions: dict[int, Position] = {}
+        for place in self._outermost_first():
+            found = positions[self._outer[place]] if place in self._outer else nowhere
+            for level in range(len(self.levels)):
+                if self._level_bits[place] >> level & 1:
+                    found = (*found[:level], place, *found[level + 1 :])
+            positions[place] = found
+        return positions
+
+    def _outermost_first(self) -> Iterator[int]:
+        """Yield every place behind the one around it."""
+        yielded = self._level_bits.keys() - self._outer.keys()
+        yield from yielded
+        waiting = [*self._outer]
+        while waiting:
+            following = [place for place in waiting if self._outer[place] in yielded]
+            yield from following
+            yielded.update(following)
+            waiting = [place for place in waiting if place not in yielded]
+
+    def _all_of(self, level_bits: int) -> int:
+        """Return all places of some levels."""
+        return sum([places for number, places in enumerate(self.levels) if level_bits >> number & 1])
+
+    def inside(self, providers: Set[int]) -> dict[int, int]:
+        """Return the innermost place around each provider that lies in one and is none."""
+        return self._above(providers - self._level_bits.keys())
+
+    def masks_of(self, inside: Mapping[int, int]) -> dict[int, int]:
+        """Return the set of places that each place, and each provider inside of one, lies in."""
+        return self.masks | {provider: self.masks[place] for provider, place in inside.items()}
+
+    def positions_of(self, providers: Set[int], inside: Mapping[int, int]) -> dict[int, Position]:
+        """Return for each of some providers the anchors of the nearest places around it.
+
+        Args:
+            providers: the providers.
+            inside: the innermost place around those of them that lie in one and are none.
+
+        >>> layout = Layout({1: None, 2: 1, 3: 2}, {2: 0b1}, {2: 1}, levels=2)
+        >>> layout.positions_of({1, 3}, layout.inside({1, 3}))
+        {1: (None, None), 3: (2, None)}
+        """
+        nowhere: Position = (None,) * len(self.levels)
+        known = self._positions
+        return {provider: known.get(inside.get(provider, provider), nowhere) for provider in sorted(providers)}
+
+    def around(self, fits: Mapping[int, float], inside: Mapping[int, int]) -> dict[int, float]:
+        """Return how much fits where each provider lies: in its innermost place and inside of it, or else on itself.
+
+        Args:
+            fits: how much fits on each.
+            inside: the innermost place around those of them that lie in one and are none.
+        """
+        sums = defaultdict(float, fits)
+        for provider, place in inside.items():
+            sums[place] += sums[provider]
+        if self._outer:
+            sums = self._with_inner(sums)
+        return sums | {provider: sums[place] for provider, place in inside.items()}
+
+    def _with_inner(self, sums: Mapping[int, float]) -> defaultdict[int, float]:
+        found: defaultdict[int, float] = defaultdict(float)
+        for inner, much in sums.items():
+            found[inner] += much
+            outer = self._outer.get(inner)
+            while outer is not None:
+                # A place around it of the same level is another place than this one, and has no part of it.
+                if not self.masks[outer] & ~self.masks[inner]:
+                    found[outer] += much
+                outer = self._outer.get(outer)
+        return found
+
+    def trees_in_use(self, providers: Set[int], inside: Mapping[int, int]) -> set[int]:
+        """Return the roots of the trees of which one of some providers lies in a place."""
+        used = (providers & self._level_bits.keys()).union(inside.values())
+        return {*map(self._homes.__getitem__, used)}
