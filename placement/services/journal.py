@@ -24,7 +24,7 @@ def read_feed(
     Raises:
         CursorGone: rows that were not seen may be gone; begin anew.
     """
-    _number(database)
+    put_in_order(database)
     try:
         return _feed(database, position, wanted, limit)
     except JournalOfAnother:
@@ -34,7 +34,7 @@ def read_feed(
 
 def newest(database: Database) -> Position:
     """Return the position of whoever has seen everything."""
-    _number(database)
+    put_in_order(database)
     try:
         return _newest(database)
     except JournalOfAnother:
@@ -72,7 +72,7 @@ def _newest(tx: Transaction) -> Position:
     return order.position_of(tx)
 
 
-def _number(database: Database) -> None:
+def put_in_order(database: Database) -> None:
     """On MariaDB, see to it that every row that is committed by now has its number."""
     if database.dialect not in {"mysql", "mariadb"}:
         return

@@ -8,6 +8,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, func, select
 
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.order import JournalOfAnother, position_of
+from placement.store.journal.position import Position
 from placement.store.kept_usage.usage_source import usage_rows
 from placement.store.providers import RP
 from placement.store.tables import (
@@ -17,6 +19,9 @@ from placement.store.tables import (
     resource_provider_traits,
     resource_providers,
 )
+
+MOST_AHEAD = 200
+"""Rows without a number that a position may name: it has to fit into a header."""
 
 _INV = inventories.c
 _PARENT = resource_providers.alias("parent")
@@ -47,6 +52,7 @@ class BulkRead:
         traits: trait ids.
         aggregates: uuids.
         class_names, trait_names: by id.
+        journal: the position in the journal of whoever has read this, if there is one.
     """
 
     providers: Sequence[tuple[int, str, str, int, str | None, str]]
@@ -55,6 +61,7 @@ class BulkRead:
     aggregates: Mapping[int, list[str]]
     class_names: Mapping[int, str]
     trait_names: Mapping[int, str]
+    journal: Position | None = None
 
 
 def bulk_read(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> BulkRead:
@@ -76,7 +83,18 @@ def bulk_read(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> Bul
         aggregates,
         tx.names.classes.names(tx.connection, {row[0] for rows in stocks.values() for row in rows}),
         tx.names.traits.names(tx.connection, {trait for ids in traits.values() for trait in ids}),
+        _journal(tx),
     )
+
+
+def _journal(tx: Transaction) -> Position | None:
+    if not tx.database.keeps_journal:
+        return None
+    try:
+        found = position_of(tx)
+    except JournalOfAnother:
+        return None
+    return found if len(found.ahead) <= MOST_AHEAD else None
 
 
 def _stocks(tx: Transaction) -> Select[Any]:

@@ -23,7 +23,10 @@ def list_inventory(call: Call) -> Response:
     """
     call.query.check(FILTERS.at(call.version))
     found = read_inventory(call.database, provider_filter(call.query, call.version))
-    return Response(_text(found), content_type=JSON)
+    response = Response(_text(found), content_type=JSON)
+    if found.journal is not None and call.server.settings.journal.enabled:
+        response.headers["x-placement-journal"] = found.journal.text
+    return response
 
 
 def _text(found: BulkRead) -> Iterator[bytes]:

@@ -1,0 +1,73 @@
+"""The example that mirrors a cloud shows what the server shows, whatever happens."""
+
+import importlib.util
+import random
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Api
+from tests.claims import make_provider, new_uuid
+
+SCRIPT = Path(__file__).parents[2] / "etc" / "placement" / "examples" / "mirror.py"
+
+
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("mirror", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _change(api: Api, choice: random.Random, providers: list[str], consumers: list[str]) -> None:
+    provider = choice.choice(providers)
+    path = f"/resource_providers/{provider}"
+    generation = api.get(path).get_json()["generation"]
+    kind = choice.choice(["make", "claim", "claim", "end", "traits", "aggregates", "stock", "rename", "delete"])
+    if kind == "make":
+        providers.append(make_provider(api, VCPU=choice.randint(1, 9)))
+    elif kind == "claim":
+        consumers.append(new_uuid())
+        resources = {"resources": {"VCPU": choice.randint(1, 3)}}
+        owner = {"project_id": "p", "user_id": "u", "consumer_generation": None, "consumer_type": "INSTANCE"}
+        api.put(f"/allocations/{consumers[-1]}", {"allocations": {provider: resources}, **owner})
+    elif kind == "end" and consumers:
+        api.delete(f"/allocations/{consumers.pop()}")
+    elif kind == "traits":
+        traits = choice.sample(["HW_CPU_X86_AVX2", "HW_NUMA_ROOT", "STORAGE_DISK_SSD"], choice.randint(0, 3))
+        api.put(f"{path}/traits", {"resource_provider_generation": generation, "traits": traits})
+    elif kind == "aggregates":
+        aggregates = [new_uuid() for _ in range(choice.randint(0, 2))]
+        body = {"resource_provider_generation": generation, "aggregates": aggregates}
+        api.put(f"{path}/aggregates", body)
+    elif kind == "stock":
+        inventories = {"VCPU": {"total": choice.randint(1, 20), "allocation_ratio": 1.5}, "DISK_GB": {"total": 7}}
+        api.put(f"{path}/inventories", {"resource_provider_generation": generation, "inventories": inventories})
+    elif kind == "rename":
+        parent = choice.choice([None, *providers])
+        api.put(path, {"name": new_uuid(), "parent_provider_uuid": parent})
+    elif kind == "delete" and len(providers) > 3 and api.delete(path).status_code == 204:
+        providers.remove(provider)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mirror_that_follows_is_what_the_server_says(api: Api, example: ModuleType, seed: int) -> None:
+    def get(path: str) -> tuple[Any, Any]:
+        answer = api.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.get_json(), answer.headers
+
+    choice, consumers = random.Random(seed), list[str]()
+    providers = [make_provider(api, VCPU=8) for _ in range(3)]
+    mirror, cursor = example.snapshot(get)
+    for _ in range(6):
+        for _ in range(10):
+            _change(api, choice, providers, consumers)
+        cursor = example.follow(get, mirror, cursor)
+        fresh, _ = example.snapshot(get)
+        assert example.same(mirror, fresh)
