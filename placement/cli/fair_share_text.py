@@ -16,24 +16,33 @@ def tree_text(document: Document, *, width: int | None = None) -> Iterator[str]:
     totals = [f"{name} {document['free'][name]} of {document['totals'][name]}" for name in document["classes"]]
     yield f"Free{of}: {', '.join(totals)}."
     yield ""
-    header = ("queue", "weight", "holds", "", "of", "share / weight", "")
+    header = ("queue", "weight", "holds", "", "of", "amount", "entitled", "over", "share / weight", "")
     yield from table(header, [_row(node, document) for node in document["nodes"]], width=width)
     yield ""
     yield "The smallest share / weight is served next, at every level; what cannot be served is blocked."
+    yield "Who has more than it is entitled to is over, and gives back first when somebody reclaims what is theirs."
 
 
 def _row(node: Document, document: Document) -> Sequence[str]:
     depth = node["path"].count("/")
     name = node.get("project_id", node.get("consumer_type", node["path"].rpartition("/")[2]))
+    of = _class_held_most(node["usage"], document["totals"])
     return (
         "  " * depth + printable(name),
         f"{node['weight']:>6.4g}" if depth else "",
         f"{node['held']:>5.0%}",
         _bar(node["held"]),
-        _class_held_most(node["usage"], document["totals"]),
+        of,
+        *([f"{node['usage'][of]:>6}", f"{node['entitled'][of]:>8.4g}", _over(node, of)] if of else ["", "", ""]),
         f"{node['weighted_share']:>14.4g}" if depth else "",
         "blocked" if node["blocked"] else "",
     )
+
+
+def _over(node: Document, name: str) -> str:
+    """Return how much more or less of a class than it is entitled to a node has; nothing where that is level."""
+    difference = node["over"].get(name, 0) - node["under"].get(name, 0)
+    return f"{difference:>+6.4g}" if difference else ""
 
 
 def _bar(held: float) -> str:

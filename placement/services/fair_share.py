@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from placement.allocators import fair_share as shares_of
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, FairShares, Giving, Held, NodeShare, Task, Turn
+from placement.allocators.fair_share.state import UNBOUNDED
 from placement.errors import InvalidAt
 from placement.services.kept_usage import UNKNOWN, KeptUsage, Reading, usage_now
 from placement.settings.planner.values import FairShareSettings
@@ -36,13 +37,30 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """All shares, ``age_s`` seconds old. ``members`` are the names of leaves by path."""
+    """All shares, ``age_s`` seconds old.
+
+    ``members`` are the names of leaves by path; ``entitled`` is what each node is entitled to of each class.
+    """
 
     age_s: float
     totals: Amounts
     free: Amounts
     nodes: Sequence[NodeShare]
     members: Mapping[str, str]
+    entitled: Mapping[str, Mapping[str, float]]
+
+    def over(self, node: NodeShare) -> dict[str, float]:
+        """Return class -> how much more than it is entitled to a node has: what it would give back."""
+        entitled = self.entitled[node.path]
+        return {name: used - entitled[name] for name, used in node.usage.items() if used > entitled[name]}
+
+    def under(self, node: NodeShare) -> dict[str, float]:
+        """Return class -> how much less than it is entitled to a node has."""
+        return {
+            name: entitled - node.usage[name]
+            for name, entitled in self.entitled[node.path].items()
+            if entitled > node.usage[name]
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +102,16 @@ def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: f
     """Return the same for what was read so many seconds ago."""
     shares = _presuming(reading, settings)
     members = _members(settings, reading.members(settings))
-    return Shares(age_s, reading.totals, shares.free(), shares.nodes(), members)
+    return Shares(age_s, reading.totals, shares.free(), shares.nodes(), members, _entitled(shares))
+
+
+def _entitled(shares: FairShares) -> dict[str, dict[str, float]]:
+    """Return what each node is entitled to if all leaves want more, without end, of what they wait for."""
+    waiting = {
+        leaf: {name: UNBOUNDED for name, amount in shares.wanted(leaf).items() if amount} for leaf in shares.leaves()
+    }
+    found = shares_of.Entitlements(shares, shares.classes, waiting=waiting)
+    return {path: {name: float(amount) for name, amount in found.of(path).items()} for path in found.used}
 
 
 def order(database: Database, kept: KeptUsage, wishes: Sequence[Wish] | None) -> Order:

@@ -35,6 +35,7 @@ class Row:
         depth: how far it is below the opened branch.
         fair: its part of everything by weight, of those above it too, 0..1; None where not all siblings may be seen.
         held_most: the class of which it holds the largest part.
+        entitled: how much of that class it is entitled to; 0 if it holds nothing.
         parts, shown: how many nodes are right below it, and how many of them the table has.
     """
 
@@ -43,6 +44,7 @@ class Row:
     depth: int
     fair: float | None
     held_most: str
+    entitled: float
     parts: int
     shown: int
 
@@ -50,6 +52,17 @@ class Row:
     def held_in_words(self) -> str:
         """What part of everything it holds."""
         return "over 100 %" if self.node.held > 1 else percent(self.node.held, 1)
+
+    @property
+    def amount(self) -> int:
+        """How much it holds of that class."""
+        return self.node.usage.get(self.held_most, 0)
+
+    @property
+    def over_in_words(self) -> str:
+        """How much more or less that is than it is entitled to."""
+        over = self.amount - self.entitled
+        return f"{over:+.4g}" if over else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,8 @@ class Branches:
         node, some = self.nodes[path], shown.get(path, ())
         held_most = _held_most(node.usage, self.shares.totals)
         fair = self.fair.get(path)
-        yield Row(node, self.name(path), depth, fair, held_most, len(self.parts[path]), len(some))
+        entitled = self.shares.entitled[path].get(held_most, 0)
+        yield Row(node, self.name(path), depth, fair, held_most, entitled, len(self.parts[path]), len(some))
         for part in some:
             yield from self._below(part.path, shown, depth + 1)
 

@@ -52,8 +52,8 @@ def test_the_tree_shows_what_everybody_holds_beside_the_part_by_weight(visitor: 
     assert "4 VCPU free of 10 8 PGPU free of 10" in page.text
     assert "all 60 % VCPU 100 %" in page.text
     assert "products 20 % PGPU 1 20 %" in page.text
-    assert "research 60 % VCPU 3 60 %" in page.text
-    assert "p1 60 % VCPU 1 30 %" in page.text
+    assert "research 60 % VCPU 3 60 % 6 10 -4" in page.text
+    assert "p1 60 % VCPU 1 30 % 6 10 -4" in page.text
     assert bars(page) == [
         ("part", "60.00"),
         ("part", "20.00"),

@@ -39,5 +39,5 @@ def test_the_tree_is_what_the_command_prints() -> None:
     usage = {"p1": {"PGPU": 5}, "p21": {"VCPU": 10}, "p22": {"PGPU": 4}}
     shares = shares_of_reading(Reading(usage, {"VCPU": 10, "PGPU": 10}), settings, age_s=0)
     printed = list(tree_text(tree_json(shares, settings)))
-    shown = "\n".join(f"    {line}".rstrip() for line in printed[2:-2])
+    shown = "\n".join(f"    {line}".rstrip() for line in printed[2:-3])
     assert shown in PAGE.read_text()

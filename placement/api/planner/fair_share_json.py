@@ -17,7 +17,7 @@ def tree_json(shares: Shares, settings: FairShareSettings, own: str | None = Non
         "partition": settings.partition,
         "totals": shares.totals,
         "free": shares.free,
-        "nodes": [_node_json(node, shares.members, settings) for node in nodes],
+        "nodes": [_node_json(node, shares, settings) for node in nodes],
     }
 
 
@@ -26,13 +26,16 @@ def named(member: str, settings: FairShareSettings) -> dict[str, str]:
     return {"project_id" if settings.leaves == "project" else "consumer_type": member}
 
 
-def _node_json(node: NodeShare, members: Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
+def _node_json(node: NodeShare, shares: Shares, settings: FairShareSettings) -> dict[str, Any]:
     return {
         "path": node.path,
-        **(named(members[node.path], settings) if node.is_leaf else {}),
+        **(named(shares.members[node.path], settings) if node.is_leaf else {}),
         "weight": node.weight,
         "usage": node.usage,
         "held": node.held,
+        "entitled": shares.entitled[node.path],
+        "over": shares.over(node),
+        "under": shares.under(node),
         "vector": node.vector,
         "share": node.share,
         "weighted_share": node.weighted_share,

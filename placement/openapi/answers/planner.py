@@ -152,7 +152,8 @@ _INDEX = record(
 # Fair shares. Leaves are projects or consumer types, as the operator says.
 _LEAF = {"project_id": TEXT, "consumer_type": TEXT}
 _STANDING = {"share": NUMBER, "weighted_share": NUMBER, "dominant": or_null(TEXT), "blocked": FLAG}
-_NODE = record({"path": TEXT, "weight": NUMBER, "usage": _SHARES, "held": NUMBER, "vector": _SHARES} | _STANDING, _LEAF)
+_AMOUNTS = {"usage": _SHARES, "held": NUMBER, "entitled": _SHARES, "over": _SHARES, "under": _SHARES, "vector": _SHARES}
+_NODE = record({"path": TEXT, "weight": NUMBER} | _AMOUNTS | _STANDING, _LEAF)
 _TREE = record(
     {
         "age_s": NUMBER,
