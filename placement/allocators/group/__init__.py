@@ -9,12 +9,12 @@ and ``topology`` are short forms of requests.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from placement.allocators.group.names import demand_tree, join_name, location_tree
+from placement.allocators.group.names import join_name, location_tree, requirement_tree
 from placement.allocators.group.objective import Objective
 from placement.allocators.group.place import Placement, place
 from placement.allocators.group.rules import USUAL_RULES, Rules
 from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import Demand, Path, Placed
+from placement.allocators.group.tree import Path, Placed, Requirement
 from placement.allocators.natural_order import natural_key
 
 
@@ -34,7 +34,7 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Offer:
     """What can be allocated in one place, by hierarchical name, and how much of it is in use."""
 
     allocatable: Mapping[str, int]
@@ -42,7 +42,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class GroupAllocation:
     """What came out for one node.
 
     Args:
@@ -53,7 +53,6 @@ class Allocation:
         taken: how much of each resource the containers take together.
         unmet: requested resources that would not fit even alone, if that is the reason why nothing was found.
         objective: all that was compared; None if nothing was found.
-        looks: how many times a group was tried at a location.
     """
 
     feasible: bool
@@ -63,7 +62,6 @@ class Allocation:
     taken: Mapping[str, int] = field(default_factory=dict)
     unmet: tuple[str, ...] = ()
     objective: Objective | None = None
-    looks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +69,11 @@ class BestNode:
     """The node with the best placement; ``complete`` is False if the budget ended on any node, chosen or not."""
 
     name: str
-    allocation: Allocation
+    allocation: GroupAllocation
     complete: bool
 
 
-def allocate(node: Node, containers: Sequence[Container], rules: Rules = USUAL_RULES) -> Allocation:
+def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_RULES) -> GroupAllocation:
     """Place all containers of one workload on a node.
 
     Groups that a request leaves out are filled in. Groups beside each other may share a location unless the rules say
@@ -95,19 +93,19 @@ def allocate(node: Node, containers: Sequence[Container], rules: Rules = USUAL_R
     >>> sizes = {"dev0": 1, "dev1": 3, "dev2": 2, "dev3": 4}
     >>> offer = {"cpu": 4} | {f"gpu/{name}/memory": size for name, size in sizes.items()}
     >>> wanted = Container({"cpu": 2, "gpu/0/memory": 1, "gpu/1/memory": 2})
-    >>> allocate(Node(offer), [wanted]).mappings[0]
+    >>> allocate(Offer(offer), [wanted]).mappings[0]
     {'cpu': 'cpu', 'gpu/0/memory': 'gpu/dev0/memory', 'gpu/1/memory': 'gpu/dev2/memory'}
     """
     root = location_tree(node.allocatable, node.used)
-    demands = [demand_tree(one.requested, one.phase, one.recorded) for one in containers]
+    requirements = [requirement_tree(one.requested, one.phase, one.recorded) for one in containers]
     if not any([one.requested for one in containers]):
-        return Allocation(feasible=True, complete=True, mappings=tuple([{} for _one in containers]))
-    placement = place(root, demands, rules)
-    return _allocation(placement, demands, containers)
+        return GroupAllocation(feasible=True, complete=True, mappings=tuple([{} for _one in containers]))
+    placement = place(root, requirements, rules)
+    return _allocation(placement, requirements, containers)
 
 
 def best_node(
-    nodes: Mapping[str, Node], containers: Sequence[Container], rules: Rules = USUAL_RULES
+    nodes: Mapping[str, Offer], containers: Sequence[Container], rules: Rules = USUAL_RULES
 ) -> BestNode | None:
     """Return the node where the containers are placed best, of equals the first in natural order (equation 1).
 
@@ -122,7 +120,7 @@ def best_node(
     Raises:
         ValueError: as for ``allocate``.
 
-    >>> nodes = {"big": Node({"cpu": 8}), "small": Node({"cpu": 2}), "full": Node({"cpu": 2}, {"cpu": 1})}
+    >>> nodes = {"big": Offer({"cpu": 8}), "small": Offer({"cpu": 2}), "full": Offer({"cpu": 2}, {"cpu": 1})}
     >>> best_node(nodes, [Container({"cpu": 2})]).name
     'small'
     """
@@ -144,14 +142,16 @@ def released(used: Mapping[str, int], taken: Mapping[str, int]) -> dict[str, int
     return {name: amount - taken.get(name, 0) for name, amount in used.items()}
 
 
-def _rank(allocation: Allocation) -> tuple[object, ...]:
+def _rank(allocation: GroupAllocation) -> tuple[object, ...]:
     return () if allocation.objective is None else allocation.objective.rank
 
 
-def _allocation(placement: Placement, demands: Sequence[Demand], containers: Sequence[Container]) -> Allocation:
-    result = Allocation(placement.feasible, placement.complete, looks=placement.looks)
+def _allocation(
+    placement: Placement, requirements: Sequence[Requirement], containers: Sequence[Container]
+) -> GroupAllocation:
+    result = GroupAllocation(placement.feasible, placement.complete)
     if placement.objective is None:
-        return replace(result, unmet=_unmet_names(placement, demands))
+        return replace(result, unmet=_unmet_names(placement, requirements))
     mappings = [dict(_pairs(placed, ())) for placed in placement.placed]
     ordered = [{name: found[name] for name in one.requested} for found, one in zip(mappings, containers, strict=True)]
     return replace(
@@ -170,20 +170,20 @@ def _pairs(placed: Placed, path: Path) -> Iterator[tuple[str, str]]:
         placed: the group and its location.
         path: where it is in the request.
     """
-    for base in placed.demand.amounts:
+    for base in placed.requirement.amounts:
         yield join_name(path, base), join_name(placed.path, base)
     for part in placed.parts:
-        yield from _pairs(part, (*path, (part.demand.level, part.demand.label)))
+        yield from _pairs(part, (*path, (part.requirement.level, part.requirement.label)))
 
 
-def _unmet_names(placement: Placement, demands: Sequence[Demand]) -> tuple[str, ...]:
-    unmet = {id(demand) for demand in placement.unmet}
-    names = [name for demand in demands for name, group in _names(demand, ()) if id(group) in unmet]
+def _unmet_names(placement: Placement, requirements: Sequence[Requirement]) -> tuple[str, ...]:
+    unmet = {id(requirement) for requirement in placement.unmet}
+    names = [name for requirement in requirements for name, group in _names(requirement, ()) if id(group) in unmet]
     return tuple(sorted(names, key=natural_key))
 
 
-def _names(demand: Demand, path: Path) -> Iterator[tuple[str, Demand]]:
-    for base in demand.amounts:
-        yield join_name(path, base), demand
-    for part in demand.parts:
+def _names(requirement: Requirement, path: Path) -> Iterator[tuple[str, Requirement]]:
+    for base in requirement.amounts:
+        yield join_name(path, base), requirement
+    for part in requirement.parts:
         yield from _names(part, (*path, (part.level, part.label)))

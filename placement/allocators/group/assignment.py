@@ -7,7 +7,7 @@ size, so that nothing is rounded and several aims can be packed into one number.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-Weights = Sequence[Sequence[int | None]]
+WeightMatrix = Sequence[Sequence[int | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Assignment:
     column_prices: tuple[int, ...]
 
 
-def best_assignment(weights: Weights) -> Assignment | None:
+def best_assignment(weights: WeightMatrix) -> Assignment | None:
     """Return a best assignment of each row to a column of its own, or None if there is none.
 
     Args:
@@ -54,7 +54,7 @@ def best_assignment(weights: Weights) -> Assignment | None:
 class _Hungarian:
     """The method row by row: after each, the rows so far have a best assignment."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: WeightMatrix) -> None:
         self._weights = weights
         self._width = len(weights[0]) if weights else 0
         self.row_of: list[int | None] = [None] * self._width
@@ -127,7 +127,7 @@ class _Hungarian:
             last = origin
 
 
-def first_assignment(weights: Weights) -> tuple[int, ...] | None:
+def first_assignment(weights: WeightMatrix) -> tuple[int, ...] | None:
     """Return of all best assignments the one whose first row has the lowest column, then the second row, and so on.
 
     >>> first_assignment([[1, 1, 1], [1, 1, 1]])
@@ -148,7 +148,7 @@ class _FirstOfEquals:
     that use only pairs whose prices add up to their weight.
     """
 
-    def __init__(self, weights: Weights, best: Assignment) -> None:
+    def __init__(self, weights: WeightMatrix, best: Assignment) -> None:
         height, width = len(weights), len(weights[0])
         free = [column for column, price in enumerate(best.column_prices) if price == 0]
         self._tight = [self._tight_columns(row, weights[row], best) for row in range(height)]

@@ -1,81 +1,86 @@
-"""What is known before the search about all demands of one level together, and what bounds them while it goes on."""
+"""What is known before the search about all requirements of one level together, and bounds them while it goes on."""
 
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 from placement.allocators.group.assignment import best_assignment
-from placement.allocators.group.sites import Cell, Sites
+from placement.allocators.group.locations import Locations, ScoredCapacity
+from placement.allocators.group.picks import Pick
 from placement.allocators.group.state import State
-from placement.allocators.group.steps import Step
 
-MOST_PLACES = 128
-"""With more places than this on one level no prices are worked out; the bounds are weaker then."""
+MOST_VACANCIES = 128
+"""With more vacancies than this on one level no prices are worked out; the bounds are weaker then."""
 
 
 class Component(NamedTuple):
-    """Demands and the locations they should get: every best score keeps them among themselves."""
+    """Requirements and the locations they should get: every best score keeps them among themselves."""
 
-    steps: list[Step]
-    sites: set[int]
+    picks: list[Pick]
+    locations: set[int]
 
 
 class Layer:
-    """The demands of one level that count for the score, and the locations of that level.
+    """The requirements of one level that count for the score, and the locations of that level.
 
-    Locations have prices, worked out by assigning all demands at once. So the best score of many demands that want
-    one good location is not bounded by promising it to each of them.
+    Locations have prices, worked out by assigning all requirements at once. So the best score of many that want one
+    good location is not bounded by promising it to each of them.
 
     Args:
-        sites: the locations.
-        steps: the demands, at least one.
+        locations: the locations.
+        picks: the requirements, at least one.
 
     Attributes:
-        gains: by step and location the most that the sum of scores can rise.
-        places: by location how many of the demands it can serve at most.
-        prices: by location the price of a place.
-        promises: by step the most that it is worth beyond the price of its place.
-        is_possible: False if the locations cannot serve the demands.
+        gains: by pick and location the most that the sum of scores can rise.
+        vacancies: by location how many of the requirements it can serve at most.
+        prices: by location the price of a vacancy.
+        promises: by pick the most that it is worth beyond the price of its vacancy.
+        is_possible: False if the locations cannot serve the requirements.
     """
 
-    def __init__(self, sites: Sites, steps: Sequence[Step]) -> None:
-        self._sites = sites
-        self.level = steps[0].need.level
-        self.steps = steps
-        self.columns = sorted(frozenset().union(*[step.need.viable for step in steps]))
-        self.gains = {step.index: {site: self._gain(step, site) for site in step.need.viable} for step in steps}
-        self.places = {site: self._places_at(site) for site in self.columns}
+    def __init__(self, locations: Locations, picks: Sequence[Pick]) -> None:
+        self._locations = locations
+        self.level = picks[0].node.level
+        self.picks = picks
+        self.columns = sorted(frozenset().union(*[pick.node.viable for pick in picks]))
+        self.gains = {
+            pick.index: {location: self._gain(pick, location) for location in pick.node.viable} for pick in picks
+        }
+        self.vacancies = {location: self._vacancies_at(location) for location in self.columns}
         self.prices = dict.fromkeys(self.columns, 0)
         self.is_possible = self._find_prices()
         self.promises = {
-            step: max([gain - self.prices[site] for site, gain in row.items()]) for step, row in self.gains.items()
+            pick: max([gain - self.prices[location] for location, gain in row.items()])
+            for pick, row in self.gains.items()
         }
         self.components = self._components()
 
-    def _gain(self, step: Step, site: int) -> int:
-        return sum([self._rise(self._sites.all[site].cells[base], amount) for base, amount in step.need.amounts])
+    def _gain(self, pick: Pick, location: int) -> int:
+        return sum(
+            [self._rise(self._locations.all[location].capacities[base], amount) for base, amount in pick.node.amounts]
+        )
 
-    def _rise(self, cell: Cell, amount: int) -> int:
-        if not cell.scorer.diminishing:
-            return self._sites.scale
-        return self._sites.score(cell, (amount,)) - self._sites.score(cell)
+    def _rise(self, capacity: ScoredCapacity, amount: int) -> int:
+        if not capacity.scorer.diminishing:
+            return self._locations.scale
+        return self._locations.score(capacity, (amount,)) - self._locations.score(capacity)
 
-    def _places_at(self, site: int) -> int:
-        asked = [dict(step.need.amounts) for step in self.steps if site in step.need.viable]
-        places = len(asked)
-        for base, cell in self._sites.all[site].cells.items():
+    def _vacancies_at(self, location: int) -> int:
+        asked = [dict(pick.node.amounts) for pick in self.picks if location in pick.node.viable]
+        vacancies = len(asked)
+        for base, capacity in self._locations.all[location].capacities.items():
             least = min([amounts.get(base, 0) for amounts in asked])
-            if least and cell.scorer.adds_up:
-                places = min(places, (cell.allocatable - cell.used.total) // least)
-        return places
+            if least and capacity.scorer.adds_up:
+                vacancies = min(vacancies, (capacity.allocatable - capacity.used.total) // least)
+        return vacancies
 
     def _find_prices(self) -> bool:
-        """Set the prices; False if there are not enough places."""
-        total = sum(self.places.values())
-        if total < len(self.steps) or total > MOST_PLACES:
-            return total >= len(self.steps)
-        columns = [site for site in self.columns for _place in range(self.places[site])]
-        best = best_assignment([[self.gains[step.index].get(site) for site in columns] for step in self.steps])
+        """Set the prices; False if there are not enough vacancies."""
+        total = sum(self.vacancies.values())
+        if total < len(self.picks) or total > MOST_VACANCIES:
+            return total >= len(self.picks)
+        columns = [location for location in self.columns for _vacancy in range(self.vacancies[location])]
+        best = best_assignment([[self.gains[pick.index].get(location) for location in columns] for pick in self.picks])
         if best is None:
             return False
         self.prices.update(zip(columns, best.column_prices, strict=True))
@@ -83,76 +88,80 @@ class Layer:
 
     @property
     def priced(self) -> int:
-        """The prices of all places together."""
-        return sum([self.prices[site] * places for site, places in self.places.items()])
+        """The prices of all vacancies together."""
+        return sum([self.prices[location] * vacancies for location, vacancies in self.vacancies.items()])
 
-    def tight_sites(self, step: Step) -> set[int]:
-        """Return the locations where a demand gets all that is promised; elsewhere the score falls short."""
-        promise = self.promises[step.index]
-        return {site for site, gain in self.gains[step.index].items() if gain - self.prices[site] == promise}
+    def tight_locations(self, pick: Pick) -> set[int]:
+        """Return the locations where a requirement gets all that is promised; elsewhere the score falls short."""
+        promise = self.promises[pick.index]
+        return {
+            location for location, gain in self.gains[pick.index].items() if gain - self.prices[location] == promise
+        }
 
     def _components(self) -> list[Component]:
         found: list[Component] = []
-        for step in self.steps:
-            steps, sites = [step], self.tight_sites(step)
+        for pick in self.picks:
+            picks, locations = [pick], self.tight_locations(pick)
             apart = []
             for other in found:
-                if sites.isdisjoint(other.sites):
+                if locations.isdisjoint(other.locations):
                     apart.append(other)
                 else:
-                    steps += other.steps
-                    sites |= other.sites
-            found = [*apart, Component(steps, sites)]
+                    picks += other.picks
+                    locations |= other.locations
+            found = [*apart, Component(picks, locations)]
         return found
 
     def best_gains(self, depths: int) -> list[dict[int, int]]:
-        """Return for each depth and location the most that a demand still to come, if the score is best, gains there.
+        """Return for each depth and location the most that a requirement to come, if the score is best, gains there.
 
         Args:
-            depths: how many steps there are.
+            depths: how many picks there are.
         """
-        rows = {step.index: step for step in self.steps}
+        rows = {pick.index: pick for pick in self.picks}
         best = [dict.fromkeys(self.columns, 0)]
         for depth in reversed(range(depths)):
             current = best[-1]
             if depth in rows:
                 row = self.gains[depth]
-                current = current | {site: max(current[site], row[site]) for site in self.tight_sites(rows[depth])}
+                current = current | {
+                    location: max(current[location], row[location]) for location in self.tight_locations(rows[depth])
+                }
             best.append(current)
         best.reverse()
         return best
 
 
-class Supply:
-    """How much of something some locations still have, and how much some demands still to come want of it.
+class Balance:
+    """How much of something some locations still have, and how much some requirements still to come want of it.
 
     Args:
-        sites: the locations.
-        wanted: by step, how much it wants.
+        locations: the locations.
+        wanted: by pick, how much it wants.
         offered: by location, how much it has.
     """
 
-    def __init__(self, sites: Sites, wanted: dict[int, int], offered: dict[int, int]) -> None:
-        self._sites = sites
+    def __init__(self, locations: Locations, wanted: dict[int, int], offered: dict[int, int]) -> None:
+        self._locations = locations
         self.wanted = wanted
         self._offered = offered
-        self._inside = [0] * len(sites.all)
-        for site, amount in offered.items():
-            self._change(site, amount)
+        self._inside = [0] * len(locations.all)
+        for location, amount in offered.items():
+            self._change(location, amount)
         backwards = [wanted.get(depth, 0) for depth in reversed(range(max(wanted) + 1))]
         self._left = list(accumulate(backwards, initial=0))
         self._left.reverse()
 
-    def take(self, step: int, site: int, count: int) -> None:
-        """Take what a step wants from a location, or give it back if the count is -1."""
-        # A demand that has gone to a location outside takes nothing from those that are looked at.
-        if site in self._offered:
-            self._change(site, -count * self.wanted[step])
+    def take(self, pick: int, location: int, count: int) -> None:
+        """Take what a pick wants from a location, or give it back if the count is -1."""
+        # A requirement that has gone to a location outside takes nothing from those that are looked at.
+        if location in self._offered:
+            self._change(location, -count * self.wanted[pick])
 
-    def _change(self, site: int, amount: int) -> None:
-        while site >= 0:
-            self._inside[site] += amount
-            site = self._sites.all[site].parent
+    def _change(self, location: int, amount: int) -> None:
+        while location >= 0:
+            self._inside[location] += amount
+            location = self._locations.all[location].parent
 
     def shortage(self, depth: int, level: Sequence[int], state: State) -> int:
         """Return how many locations of a level must at least be touched besides those that are.
@@ -163,11 +172,11 @@ class Supply:
         if not left:
             return 0
         untouched = []
-        for site in level:
-            if state.records[site][1]:
-                left -= self._inside[site]
+        for location in level:
+            if state.records[location][1]:
+                left -= self._inside[location]
             else:
-                untouched.append(self._inside[site])
+                untouched.append(self._inside[location])
         untouched.sort(reverse=True)
         count = 0
         while left > 0 and count < len(untouched):
@@ -176,19 +185,32 @@ class Supply:
         return count
 
 
-def supplies_of(layer: Layer, sites: Sites) -> list[list[Supply]]:
-    """Return for each component of a layer what must suffice: places, and resources asked for in unequal amounts."""
-    return [_supplies(layer, component, sites) for component in layer.components]
+def balances_of(layer: Layer, locations: Locations) -> list[list[Balance]]:
+    """Return for each component of a layer what must suffice: vacancies, and resources asked for in unequal amounts."""
+    return [_balances(layer, component, locations) for component in layer.components]
 
 
-def _supplies(layer: Layer, component: Component, sites: Sites) -> list[Supply]:
-    steps, places = component
-    found = [Supply(sites, {step.index: 1 for step in steps}, {site: layer.places[site] for site in places})]
-    for base in sorted({base for step in steps for base, _amount in step.need.amounts}):
-        wanted = {step.index: dict(step.need.amounts).get(base, 0) for step in steps}
-        cells = {site: sites.all[site].cells[base] for site in places if base in sites.all[site].cells}
-        # Places say the same already where all ask for the same.
-        if len(set(wanted.values())) > 1 and all([cell.scorer.adds_up for cell in cells.values()]):
-            free = {site: max(0, cell.allocatable - cell.used.total) for site, cell in cells.items()}
-            found.append(Supply(sites, wanted, free))
+def _balances(layer: Layer, component: Component, locations: Locations) -> list[Balance]:
+    picks, inside = component
+    found = [
+        Balance(
+            locations,
+            {pick.index: 1 for pick in picks},
+            {location: layer.vacancies[location] for location in inside},
+        )
+    ]
+    for base in sorted({base for pick in picks for base, _amount in pick.node.amounts}):
+        wanted = {pick.index: dict(pick.node.amounts).get(base, 0) for pick in picks}
+        capacities = {
+            location: locations.all[location].capacities[base]
+            for location in inside
+            if base in locations.all[location].capacities
+        }
+        # Vacancies say the same already where all ask for the same.
+        if len(set(wanted.values())) > 1 and all([capacity.scorer.adds_up for capacity in capacities.values()]):
+            free = {
+                location: max(0, capacity.allocatable - capacity.used.total)
+                for location, capacity in capacities.items()
+            }
+            found.append(Balance(locations, wanted, free))
     return found

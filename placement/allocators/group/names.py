@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import Capacity, Demand, Location, Path
+from placement.allocators.group.tree import Capacity, Location, Path, Requirement
 
 MOST_GROUPS = 32
 """How many groups may be nested."""
 
 
 @dataclass(slots=True)
-class Group:
+class NamedGroup:
     """The resources of one group and the groups inside it.
 
     Args:
@@ -25,7 +25,7 @@ class Group:
     """
 
     base: dict[str, int] = field(default_factory=dict)
-    inside: dict[tuple[str, str], "Group"] = field(default_factory=dict)
+    inside: dict[tuple[str, str], "NamedGroup"] = field(default_factory=dict)
 
 
 def split_name(name: str) -> tuple[Path, str]:
@@ -57,18 +57,18 @@ def join_name(path: Path, base: str) -> str:
     return "/".join([*[part for step in path for part in step], base])
 
 
-def partition(amounts: Mapping[str, int]) -> Group:
+def partition(amounts: Mapping[str, int]) -> NamedGroup:
     """Return the base resources and groups that names spell out.
 
     >>> partition({"cpu": 2, "gpu/0/cards": 1}).inside
-    {('gpu', '0'): Group(base={'cards': 1}, inside={})}
+    {('gpu', '0'): NamedGroup(base={'cards': 1}, inside={})}
     """
-    root = Group()
+    root = NamedGroup()
     for name, amount in amounts.items():
         path, base = split_name(name)
         group = root
         for step in path:
-            group = group.inside.setdefault(step, Group())
+            group = group.inside.setdefault(step, NamedGroup())
         group.base[base] = amount
     return root
 
@@ -87,17 +87,17 @@ def location_tree(allocatable: Mapping[str, int], used: Mapping[str, int]) -> Lo
     if unknown:
         raise ValueError(f"{unknown[0]!r} is used but not allocatable.")
 
-    def location(group: Group, path: Path) -> Location:
+    def location(group: NamedGroup, path: Path) -> Location:
         level, name = path[-1] if path else ("", "")
-        cells = {base: Capacity(total, used.get(join_name(path, base), 0)) for base, total in group.base.items()}
+        capacities = {base: Capacity(total, used.get(join_name(path, base), 0)) for base, total in group.base.items()}
         inside = tuple([location(inner, (*path, step)) for step, inner in group.inside.items()])
-        return Location(name, level, cells, inside)
+        return Location(name, level, capacities, inside)
 
     return location(partition(allocatable), ())
 
 
-def demand_tree(requested: Mapping[str, int], phase: Phase, recorded: Mapping[str, str]) -> Demand:
-    """Return the demand that the names of requested resources spell out.
+def requirement_tree(requested: Mapping[str, int], phase: Phase, recorded: Mapping[str, str]) -> Requirement:
+    """Return the requirement that the names of requested resources spell out.
 
     Args:
         requested: how much is asked for of each resource.
@@ -111,12 +111,12 @@ def demand_tree(requested: Mapping[str, int], phase: Phase, recorded: Mapping[st
     for name, target in recorded.items():
         _pin(split_name(name)[0], split_name(target)[0], pins)
 
-    def demand(group: Group, path: Path) -> Demand:
+    def requirement(group: NamedGroup, path: Path) -> Requirement:
         level, label = path[-1] if path else ("", "")
-        parts = tuple([demand(inner, (*path, step)) for step, inner in group.inside.items()])
-        return Demand(label, level, group.base, parts, phase, pins.get(path))
+        parts = tuple([requirement(inner, (*path, step)) for step, inner in group.inside.items()])
+        return Requirement(label, level, group.base, parts, phase, pins.get(path))
 
-    return demand(partition(requested), ())
+    return requirement(partition(requested), ())
 
 
 def _pin(path: Path, target: Path, pins: dict[Path, Path]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
-from placement.allocators.group.sites import Sites
+from placement.allocators.group.locations import Locations
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,45 +37,47 @@ class Weights:
     A part weighs more than the whole range of all that follow it.
 
     Args:
-        sites: the locations.
+        locations: the locations.
         levels: the levels whose touched locations count, most important first.
     """
 
-    def __init__(self, sites: Sites, levels: Sequence[str]) -> None:
+    def __init__(self, locations: Locations, levels: Sequence[str]) -> None:
         self.levels = tuple(levels)
-        common = lcm(*[max(1, site.keys) for site in sites.all])
-        self.square = common * sites.scale
+        common = lcm(*[max(1, location.keys) for location in locations.all])
+        self.square = common * locations.scale
         """A squared mean score of 1 is the square of this."""
-        self.tightness = [(common // site.keys) ** 2 if site.keys and site.index else 0 for site in sites.all]
+        self.tightness = [
+            (common // location.keys) ** 2 if location.keys and location.index else 0 for location in locations.all
+        ]
         """By location: what a squared sum of scores is multiplied by."""
-        weight = 2 * len(sites.all) * self.square**2 + 1
+        weight = 2 * len(locations.all) * self.square**2 + 1
         cost = {}
         for level in reversed(self.levels):
             cost[level] = weight
-            weight *= len(sites.all) + 1
-        self.touch = [cost.get(site.level, 0) if site.index else 0 for site in sites.all]
+            weight *= len(locations.all) + 1
+        self.touch = [cost.get(location.level, 0) if location.index else 0 for location in locations.all]
         """By location: the price of touching it."""
         self.score = weight
         """What one part of the scale of scores is worth."""
 
 
-def objective_of(sites: Sites, weights: Weights, scores: Sequence[int], touched: Iterable[int]) -> Objective:
+def objective_of(locations: Locations, weights: Weights, scores: Sequence[int], touched: Iterable[int]) -> Objective:
     """Return the objective of a state.
 
     Args:
-        sites: the locations.
+        locations: the locations.
         weights: which levels count.
         scores: the sum of the scores in each location, in parts of the scale.
         touched: the locations that serve something or hold one that does.
     """
     counts = dict.fromkeys(weights.levels, 0)
-    for site in touched:
-        level = sites.all[site].level
-        if site and level in counts:
+    for location in touched:
+        level = locations.all[location].level
+        if location and level in counts:
             counts[level] += 1
     tightness = sum([score**2 * factor for score, factor in zip(scores, weights.tightness, strict=True)])
     return Objective(
-        Fraction(scores[0], sites.scale * max(1, sites.all[0].keys)),
+        Fraction(scores[0], locations.scale * max(1, locations.all[0].keys)),
         tuple(counts.values()),
         Fraction(tightness, weights.square**2),
     )

@@ -1,26 +1,28 @@
-"""Placing demands in a tree of locations: the Group Allocator without its syntax of names.
+"""Placing requirements in a tree of locations: the Group Allocator without its syntax of names.
 
 Exact: if there is a placement it is found, and it is the best one in the order of ``Objective``, then in the natural
-order of the locations' names. Neither the labels of demands nor the order of anything given matter. Assignments decide
-where siblings never share a location, which is polynomial; otherwise a search, which has a budget.
+order of the locations' names. Neither the labels of requirements nor the order of anything given matter. Assignments
+decide where siblings never share a location, which is polynomial; otherwise a search, which has a budget.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from placement.allocators.budget import Budget
 from placement.allocators.group.apart import Apart
-from placement.allocators.group.needs import Need, Needs
+from placement.allocators.group.locations import Locations
 from placement.allocators.group.objective import Objective
+from placement.allocators.group.picks import Picks
+from placement.allocators.group.requirements import RequirementNode, Requirements
 from placement.allocators.group.rules import USUAL_RULES, Rules, weights_for
-from placement.allocators.group.search import Search
-from placement.allocators.group.sites import Sites
+from placement.allocators.group.search import STEPS_OF_A_TRY, BranchAndBound
 from placement.allocators.group.state import State
-from placement.allocators.group.steps import Steps
-from placement.allocators.group.tree import Demand, Location, Path, Placed
+from placement.allocators.group.tree import Location, Path, Placed, Requirement
 
-MOST_DEMANDS = 200
+MOST_REQUIREMENTS = 200
+STEPS = 1_000_000
 
-Resource = tuple[Path, str]
+LocatedResource = tuple[Path, str]
 """A resource of a location: where it is and its base name."""
 
 
@@ -31,105 +33,113 @@ class Placement:
     Args:
         feasible: whether a placement was found.
         complete: whether that is certain: it is the best one, or there is none. False only if the budget ended.
-        placed: the demands with their locations, in the order given; empty if nothing was found.
+        placed: the requirements with their locations, in the order given; empty if nothing was found.
         objective: how good the placement is; None if nothing was found.
         taken: what it adds to what is in use, in the unit of each resource; only resources where it adds something.
-        unmet: demands that would not fit anywhere even alone, if that is the reason why nothing was found.
-        looks: how many times a demand was tried at a location.
+        unmet: requirements that would not fit anywhere even alone, if that is the reason why nothing was found.
     """
 
     feasible: bool
     complete: bool
     placed: tuple[Placed, ...] = ()
     objective: Objective | None = None
-    taken: Mapping[Resource, int] = field(default_factory=dict)
-    unmet: tuple[Demand, ...] = ()
-    looks: int = 0
+    taken: Mapping[LocatedResource, int] = field(default_factory=dict)
+    unmet: tuple[Requirement, ...] = ()
 
 
-def place(root: Location, demands: Sequence[Demand], rules: Rules = USUAL_RULES) -> Placement:
-    """Find the best locations for demands.
+def place(
+    root: Location, requirements: Sequence[Requirement], rules: Rules = USUAL_RULES, *, budget: Budget | None = None
+) -> Placement:
+    """Find the best locations for requirements.
 
     Args:
-        root: the locations; each outermost demand is served by the root and places inside it.
-        demands: one for each container; what they take adds up.
+        root: the locations; each outermost requirement is served by the root and places inside it.
+        requirements: one for each container; what they take adds up.
         rules: what is good.
+        budget: the steps that may be taken, some five for each requirement that is tried at a location; a million
+            unless given.
 
     Raises:
         ValueError: an amount is negative, two locations beside each other are called the same, a scorer returned a
-            score outside 0..1, or there are more than 200 demands, their parts included.
+            score outside 0..1, or there are more than 200 requirements, their parts included.
 
     Two devices; the bigger request needs the bigger one:
 
     >>> from placement.allocators.group.tree import Capacity
     >>> small, big = [Location(f"dev{size}", "gpu", {"memory": Capacity(size)}) for size in (16, 24)]
-    >>> wanted = Demand(parts=(Demand("a", "gpu", {"memory": 10}), Demand("b", "gpu", {"memory": 20})))
+    >>> wanted = Requirement(parts=(Requirement("a", "gpu", {"memory": 10}), Requirement("b", "gpu", {"memory": 20})))
     >>> [part.path for part in place(Location(children=(small, big)), [wanted]).placed[0].parts]
     [(('gpu', 'dev16'),), (('gpu', 'dev24'),)]
     """
-    return _Problem(root, rules).solve(demands)
+    return _PlacementProblem(root, rules).solve(requirements, Budget(STEPS) if budget is None else budget)
 
 
-class _Problem:
-    """A tree of locations, ready for demands."""
+class _PlacementProblem:
+    """A tree of locations, ready for requirements."""
 
     def __init__(self, root: Location, rules: Rules) -> None:
         self._rules = rules
-        self._sites = Sites(root, rules.scorer_for)
-        self._weights = weights_for(self._sites, rules)
-        self._needs = Needs(self._sites)
+        self._locations = Locations(root, rules.scorer_for)
+        self._weights = weights_for(self._locations, rules)
+        self._requirements = Requirements(self._locations)
 
-    def solve(self, demands: Sequence[Demand]) -> Placement:
-        given = self._needs.of(demands)
-        if sum([need.size[0] for need in given]) > MOST_DEMANDS:
-            raise ValueError(f"At most {MOST_DEMANDS} demands, their parts included, can be placed at once.")
-        unmet = tuple([demand for need in given for demand in _hopeless(need)])
+    def solve(self, requirements: Sequence[Requirement], budget: Budget) -> Placement:
+        given = self._requirements.of(requirements)
+        if sum([node.size[0] for node in given]) > MOST_REQUIREMENTS:
+            raise ValueError(f"At most {MOST_REQUIREMENTS} requirements, their parts included, can be placed at once.")
+        unmet = tuple([requirement for node in given for requirement in _hopeless(node)])
         if unmet:
             return Placement(feasible=False, complete=True, unmet=unmet)
-        ordered = sorted(given, key=lambda need: need.rank_of_container)
-        apart = Apart(self._sites, self._weights, self._needs, distinct=self._rules.distinct)
+        ordered = sorted(given, key=lambda node: node.rank_of_container)
+        apart = Apart(self._locations, self._weights, self._requirements, distinct=self._rules.distinct)
         if apart.applies(ordered):
-            return self._report(given, apart.best(ordered[0]), complete=True, looks=apart.looks)
-        steps = Steps(self._sites, ordered, distinct=self._rules.distinct)
-        found = Search(self._sites, self._weights, steps, budget=self._rules.budget).run()
-        return self._report(given, found.places, complete=found.complete, looks=found.looks)
+            best = apart.best(ordered[0])
+            # It is polynomial: it ends whatever it costs, but others have less.
+            budget.take(min(budget.left, apart.tries * STEPS_OF_A_TRY))
+            return self._report(given, best, complete=True)
+        picks = Picks(self._locations, ordered, distinct=self._rules.distinct)
+        found = BranchAndBound(self._locations, self._weights, picks, budget=budget).run()
+        return self._report(given, found.places, complete=found.complete)
 
     def _report(
-        self, given: Sequence[Need], places: Sequence[tuple[Need, int]] | None, *, complete: bool, looks: int
+        self,
+        given: Sequence[RequirementNode],
+        places: Sequence[tuple[RequirementNode, int]] | None,
+        *,
+        complete: bool,
     ) -> Placement:
         if places is None:
-            return Placement(feasible=False, complete=complete, looks=looks)
-        site_of = {id(need): site for need, site in places}
-        state = self._replay(given, site_of)
-        placed = tuple([self._placed(need, site_of) for need in given])
+            return Placement(feasible=False, complete=complete)
+        location_of = {id(node): location for node, location in places}
+        state = self._replay(given, location_of)
+        placed = tuple([self._placed(node, location_of) for node in given])
         return Placement(
             feasible=True,
             complete=complete,
             placed=placed,
             objective=state.objective(),
             taken=state.taken(),
-            looks=looks,
         )
 
-    def _replay(self, given: Sequence[Need], site_of: Mapping[int, int]) -> State:
-        """Return the state after all needs are placed."""
-        ordered = sorted(given, key=lambda need: need.rank_of_container)
-        steps = Steps(self._sites, ordered, distinct=self._rules.distinct).all
-        state = State(self._sites, self._weights, steps)
-        for step in steps:
-            site = site_of[id(step.need)]
-            after = state.cells_after(step, site)
+    def _replay(self, given: Sequence[RequirementNode], location_of: Mapping[int, int]) -> State:
+        """Return the state after all requirements are placed."""
+        ordered = sorted(given, key=lambda node: node.rank_of_container)
+        picks = Picks(self._locations, ordered, distinct=self._rules.distinct).all
+        state = State(self._locations, self._weights, picks)
+        for pick in picks:
+            location = location_of[id(pick.node)]
+            after = state.capacities_after(pick, location)
             if after is None:
                 raise AssertionError("What was found does not fit.")
-            state.place(step, site, after)
+            state.place(pick, location, after)
         return state
 
-    def _placed(self, need: Need, site_of: Mapping[int, int]) -> Placed:
-        parts = tuple([self._placed(part, site_of) for part in need.parts_as_given])
-        return Placed(need.demand, self._sites.all[site_of[id(need)]].path, parts)
+    def _placed(self, node: RequirementNode, location_of: Mapping[int, int]) -> Placed:
+        parts = tuple([self._placed(part, location_of) for part in node.parts_as_given])
+        return Placed(node.requirement, self._locations.all[location_of[id(node)]].path, parts)
 
 
-def _hopeless(need: Need) -> list[Demand]:
-    """Return the innermost demands that fit nowhere."""
-    inside = [demand for part in need.parts_as_given for demand in _hopeless(part)]
-    return inside or ([] if need.viable else [need.demand])
+def _hopeless(node: RequirementNode) -> list[Requirement]:
+    """Return the innermost requirements that fit nowhere."""
+    inside = [requirement for part in node.parts_as_given for requirement in _hopeless(part)]
+    return inside or ([] if node.viable else [node.requirement])

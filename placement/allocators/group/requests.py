@@ -3,20 +3,20 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from placement.allocators.group.names import Group, join_name, partition, split_name
+from placement.allocators.group.names import NamedGroup, join_name, partition, split_name
 from placement.allocators.group.tree import Path
 from placement.allocators.natural_order import natural_key
 
 
 @dataclass(slots=True)
-class _Levels:
+class _LevelTree:
     """Which groups occur inside which, whatever their indices."""
 
-    inside: dict[str, "_Levels"] = field(default_factory=dict)
+    inside: dict[str, "_LevelTree"] = field(default_factory=dict)
 
     def way_to(self, level: str) -> tuple[str, ...] | None:
         """Return the fewest groups that lead to a group of a level, itself included; None if there is none."""
-        ways: list[tuple[tuple[str, ...], _Levels]] = [((), self)]
+        ways: list[tuple[tuple[str, ...], _LevelTree]] = [((), self)]
         for way, levels in ways:
             for name in sorted(levels.inside, key=natural_key):
                 if name == level:
@@ -51,17 +51,17 @@ def translated(requested: Mapping[str, int], allocatable: Iterable[str]) -> dict
 class _Translation:
     """Gives new upper groups their numbers."""
 
-    def __init__(self, request: Group) -> None:
+    def __init__(self, request: NamedGroup) -> None:
         self._next: dict[str, int] = {}
         self._count(request)
 
-    def _count(self, group: Group) -> None:
+    def _count(self, group: NamedGroup) -> None:
         for (level, index), inner in group.inside.items():
             number = int(index) + 1 if index.isdecimal() else 0
             self._next[level] = max(self._next.get(level, 0), number)
             self._count(inner)
 
-    def names(self, group: Group, levels: _Levels | None, old: Path, new: Path) -> Iterator[tuple[str, str]]:
+    def names(self, group: NamedGroup, levels: _LevelTree | None, old: Path, new: Path) -> Iterator[tuple[str, str]]:
         """Yield the old and the new name of everything in a group of the request.
 
         Args:
@@ -86,12 +86,12 @@ class _Translation:
         return str(number)
 
 
-def _levels_of(names: Iterable[str]) -> _Levels:
-    root = _Levels()
+def _levels_of(names: Iterable[str]) -> _LevelTree:
+    root = _LevelTree()
     for name in names:
         levels = root
         for level, _index in split_name(name)[0]:
-            levels = levels.inside.setdefault(level, _Levels())
+            levels = levels.inside.setdefault(level, _LevelTree())
     return root
 
 

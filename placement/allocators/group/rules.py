@@ -4,38 +4,34 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from placement.allocators.group.locations import Locations, levels_inside_out
 from placement.allocators.group.objective import Objective, Weights, objective_of
 from placement.allocators.group.scorers import Phase, ScorerChoice, scorer_by_name
-from placement.allocators.group.sites import Sites, levels_inside_out
 from placement.allocators.group.tree import Location, Path
-
-SEARCH_BUDGET = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a good placement is, and how long to search for it.
+    """What a good placement is.
 
     Args:
-        distinct: whether parts of one demand that have one level must get different locations.
+        distinct: whether parts of one requirement that have one level must get different locations.
         levels: the levels where few touched locations are better, most important first; if not given, all of them, the
             innermost first.
         scorer_for: the scorer of each resource, by its base name.
-        budget: how many times a demand may be tried at a location, if it comes to a search.
     """
 
     distinct: bool = False
     levels: Sequence[str] | None = None
     scorer_for: ScorerChoice = scorer_by_name
-    budget: int = SEARCH_BUDGET
 
 
 USUAL_RULES = Rules()
 
 
-def weights_for(sites: Sites, rules: Rules) -> Weights:
+def weights_for(locations: Locations, rules: Rules) -> Weights:
     """Return how the objective is packed under some rules."""
-    return Weights(sites, levels_inside_out(sites.all) if rules.levels is None else rules.levels)
+    return Weights(locations, levels_inside_out(locations.all) if rules.levels is None else rules.levels)
 
 
 def assess(
@@ -56,31 +52,31 @@ def assess(
     >>> assess(Location(children=tuple(numa)), [((("numa", "a"),), {"VCPU": 2})]).touched
     (1,)
     """
-    sites = Sites(root, rules.scorer_for)
-    index_of = {site.path: site.index for site in sites.all}
+    locations = Locations(root, rules.scorer_for)
+    index_of = {location.path: location.index for location in locations.all}
     asked: dict[tuple[int, str], list[int]] = defaultdict(list)
     touched = {0}
     for path, wanted in amounts:
         if path not in index_of:
             return None
-        touched.update(sites.trail(0, index_of[path]))
+        touched.update(locations.trail(0, index_of[path]))
         for base, amount in wanted.items():
             asked[index_of[path], base].append(amount)
-    scores = _scores_after(sites, asked)
-    return None if scores is None else objective_of(sites, weights_for(sites, rules), scores, touched)
+    scores = _scores_after(locations, asked)
+    return None if scores is None else objective_of(locations, weights_for(locations, rules), scores, touched)
 
 
-def _scores_after(sites: Sites, asked: Mapping[tuple[int, str], list[int]]) -> list[int] | None:
+def _scores_after(locations: Locations, asked: Mapping[tuple[int, str], list[int]]) -> list[int] | None:
     """Return the sum of scores in each location after amounts are taken, or None if they do not fit."""
-    scores = [site.score for site in sites.all]
+    scores = [location.score for location in locations.all]
     for (index, base), amounts in asked.items():
-        cell = sites.all[index].cells.get(base)
-        if cell is None:
+        capacity = locations.all[index].capacities.get(base)
+        if capacity is None:
             return None
-        verdict = cell.scorer.judge(cell.allocatable, cell.used, amounts, Phase.RUNNING)
+        verdict = capacity.scorer.judge(capacity.allocatable, capacity.used, amounts, Phase.RUNNING)
         if not verdict.fits:
             return None
-        gain = sites.scaled(verdict.score) - sites.score(cell)
-        for site in (0, *sites.trail(0, index)):
-            scores[site] += gain
+        gain = locations.scaled(verdict.score) - locations.score(capacity)
+        for location in (0, *locations.trail(0, index)):
+            scores[location] += gain
     return scores

@@ -1,4 +1,4 @@
-"""Branch and bound over all demands: for where siblings may share a location, and for all else that is not simple.
+"""Branch and bound over all requirements: for where siblings may share a location, and all else that is not simple.
 
 Exact as long as the budget lasts. A state is looked at once: what can follow depends on its number alone, and so what
 was found out for it is remembered. Of locations that are alike only the first is tried. What cannot become better than
@@ -8,49 +8,50 @@ what is known is not tried at all.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from placement.allocators.budget import Budget
 from placement.allocators.group.bounds import Bounds
-from placement.allocators.group.needs import Need
+from placement.allocators.group.locations import Locations
 from placement.allocators.group.objective import Weights
-from placement.allocators.group.sites import Sites
-from placement.allocators.group.state import CellState, State
-from placement.allocators.group.steps import OUTERMOST, Option, Step, Steps
+from placement.allocators.group.picks import OUTERMOST, Option, Pick, Picks
+from placement.allocators.group.requirements import RequirementNode
+from placement.allocators.group.state import CapacityState, State
 
-Choice = tuple[int, Option, tuple[tuple[CellState, ...], int]]
+STEPS_OF_A_TRY = 5
+"""What it costs to try a requirement at a location."""
+
+Prospect = tuple[int, Option, tuple[tuple[CapacityState, ...], int]]
 """(what it gains, the option, what it makes of the location)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search found.
 
     Args:
-        places: the location of each need; None if nothing was found.
-        looks: how many times a demand was tried at a location.
+        places: the location of each node; None if nothing was found.
         complete: whether that is certainly the best, or there is certainly nothing.
     """
 
-    places: list[tuple[Need, int]] | None
-    looks: int
+    places: list[tuple[RequirementNode, int]] | None
     complete: bool
 
 
-class Search:
+class BranchAndBound:
     """One search.
 
     Args:
-        sites: the locations.
+        locations: the locations.
         weights: how the objective is packed.
-        steps: what is to be placed.
-        budget: how many times a demand may be tried at a location.
+        picks: what is to be placed.
+        budget: the steps that may be taken.
     """
 
-    def __init__(self, sites: Sites, weights: Weights, steps: Steps, *, budget: int) -> None:
-        self._steps: Sequence[Step] = steps.all
-        self._options = steps.options
-        self._state = State(sites, weights, steps.all)
-        self._bounds = Bounds(sites, weights, steps.all)
+    def __init__(self, locations: Locations, weights: Weights, picks: Picks, *, budget: Budget) -> None:
+        self._picks: Sequence[Pick] = picks.all
+        self._options = picks.options
+        self._state = State(locations, weights, picks.all)
+        self._bounds = Bounds(locations, weights, picks.all)
         self._budget = budget
-        self._looks = 0
         self._known: dict[tuple[int, int], tuple[int, bool]] = {}
         self._taken: list[Option] = []
         self._first: list[Option] | None = None
@@ -59,24 +60,24 @@ class Search:
         self._limit = 2 * weights.score * weights.square
         self._worth = 0
 
-    def run(self) -> Found:
+    def run(self) -> SearchResult:
         """Search for the best placement."""
         best = self._best(-4 * self._limit) if self._bounds.is_possible else None
         options = None if best is None else self._first_in_natural_order(best)
         if self._is_over:
-            return Found(self._places(self._first), self._looks, complete=False)
-        return Found(self._places(options), self._looks, complete=True)
+            return SearchResult(self._places(self._first), complete=False)
+        return SearchResult(self._places(options), complete=True)
 
-    def _places(self, options: Sequence[Option] | None) -> list[tuple[Need, int]] | None:
+    def _places(self, options: Sequence[Option] | None) -> list[tuple[RequirementNode, int]] | None:
         if options is None:
             return None
-        taken = zip(self._steps, options, strict=True)
-        return [pair for step, option in taken for pair in zip(step.needs, option.chain, strict=True)]
+        taken = zip(self._picks, options, strict=True)
+        return [pair for pick, option in taken for pair in zip(pick.nodes, option.chain, strict=True)]
 
     def _best(self, floor: int) -> int | None:
-        """Return what the steps still to come can be worth at best, or None if that is not more than the floor."""
+        """Return what the picks still to come can be worth at best, or None if that is not more than the floor."""
         depth = len(self._taken)
-        if depth == len(self._steps):
+        if depth == len(self._picks):
             return self._arrive(floor)
         key = (depth, self._state.number)
         known, is_exact = self._known.get(key, (self._limit, False))
@@ -89,7 +90,7 @@ class Search:
         return best
 
     def _best_choice(self, depth: int, floor: int, bound: int) -> int | None:
-        """Try what a step can take until the bound is reached."""
+        """Try what a pick can take until the bound is reached."""
         best = floor
         for choice in self._choices(depth):
             better = self._try(choice, best)
@@ -103,7 +104,7 @@ class Search:
 
     @property
     def _is_over(self) -> bool:
-        return self._looks > self._budget
+        return self._budget.was_hit
 
     def _nothing_above(self, floor: int) -> int:
         """Return the bound that a search in vain has shown."""
@@ -116,50 +117,50 @@ class Search:
             self._first, self._first_worth = list(self._taken), self._worth
         return 0 if floor < 0 else None
 
-    def _try(self, choice: Choice, floor: int) -> int | None:
+    def _try(self, choice: Prospect, floor: int) -> int | None:
         gain, option, after = choice
-        self._state.place(self._steps[len(self._taken)], option.site, after)
-        self._bounds.take(len(self._taken), option.site)
+        self._state.place(self._picks[len(self._taken)], option.location, after)
+        self._bounds.take(len(self._taken), option.location)
         self._taken.append(option)
         self._worth += gain
         better = self._best(floor - gain)
         self._worth -= gain
         self._taken.pop()
-        self._bounds.give_back(len(self._taken), option.site)
+        self._bounds.give_back(len(self._taken), option.location)
         self._state.take_back()
         return None if better is None else better + gain
 
-    def _choices(self, depth: int) -> list[Choice]:
-        """Return what a step can take, the most promising first."""
+    def _choices(self, depth: int) -> list[Prospect]:
+        """Return what a pick can take, the most promising first."""
         return sorted(self._possible(depth), key=lambda choice: -choice[0])
 
-    def _possible(self, depth: int) -> list[Choice]:
-        """Return what a step can take, in natural order, one of each that are alike."""
-        step, state = self._steps[depth], self._state
-        around = 0 if step.parent == OUTERMOST else state.where[step.parent]
+    def _possible(self, depth: int) -> list[Prospect]:
+        """Return what a pick can take, in natural order, one of each that are alike."""
+        pick, state = self._picks[depth], self._state
+        around = 0 if pick.parent == OUTERMOST else state.where[pick.parent]
         seen = set()
         found = []
-        for option in self._options(step, around):
+        for option in self._options(pick, around):
             likeness = state.likeness(option)
-            if likeness in seen or state.is_barred(step, option.site):
+            if likeness in seen or state.is_barred(pick, option.location):
                 continue
             seen.add(likeness)
-            self._looks += 1
-            after = state.cells_after(step, option.site)
+            self._budget.take(STEPS_OF_A_TRY)
+            after = state.capacities_after(pick, option.location)
             if after is not None:
-                found.append((state.worth(option.site, after[1]), option, after))
+                found.append((state.worth(option.location, after[1]), option, after))
         return found
 
     def _first_in_natural_order(self, target: int) -> list[Option] | None:
-        """Place all steps so that the target is met, each at the first location that allows it."""
-        for depth, step in enumerate(self._steps):
+        """Place all picks so that the target is met, each at the first location that allows it."""
+        for depth, pick in enumerate(self._picks):
             for gain, option, after in self._possible(depth):
                 met = self._try((gain, option, after), target - 1)
                 if self._is_over:
                     return None
                 if met is not None:
-                    self._state.place(step, option.site, after)
-                    self._bounds.take(depth, option.site)
+                    self._state.place(pick, option.location, after)
+                    self._bounds.take(depth, option.location)
                     self._taken.append(option)
                     self._worth += gain
                     target -= gain

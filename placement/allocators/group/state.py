@@ -1,23 +1,23 @@
-"""What is in use where, while demands are placed and taken back; states that are alike have one number.
+"""What is in use where, while requirements are placed and taken back; states that are alike have one number.
 
 Two locations are alike if they and all inside them have the same resources, the same amounts in use and the same
-demands waiting for parts inside; names do not count. What can follow is then the same, with the names exchanged. So
-the search tries one of several locations that are alike, and remembers what it found for a state by its number.
+requirements waiting for parts inside; names do not count. What can follow is then the same, with the names exchanged.
+So the search tries one of several locations that are alike, and remembers what it found for a state by its number.
 """
 
 from collections.abc import Sequence
 
+from placement.allocators.group.locations import Locations, ScoredCapacity
 from placement.allocators.group.objective import Objective, Weights, objective_of
+from placement.allocators.group.picks import Option, Pick
 from placement.allocators.group.scorers import Scorer, Used
-from placement.allocators.group.sites import Cell, Sites
-from placement.allocators.group.steps import Option, Step
 from placement.allocators.group.tree import Path
 
-CellState = tuple[Used, tuple[int, ...], int, Used, int]
+CapacityState = tuple[Used, tuple[int, ...], int, Used, int]
 """(used before the container, what the container asks so far, the container or SETTLED, used now, score)."""
 
-Record = tuple[tuple[CellState, ...], bool, tuple[int, ...], int, int]
-"""(states of the cells, is touched, marks, sum of scores here and inside, number of the state)."""
+Record = tuple[tuple[CapacityState, ...], bool, tuple[int, ...], int, int]
+"""(states of the capacities, is touched, notes, sum of scores here and inside, number of the state)."""
 
 SETTLED = -1
 
@@ -26,41 +26,41 @@ class State:
     """The state of all locations.
 
     Args:
-        sites: the locations.
+        locations: the locations.
         weights: what changes of the objective are worth.
-        steps: the steps that will be placed; they decide which resources can change.
+        picks: those that will be taken; they tell which resources can change.
     """
 
-    def __init__(self, sites: Sites, weights: Weights, steps: Sequence[Step]) -> None:
-        self._sites = sites
+    def __init__(self, locations: Locations, weights: Weights, picks: Sequence[Pick]) -> None:
+        self._locations = locations
         self._weights = weights
-        self._steps = steps
+        self._picks = picks
         self._numbers: dict[object, int] = {}
-        self._moves: dict[object, CellState | None] = {}
+        self._moves: dict[object, CapacityState | None] = {}
         self._kind_values: list[tuple[int, Scorer]] = []
-        self._places, self._kinds = self._cells_that_change()
+        self._positions, self._kinds = self._capacities_that_change()
         self._fixed = self._what_stays()
-        self.where = [0] * len(steps)
-        """The location of each step that is placed."""
-        self.records: list[Record] = [((), False, (), 0, 0)] * len(sites.all)
+        self.where = [0] * len(picks)
+        """The location of each pick that is taken."""
+        self.records: list[Record] = [((), False, (), 0, 0)] * len(locations.all)
         self._log: list[list[tuple[int, Record]]] = []
-        for site in reversed(range(len(sites.all))):
-            self.records[site] = self._first_record(site)
+        for location in reversed(range(len(locations.all))):
+            self.records[location] = self._first_record(location)
 
-    def _cells_that_change(self) -> tuple[list[dict[str, int]], list[list[int]]]:
+    def _capacities_that_change(self) -> tuple[list[dict[str, int]], list[list[int]]]:
         """Return for each location the position of each resource that is asked for, and the kinds of these."""
         asked: dict[str, set[str]] = {}
-        for step in self._steps:
-            asked.setdefault(step.need.level, set()).update([base for base, _amount in step.need.amounts])
-        places, kinds = [], []
-        for site in self._sites.all:
-            bases = sorted([base for base in site.cells if base in asked.get(site.level, ())])
-            places.append({base: position for position, base in enumerate(bases)})
-            kinds.append([self._kind(site.cells[base]) for base in bases])
-        return places, kinds
+        for pick in self._picks:
+            asked.setdefault(pick.node.level, set()).update([base for base, _amount in pick.node.amounts])
+        positions, kinds = [], []
+        for location in self._locations.all:
+            bases = sorted([base for base in location.capacities if base in asked.get(location.level, ())])
+            positions.append({base: position for position, base in enumerate(bases)})
+            kinds.append([self._kind(location.capacities[base]) for base in bases])
+        return positions, kinds
 
-    def _kind(self, cell: Cell) -> int:
-        kind = (cell.allocatable, cell.scorer)
+    def _kind(self, capacity: ScoredCapacity) -> int:
+        kind = (capacity.allocatable, capacity.scorer)
         if kind not in self._kind_values:
             self._kind_values.append(kind)
         return self._kind_values.index(kind)
@@ -70,30 +70,37 @@ class State:
 
     def _what_stays(self) -> list[int]:
         """Return for each location a number for all that is neither its state nor inside it."""
-        pinned = {need.demand.pinned for step in self._steps for need in step.needs}
+        pinned = {node.requirement.pinned for pick in self._picks for node in pick.nodes}
         numbers = []
-        for site, places, kinds in zip(self._sites.all, self._places, self._kinds, strict=True):
-            inside = sum([self._sites.all[child].score for child in site.children])
-            changing = sum([self._sites.score(site.cells[base]) for base in places])
-            pin = site.path if site.path in pinned else ()
-            staying = (site.level, tuple(places), tuple(kinds), site.keys, site.score - inside - changing, pin)
+        for location, positions, kinds in zip(self._locations.all, self._positions, self._kinds, strict=True):
+            inside = sum([self._locations.all[child].score for child in location.children])
+            changing = sum([self._locations.score(location.capacities[base]) for base in positions])
+            pin = location.path if location.path in pinned else ()
+            staying = (
+                location.level,
+                tuple(positions),
+                tuple(kinds),
+                location.keys,
+                location.score - inside - changing,
+                pin,
+            )
             numbers.append(self._number(("fixed", staying)))
         return numbers
 
-    def _first_record(self, site: int) -> Record:
-        place = self._sites.all[site]
-        cells: list[CellState] = []
-        for base in self._places[site]:
-            cell = place.cells[base]
-            cells.append((cell.used, (), SETTLED, cell.used, self._sites.score(cell)))
-        return self._record(site, tuple(cells), place.score, touched=False, marks=())
+    def _first_record(self, location: int) -> Record:
+        node = self._locations.all[location]
+        capacities: list[CapacityState] = []
+        for base in self._positions[location]:
+            capacity = node.capacities[base]
+            capacities.append((capacity.used, (), SETTLED, capacity.used, self._locations.score(capacity)))
+        return self._record(location, tuple(capacities), node.score, touched=False, notes=())
 
     def _record(
-        self, site: int, cells: tuple[CellState, ...], score: int, *, touched: bool, marks: tuple[int, ...]
+        self, location: int, capacities: tuple[CapacityState, ...], score: int, *, touched: bool, notes: tuple[int, ...]
     ) -> Record:
-        inside = tuple(sorted([self.records[child][4] for child in self._sites.all[site].children]))
-        number = self._number((self._fixed[site], cells, touched, marks, inside))
-        return cells, touched, marks, score, number
+        inside = tuple(sorted([self.records[child][4] for child in self._locations.all[location].children]))
+        number = self._number((self._fixed[location], capacities, touched, notes, inside))
+        return capacities, touched, notes, score, number
 
     @property
     def number(self) -> int:
@@ -102,121 +109,122 @@ class State:
 
     def likeness(self, option: Option) -> tuple[int, ...]:
         """Return what is the same for options, inside one location, that are alike."""
-        return tuple([self.records[site][4] for site in option.trail])
+        return tuple([self.records[location][4] for location in option.trail])
 
-    def is_barred(self, step: Step, site: int) -> bool:
-        """Tell whether a location has been given to one that must not share it with this step."""
-        return step.siblings > 0 and -step.siblings in self.records[site][2]
+    def is_barred(self, pick: Pick, location: int) -> bool:
+        """Tell whether a location has been given to one that must not share it with this pick."""
+        return pick.siblings > 0 and -pick.siblings in self.records[location][2]
 
-    def cells_after(self, step: Step, site: int) -> tuple[tuple[CellState, ...], int] | None:
-        """Return what a step would make of a location's resources, and the gain in score; None if it does not fit."""
-        before = self.records[site][0]
-        if not step.need.amounts:
+    def capacities_after(self, pick: Pick, location: int) -> tuple[tuple[CapacityState, ...], int] | None:
+        """Return what a pick makes of a location's resources, and the gain in score; None if it does not fit."""
+        before = self.records[location][0]
+        if not pick.node.amounts:
             return before, 0
-        cells = list(before)
-        places, kinds = self._places[site], self._kinds[site]
+        capacities = list(before)
+        positions, kinds = self._positions[location], self._kinds[location]
         gain = 0
-        for base, amount in step.need.amounts:
-            position = places[base]
-            old = cells[position]
-            new = self._move(kinds[position], old, amount, step)
+        for base, amount in pick.node.amounts:
+            position = positions[base]
+            old = capacities[position]
+            new = self._move(kinds[position], old, amount, pick)
             if new is None:
                 return None
-            cells[position] = new
+            capacities[position] = new
             gain += new[4] - old[4]
-        return tuple(cells), gain
+        return tuple(capacities), gain
 
-    def _move(self, kind: int, old: CellState, amount: int, step: Step) -> CellState | None:
-        key = (kind, old, amount, step.need.phase, step.container)
+    def _move(self, kind: int, old: CapacityState, amount: int, pick: Pick) -> CapacityState | None:
+        key = (kind, old, amount, pick.node.phase, pick.container)
         try:
             return self._moves[key]
         except KeyError:
-            new = self._moves[key] = self._judged(step, old, amount, kind)
+            new = self._moves[key] = self._judged(pick, old, amount, kind)
             return new
 
-    def _judged(self, step: Step, old: CellState, amount: int, kind: int) -> CellState | None:
+    def _judged(self, pick: Pick, old: CapacityState, amount: int, kind: int) -> CapacityState | None:
         before, asked, container, now, score = old
-        if container != step.container:
+        if container != pick.container:
             before, asked = now, ()
         asked = tuple(sorted((*asked, amount)))
         allocatable, scorer = self._kind_values[kind]
-        verdict = scorer.judge(allocatable, before, asked, step.need.phase)
+        verdict = scorer.judge(allocatable, before, asked, pick.node.phase)
         if not verdict.fits:
             return None
-        if step.counts:
-            score = self._sites.scaled(verdict.score)
+        if pick.counts:
+            score = self._locations.scaled(verdict.score)
         if scorer.adds_up:
-            if step.counts:
+            if pick.counts:
                 return verdict.used, (), SETTLED, verdict.used, score
             asked = (sum(asked),)
-        return before, asked, step.container, verdict.used, score
+        return before, asked, pick.container, verdict.used, score
 
-    def worth(self, site: int, gain: int) -> int:
-        """Return what the objective gains if a step raises the sum of scores in a location."""
+    def worth(self, location: int, gain: int) -> int:
+        """Return what the objective gains if a pick raises the sum of scores in a location."""
         worth = gain * self._weights.score
         touch, tightness = self._weights.touch, self._weights.tightness
-        while site > 0:
-            _cells, touched, _marks, score, _number = self.records[site]
+        while location > 0:
+            _capacities, touched, _notes, score, _number = self.records[location]
             if not touched:
-                worth -= touch[site]
+                worth -= touch[location]
             if gain:
-                worth += gain * (2 * score + gain) * tightness[site]
-            site = self._sites.all[site].parent
+                worth += gain * (2 * score + gain) * tightness[location]
+            location = self._locations.all[location].parent
         return worth
 
-    def place(self, step: Step, site: int, after: tuple[tuple[CellState, ...], int]) -> None:
-        """Give a step a location, with what ``cells_after`` said."""
+    def place(self, pick: Pick, location: int, after: tuple[tuple[CapacityState, ...], int]) -> None:
+        """Give a pick a location, with what ``capacities_after`` said."""
         log: list[tuple[int, Record]] = []
         self._log.append(log)
-        cells, gain = after
-        self.where[step.index] = site
-        marks = self.records[site][2]
-        if step.marks:
-            marks = tuple(sorted((*marks, *step.marks)))
-        self._climb(site, log, cells=cells, marks=marks, gain=gain)
-        for other, mark in step.ends:
+        capacities, gain = after
+        self.where[pick.index] = location
+        notes = self.records[location][2]
+        if pick.notes:
+            notes = tuple(sorted((*notes, *pick.notes)))
+        self._climb(location, log, capacities=capacities, notes=notes, gain=gain)
+        for other, note in pick.ends:
             place = self.where[other]
             record = self.records[place]
             left = list(record[2])
-            left.remove(mark)
-            self._climb(place, log, cells=record[0], marks=tuple(left), gain=0)
+            left.remove(note)
+            self._climb(place, log, capacities=record[0], notes=tuple(left), gain=0)
 
     def _climb(
         self,
-        site: int,
+        location: int,
         log: list[tuple[int, Record]],
         *,
-        cells: tuple[CellState, ...],
-        marks: tuple[int, ...],
+        capacities: tuple[CapacityState, ...],
+        notes: tuple[int, ...],
         gain: int,
     ) -> None:
         """Write the record of a location anew, and those of all around it; the log keeps the old ones."""
-        old = self.records[site]
-        log.append((site, old))
-        self.records[site] = self._record(site, cells, old[3] + gain, touched=True, marks=marks)
-        site = self._sites.all[site].parent
-        while site >= 0:
-            cells, _touched, marks, score, _number = old = self.records[site]
-            log.append((site, old))
-            self.records[site] = self._record(site, cells, score + gain, touched=True, marks=marks)
-            site = self._sites.all[site].parent
+        old = self.records[location]
+        log.append((location, old))
+        self.records[location] = self._record(location, capacities, old[3] + gain, touched=True, notes=notes)
+        location = self._locations.all[location].parent
+        while location >= 0:
+            capacities, _touched, notes, score, _number = old = self.records[location]
+            log.append((location, old))
+            self.records[location] = self._record(location, capacities, score + gain, touched=True, notes=notes)
+            location = self._locations.all[location].parent
 
     def take_back(self) -> None:
         """Undo the last ``place``."""
-        for site, record in reversed(self._log.pop()):
-            self.records[site] = record
+        for location, record in reversed(self._log.pop()):
+            self.records[location] = record
 
     def objective(self) -> Objective:
         """Return how good the state is."""
-        touched = [site for site, record in enumerate(self.records) if record[1]]
-        return objective_of(self._sites, self._weights, [record[3] for record in self.records], touched)
+        touched = [location for location, record in enumerate(self.records) if record[1]]
+        return objective_of(self._locations, self._weights, [record[3] for record in self.records], touched)
 
     def taken(self) -> dict[tuple[Path, str], int]:
         """Return what was added to what is in use, by location and resource."""
         taken = {}
-        for site, places, (cells, *_rest) in zip(self._sites.all, self._places, self.records, strict=True):
-            for base, place in places.items():
-                added = cells[place][3].total - site.cells[base].used.total
+        before_and_after = zip(self._locations.all, self._positions, self.records, strict=True)
+        for location, positions, (capacities, *_rest) in before_and_after:
+            for base, position in positions.items():
+                added = capacities[position][3].total - location.capacities[base].used.total
                 if added:
-                    taken[site.path, base] = added
+                    taken[location.path, base] = added
         return taken

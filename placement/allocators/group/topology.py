@@ -14,7 +14,7 @@ from placement.allocators.natural_order import natural_key
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TopologyShape:
     """How devices are grouped on a node, without names.
 
     Args:
@@ -25,7 +25,7 @@ class Shape:
 
     level: str
     count: int
-    inside: tuple["Shape", ...] = ()
+    inside: tuple["TopologyShape", ...] = ()
 
     def score(self, depth: int = 1) -> Fraction:
         """Return how closely the devices are tied together: more in deeper groups with fewer beside them is closer.
@@ -37,7 +37,7 @@ class Shape:
         return sum(own, start=Fraction(0))
 
 
-def shape_of(allocatable: Iterable[str], *, group: str = "gpu", base: str = "cards") -> Shape:
+def shape_of(allocatable: Iterable[str], *, group: str = "gpu", base: str = "cards") -> TopologyShape:
     """Return the shape of a node.
 
     Args:
@@ -49,13 +49,13 @@ def shape_of(allocatable: Iterable[str], *, group: str = "gpu", base: str = "car
         ValueError: a name is not valid.
 
     >>> shape_of(["link/0/gpu/0/cards", "link/0/gpu/1/cards", "link/1/gpu/2/cards"]).inside[0]
-    Shape(level='link', count=2, inside=())
+    TopologyShape(level='link', count=2, inside=())
     """
     paths = [path for path, last in map(split_name, allocatable) if path and path[-1][0] == group and last == base]
     return _shape("", [path[:-1] for path in paths])
 
 
-def _shape(level: str, devices: Sequence[Path]) -> Shape:
+def _shape(level: str, devices: Sequence[Path]) -> TopologyShape:
     """Return the shape of a group from the groups that lead to each of its devices."""
     groups: dict[tuple[str, str], list[Path]] = {}
     for path in devices:
@@ -63,11 +63,11 @@ def _shape(level: str, devices: Sequence[Path]) -> Shape:
             groups.setdefault(path[0], []).append(path[1:])
     inside = [_shape(step[0], inner) for step, inner in groups.items()]
     inside.sort(key=lambda shape: (-shape.count, -shape.score(), natural_key(shape.level), repr(shape)))
-    return Shape(level, len(devices), tuple(inside))
+    return TopologyShape(level, len(devices), tuple(inside))
 
 
 def arranged(
-    count: int, shapes: Iterable[Shape], *, topology: int | None = None, group: str = "gpu", base: str = "cards"
+    count: int, shapes: Iterable[TopologyShape], *, topology: int | None = None, group: str = "gpu", base: str = "cards"
 ) -> dict[str, int]:
     """Return a request for a count of devices in the best shape known.
 
@@ -88,12 +88,12 @@ def arranged(
     if topology not in {None, 0, 1}:
         raise ValueError(f"The topology asked for is {topology}; it can be 0 or 1.")
     fitting = [shape for shape in shapes if shape.count >= count]
-    best = min(fitting, key=lambda shape: (-shape.score(), repr(shape)), default=Shape("", count))
-    paths = _fill(best if topology != 0 else Shape("", count), count, ())
+    best = min(fitting, key=lambda shape: (-shape.score(), repr(shape)), default=TopologyShape("", count))
+    paths = _fill(best if topology != 0 else TopologyShape("", count), count, ())
     return {join_name((*path, (group, str(number))), base): 1 for number, path in enumerate(paths)}
 
 
-def _fill(shape: Shape, count: int, path: Path) -> list[Path]:
+def _fill(shape: TopologyShape, count: int, path: Path) -> list[Path]:
     """Return the groups around each of some devices, in the order of the shape."""
     found: list[Path] = []
     for number, inner in enumerate(shape.inside):

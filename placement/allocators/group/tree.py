@@ -1,4 +1,4 @@
-"""What the Group Allocator works on: a tree of locations that offer resources, and trees of demands for them.
+"""What the Group Allocator works on: a tree of locations that offer resources, and trees of requirements for them.
 
 Plain values without any syntax of names; ``names`` makes them of names like ``gpu/dev0/cards``, others may make
 them of a provider tree.
@@ -43,38 +43,38 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """A request for one location of a level, with demands for locations inside it.
+class Requirement:
+    """A request for one location of a level, with requirements for locations inside it.
 
     Args:
-        label: tells it from the demands beside it; never compared with the name of a location.
-        level: the level of the location; of a demand on the root itself it is not looked at.
+        label: tells it from the requirements beside it; never compared with the name of a location.
+        level: the level of the location; of a requirement on the root itself it is not looked at.
         amounts: what the location itself must offer.
-        parts: the demands that are to be served inside the location, at any depth.
-        phase: when it runs; that of the outermost demand holds for all its parts.
+        parts: the requirements that are to be served inside the location, at any depth.
+        phase: when it runs; that of the outermost requirement holds for all its parts.
         pinned: if given, the only location it may have.
     """
 
     label: str = ""
     level: str = ""
     amounts: Mapping[str, int] = field(default_factory=dict)
-    parts: tuple["Demand", ...] = ()
+    parts: tuple["Requirement", ...] = ()
     phase: Phase = Phase.RUNNING
     pinned: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A demand and the location it got; its parts in the order of the demand's."""
+    """A requirement and the location it got; its parts in the order of the requirement's."""
 
-    demand: Demand
+    requirement: Requirement
     path: Path
     parts: tuple["Placed", ...] = ()
 
     def walk(self) -> Iterator["Placed"]:
         """Yield it and all parts, outermost first.
 
-        >>> [placed.path for placed in Placed(Demand(), (), (Placed(Demand(), (("gpu", "dev0"),)),)).walk()]
+        >>> [placed.path for placed in Placed(Requirement(), (), (Placed(Requirement(), (("gpu", "dev0"),)),)).walk()]
         [(), (('gpu', 'dev0'),)]
         """
         yield self

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices.search import STEPS
-from placement.allocators.group.names import demand_tree
-from placement.allocators.group.place import Placement, place
-from placement.allocators.group.rules import SEARCH_BUDGET, Rules
+from placement.allocators.group.names import requirement_tree
+from placement.allocators.group.place import STEPS, Placement, place
+from placement.allocators.group.rules import Rules
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
-from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
+from placement.allocators.group.search import STEPS_OF_A_TRY
+from placement.allocators.group.tree import Capacity, Location, Path, Placed, Requirement
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
@@ -18,9 +18,6 @@ from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, Stock
 from placement.domain.tree import Tree
-
-STEPS_FOR_A_LOOK = STEPS // SEARCH_BUDGET
-"""What it costs to try a group at a provider."""
 
 Among = tuple[Mapping[int | None, Sequence[int]], frozenset[int]]
 """(the children of each provider, the providers that are not inside a place that somebody holds exclusively)."""
@@ -57,31 +54,35 @@ class PathComposer:
         self._base = base
         self._locks = Locks(levels.names, locks)
         self._known = {level.lower(): level for level in levels.names}
-        self._written = demand_tree(request.paths, Phase.RUNNING, {})
-        self._demand = self._in_classes(self._written)
+        self._written = requirement_tree(request.paths, Phase.RUNNING, {})
+        self._requirement = self._in_classes(self._written)
 
-    def _in_classes(self, demand: Demand) -> Demand:
-        """Return a demand with levels and classes as they are called here."""
-        level = self._known.get(self._levels.named(demand.level).lower(), "") if demand.level else ""
-        if demand.level and not level:
-            raise UnknownLevel(demand.level, next(name for name in self._request.paths if demand.level in name))
+    def _in_classes(self, requirement: Requirement) -> Requirement:
+        """Return a requirement with levels and classes as they are called here."""
+        level = self._known.get(self._levels.named(requirement.level).lower(), "") if requirement.level else ""
+        if requirement.level and not level:
+            raise UnknownLevel(
+                requirement.level, next(name for name in self._request.paths if requirement.level in name)
+            )
         amounts: dict[str, int] = defaultdict(int)
-        for name, amount in demand.amounts.items():
+        for name, amount in requirement.amounts.items():
             amounts[self._base.get(name, name)] += amount
-        return replace(demand, level=level, amounts=amounts, parts=tuple([self._in_classes(p) for p in demand.parts]))
+        return replace(
+            requirement, level=level, amounts=amounts, parts=tuple([self._in_classes(p) for p in requirement.parts])
+        )
 
     @property
     def requested(self) -> dict[str, int]:
         """How much is asked for of each class."""
         found: dict[str, int] = defaultdict(int)
-        for demand in _walk(self._demand):
-            for name, amount in demand.amounts.items():
+        for requirement in _walk(self._requirement):
+            for name, amount in requirement.amounts.items():
                 found[name] += amount
         return dict(found)
 
     def plain(self) -> CandidateRequest:
         """Return the request as groups, each of which some provider of a tree must be able to serve."""
-        wanted = {(one.level, tuple(sorted(one.amounts.items()))) for one in _walk(self._demand) if one.amounts}
+        wanted = {(one.level, tuple(sorted(one.amounts.items()))) for one in _walk(self._requirement) if one.amounts}
         groups = [
             RequestGroup(
                 suffix=f"_{number}",
@@ -114,11 +115,10 @@ class PathComposer:
         (usable,) = self._locks.usable([list(details.parents)], details)
         root = self._location(details, details.root, (children, frozenset(usable)))
         _note(root, (), {name: id_ for id_, name in details.names.items()}, ids)
-        looks = min(STEPS, budget.left) // STEPS_FOR_A_LOOK
-        if looks <= 0:
+        of_search = budget.child(STEPS)
+        if of_search.left < STEPS_OF_A_TRY:
             return Proposals(complete=False)
-        placement = place(root, [self._demand], Rules(distinct=self._request.distinct, budget=looks))
-        budget.take(placement.looks * STEPS_FOR_A_LOOK)
+        placement = place(root, [self._requirement], Rules(distinct=self._request.distinct), budget=of_search)
         found = [self._proposal(details, placement, ids)] if placement.feasible else []
         return Proposals(found, placement.complete)
 
@@ -141,7 +141,7 @@ class PathComposer:
         mappings = {
             prefix: (ids[placed.path],)
             for prefix, placed in _prefixes(placement.placed[0], self._written, "")
-            if prefix or placed.demand.amounts
+            if prefix or placed.requirement.amounts
         }
         touched = details.places.around(amounts)
         self._locks.taken(details, list(amounts), (), amounts)
@@ -159,9 +159,9 @@ def _capacity(stock: Stock) -> Capacity:
     return Capacity(stock.capacity, stock.used, units)
 
 
-def _walk(demand: Demand) -> Iterator[Demand]:
-    yield demand
-    for part in demand.parts:
+def _walk(requirement: Requirement) -> Iterator[Requirement]:
+    yield requirement
+    for part in requirement.parts:
         yield from _walk(part)
 
 
@@ -172,7 +172,7 @@ def _note(location: Location, path: Path, by_name: Mapping[str, int], ids: dict[
         _note(child, (*path, (child.level, child.name)), by_name, ids)
 
 
-def _prefixes(placed: Placed, written: Demand, prefix: str) -> Iterator[tuple[str, Placed]]:
+def _prefixes(placed: Placed, written: Requirement, prefix: str) -> Iterator[tuple[str, Placed]]:
     """Yield the groups of a request by the beginnings of their names, as they are written there."""
     yield prefix, placed
     for part, group in zip(placed.parts, written.parts, strict=True):

@@ -1,4 +1,4 @@
-"""Random trees and demands for the Group Allocator, and the best placement found by trying everything.
+"""Random trees and requirements for the Group Allocator, and the best placement found by trying everything.
 
 Slow and simple; of the code under test only the plain values and the scorers are used.
 """
@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 
 from placement.allocators.group.place import Placement
 from placement.allocators.group.scorers import Phase, ScorerChoice, Units, Used, scorer_by_name
-from placement.allocators.group.tree import Capacity, Demand, Location, Path, Placed
+from placement.allocators.group.tree import Capacity, Location, Path, Placed, Requirement
 
 Key = tuple[int, ...]
-"""A demand: the number of its container, then its place among the parts of the demand around it, and so on."""
+"""A requirement: the number of its container, then its place among the parts of the one around it, and so on."""
 Choice = dict[Key, Path]
 Worth = tuple[Fraction, tuple[int, ...], Fraction]
 """(score, minus the touched locations of each level, tightness)."""
 
 
 class Everything:
-    """All placements of demands in a tree.
+    """All placements of requirements in a tree.
 
     Args:
         root: the tree.
-        demands: the demands, one for each container.
-        distinct: whether parts of one demand with one level must have different locations.
+        requirements: the requirements, one for each container.
+        distinct: whether parts of one requirement with one level must have different locations.
         levels: the levels whose touched locations count; all, innermost first, if not given.
         scorer_for: the scorers.
     """
@@ -35,13 +35,13 @@ class Everything:
     def __init__(
         self,
         root: Location,
-        demands: Sequence[Demand],
+        requirements: Sequence[Requirement],
         *,
         distinct: bool = False,
         levels: Sequence[str] | None = None,
         scorer_for: ScorerChoice = scorer_by_name,
     ) -> None:
-        self._demands = demands
+        self._requirements = requirements
         self._distinct = distinct
         self._scorer_for = scorer_for
         self._places = dict(_walk(root, ()))
@@ -64,19 +64,21 @@ class Everything:
         return self._scorer_for(cell[1]).judge(self._cells[cell].allocatable, used, amounts, phase)
 
     def choices(self) -> Iterator[Choice]:
-        """Yield every way to give each demand a location of its level inside that of the demand around it."""
-        return self._combined([list(self._ways(demand, (number,), ())) for number, demand in enumerate(self._demands)])
+        """Yield every way to give each requirement a location of its level inside that of the requirement around it."""
+        return self._combined(
+            [list(self._ways(requirement, (number,), ())) for number, requirement in enumerate(self._requirements)]
+        )
 
     def _combined(self, lists: Sequence[list[Choice]]) -> Iterator[Choice]:
         for combination in product(*lists):
             yield {key: path for choice in combination for key, path in choice.items()}
 
-    def _ways(self, demand: Demand, key: Key, path: Path) -> Iterator[Choice]:
-        inside = [[p for p in self._inside(path) if p[-1][0] == part.level] for part in demand.parts]
+    def _ways(self, requirement: Requirement, key: Key, path: Path) -> Iterator[Choice]:
+        inside = [[p for p in self._inside(path) if p[-1][0] == part.level] for part in requirement.parts]
         for places in product(*inside):
             if self._distinct and len(set(places)) < len(places):
                 continue
-            parts = enumerate(zip(demand.parts, places, strict=True))
+            parts = enumerate(zip(requirement.parts, places, strict=True))
             for choice in self._combined([list(self._ways(part, (*key, n), place)) for n, (part, place) in parts]):
                 yield {key: path} | choice
 
@@ -103,8 +105,10 @@ class Everything:
         """Return the scores and the use after a choice, container by container; None if something does not fit."""
         used = {cell: Used(cap.used) for cell, cap in self._cells.items()}
         scores = dict(self._scores)
-        for number in sorted(range(len(self._demands)), key=lambda n: self._demands[n].phase is not Phase.RUNNING):
-            phase = self._demands[number].phase
+        for number in sorted(
+            range(len(self._requirements)), key=lambda n: self._requirements[n].phase is not Phase.RUNNING
+        ):
+            phase = self._requirements[number].phase
             for cell, amounts in self._asked(choice, number).items():
                 if cell not in self._cells:
                     return None
@@ -123,15 +127,15 @@ class Everything:
         asked = defaultdict(list)
         for key, path in choice.items():
             if key[0] == number:
-                for base, amount in self._demand(key).amounts.items():
+                for base, amount in self._requirement(key).amounts.items():
                     asked[path, base].append(amount)
         return asked
 
-    def _demand(self, key: Key) -> Demand:
-        demand = self._demands[key[0]]
+    def _requirement(self, key: Key) -> Requirement:
+        requirement = self._requirements[key[0]]
         for number in key[1:]:
-            demand = demand.parts[number]
-        return demand
+            requirement = requirement.parts[number]
+        return requirement
 
     def _means(self, scores) -> dict[Path, Fraction]:
         sums: dict[Path, Fraction] = defaultdict(Fraction)
@@ -185,7 +189,7 @@ def beside(children) -> tuple[Location, ...]:
     return tuple({(child.level, child.name): child for child in children}.values())
 
 
-# Drawn whole, because Hypothesis takes longer to draw a number than the allocator to place a demand.
+# Drawn whole, because Hypothesis takes longer to draw a number than the allocator to place a requirement.
 OFFERS = [
     {base: capacity for base, capacity in zip(("cards", "memory", "enumKind"), offer, strict=True) if capacity}
     for offer in product(
@@ -232,17 +236,21 @@ def trees(draw) -> Location:
 
 
 @st.composite
-def containers(draw, *, most_devices: int = 4, phases=(Phase.RUNNING, Phase.RUNNING, Phase.INITIALISATION)) -> Demand:
-    """A demand on the root: for devices, for groups of devices, for both."""
+def containers(
+    draw, *, most_devices: int = 4, phases=(Phase.RUNNING, Phase.RUNNING, Phase.INITIALISATION)
+) -> Requirement:
+    """A requirement on the root: for devices, for groups of devices, for both."""
     left = draw(st.integers(1, most_devices))
     parts = []
     while left > 0:
         label = f"x{draw(st.integers(0, 99))}"
         inside = draw(st.sampled_from([-1, -1, 0, 1, 2]))
         if inside < 0:
-            parts.append(Demand(label, "gpu", draw(amounts())))
+            parts.append(Requirement(label, "gpu", draw(amounts())))
         else:
-            asked = tuple([Demand(f"y{number}", "gpu", draw(amounts())) for number in range(min(inside, left))])
-            parts.append(Demand(label, "grp", draw(st.sampled_from(OWN_AMOUNTS)), asked))
+            asked = tuple([Requirement(f"y{number}", "gpu", draw(amounts())) for number in range(min(inside, left))])
+            parts.append(Requirement(label, "grp", draw(st.sampled_from(OWN_AMOUNTS)), asked))
         left -= max(1, inside)
-    return Demand(amounts=draw(st.sampled_from(OWN_AMOUNTS)), parts=tuple(parts), phase=draw(st.sampled_from(phases)))
+    return Requirement(
+        amounts=draw(st.sampled_from(OWN_AMOUNTS)), parts=tuple(parts), phase=draw(st.sampled_from(phases))
+    )

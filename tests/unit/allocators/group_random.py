@@ -1,10 +1,10 @@
-"""Trees and demands made from a seed: made quicker than Hypothesis draws them, of more shapes, with more ties."""
+"""Trees and requirements made from a seed: made quicker than Hypothesis draws them, of more shapes, with more ties."""
 
 import random
 from typing import NamedTuple
 
 from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import Capacity, Demand, Location
+from placement.allocators.group.tree import Capacity, Location, Requirement
 
 WHOLE, MIXED, SLICED = range(3)
 """Devices of one card; with memory besides; with several cards."""
@@ -14,7 +14,7 @@ class Instance(NamedTuple):
     """A question for the allocator."""
 
     root: Location
-    demands: list[Demand]
+    requirements: list[Requirement]
     distinct: bool
     levels: list[str] | None
 
@@ -30,18 +30,18 @@ class _Maker:
         self._kind = rng.choice([WHOLE, MIXED, SLICED])
         self._devices = 0
         self._levels: set[str] = {"gpu"}
-        # Most demands are like another one.
+        # Most requirements are like another one.
         self._usual = [self._asked(), self._asked()]
 
     def instance(self) -> Instance:
         root = self._root()
         if self._rng.random() < 0.6:
-            demands = [self._container(4)]
+            requirements = [self._container(4)]
         else:
-            demands = [self._container(2) for _container in range(self._rng.randint(2, 3))]
+            requirements = [self._container(2) for _container in range(self._rng.randint(2, 3))]
         names = sorted(self._levels)
         levels = self._rng.choice([None, None, None, names, names[:1]])
-        return Instance(root, demands, self._rng.random() < 0.35, levels)
+        return Instance(root, requirements, self._rng.random() < 0.35, levels)
 
     def _root(self) -> Location:
         make = self._rng.choice([self._flat, self._grouped, self._nested, self._with_nics])
@@ -103,11 +103,11 @@ class _Maker:
             asked["enumKind"] = self._rng.randint(0, 3)
         return asked
 
-    def _gpu(self) -> Demand:
+    def _gpu(self) -> Requirement:
         amounts = self._rng.choice(self._usual) if self._rng.random() < 0.7 else self._asked()
-        return Demand(f"{self._rng.random()}", "gpu", amounts)
+        return Requirement(f"{self._rng.random()}", "gpu", amounts)
 
-    def _container(self, most: int) -> Demand:
+    def _container(self, most: int) -> Requirement:
         left = self._rng.randint(1, most)
         parts = []
         while left > 0:
@@ -115,23 +115,23 @@ class _Maker:
             parts.append(part)
             left -= max(1, len(part.parts))
         phase = self._rng.choice([Phase.RUNNING, Phase.RUNNING, Phase.RUNNING, Phase.INITIALISATION])
-        return Demand(amounts={"cpu": 1} if self._rng.random() < 0.1 else {}, parts=tuple(parts), phase=phase)
+        return Requirement(amounts={"cpu": 1} if self._rng.random() < 0.1 else {}, parts=tuple(parts), phase=phase)
 
-    def _part(self, most: int) -> Demand:
+    def _part(self, most: int) -> Requirement:
         level = self._rng.choice(sorted(self._levels))
         if level == "gpu":
             return self._gpu()
         if level == "nic":
-            return Demand("", "nic", {"vf": self._rng.randint(0, 2)})
+            return Requirement("", "nic", {"vf": self._rng.randint(0, 2)})
         inside = [self._gpu() for _device in range(self._rng.randint(0, min(3, most)))]
         if level == "numa":
             inside = self._in_numa(inside)
         own = {"cpu": self._rng.randint(0, 2)} if self._rng.random() < 0.15 else {}
-        return Demand("", level, own, tuple(inside))
+        return Requirement("", level, own, tuple(inside))
 
-    def _in_numa(self, inside: list[Demand]) -> list[Demand]:
+    def _in_numa(self, inside: list[Requirement]) -> list[Requirement]:
         if "grp" in self._levels and self._rng.random() < 0.5:
-            return [Demand("", "grp", {}, tuple(inside))]
+            return [Requirement("", "grp", {}, tuple(inside))]
         if "nic" in self._levels and self._rng.random() < 0.5:
-            return [*inside, Demand("", "nic", {"vf": 1})]
+            return [*inside, Requirement("", "nic", {"vf": 1})]
         return inside

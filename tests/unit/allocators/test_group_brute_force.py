@@ -6,12 +6,12 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from placement.allocators.group.needs import Needs
+from placement.allocators.group.locations import Locations
 from placement.allocators.group.place import place
+from placement.allocators.group.requirements import Requirements
 from placement.allocators.group.rules import Rules
 from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, scorer_by_name
-from placement.allocators.group.sites import Sites
-from placement.allocators.group.tree import Capacity, Demand, Location
+from placement.allocators.group.tree import Capacity, Location, Requirement
 from placement.allocators.natural_order import natural_key
 from tests.examples import examples
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
@@ -23,11 +23,11 @@ MOST_CHOICES = 400
 BASES = ["cards", "memory", "enumKind", "cpu", "ram", "vf"]
 
 
-def check(root, demands, **rules) -> None:
-    """Place demands and compare, unless there are too many ways to try."""
-    everything = Everything(root, demands, **rules)
+def check(root, requirements, **rules) -> None:
+    """Place requirements and compare, unless there are too many ways to try."""
+    everything = Everything(root, requirements, **rules)
     assume(everything.count(MOST_CHOICES) < MOST_CHOICES)
-    compare(everything, place(root, demands, Rules(**rules)))
+    compare(everything, place(root, requirements, Rules(**rules)))
 
 
 def compare(everything, placement) -> None:
@@ -46,47 +46,47 @@ def compare(everything, placement) -> None:
 @example(2429)  # two devices that must be taken are in one group
 def test_small_instances_of_many_shapes_get_the_best_of_all_placements(seed):
     """Trees of up to three levels, several containers, levels left out, siblings together and apart."""
-    root, demands, distinct, levels = random_instance(seed)
-    check(root, demands, distinct=distinct, levels=levels)
+    root, requirements, distinct, levels = random_instance(seed)
+    check(root, requirements, distinct=distinct, levels=levels)
 
 
 @examples(80)
 @given(trees(), containers())
-def test_one_container_gets_the_best_of_all_placements(root, demand):
+def test_one_container_gets_the_best_of_all_placements(root, requirement):
     """Groups and devices, own amounts, enumerations, resources in use; siblings may share a location."""
-    check(root, [demand])
+    check(root, [requirement])
 
 
-def test_a_demand_that_went_elsewhere_takes_nothing_from_where_it_could_have_gone():
-    """The bounds once counted a device as taken whose demand had gone to another one, and cut off the best."""
+def test_a_requirement_that_went_elsewhere_takes_nothing_from_where_it_could_have_gone():
+    """The bounds once counted a device as taken whose requirement had gone to another one, and cut off the best."""
     small = {"cards": Capacity(1), "memory": Capacity(4), "enumKind": Capacity(0)}
     big = {"cards": Capacity(2), "memory": Capacity(4)}
     inside = (Location("d0", "gpu", small), Location("d1", "gpu", big))
     root = Location(children=(Location("g0", "grp"), Location("g1", "grp", {}, inside)))
-    first = Demand("", "gpu", {"cards": 0, "enumKind": 0})
-    second = Demand("", "gpu", {"cards": 1, "memory": 1})
-    third = Demand("", "gpu", {"cards": 1})
-    demands = [Demand(parts=(Demand("", "grp"), Demand("", "grp", {}, (first, second)), third))]
-    compare(Everything(root, demands), place(root, demands))
+    first = Requirement("", "gpu", {"cards": 0, "enumKind": 0})
+    second = Requirement("", "gpu", {"cards": 1, "memory": 1})
+    third = Requirement("", "gpu", {"cards": 1})
+    requirements = [Requirement(parts=(Requirement("", "grp"), Requirement("", "grp", {}, (first, second)), third))]
+    compare(Everything(root, requirements), place(root, requirements))
 
 
 @examples(80)
 @given(trees(), containers())
-def test_siblings_that_must_not_share_get_the_best_of_all_placements(root, demand):
-    check(root, [demand], distinct=True)
+def test_siblings_that_must_not_share_get_the_best_of_all_placements(root, requirement):
+    check(root, [requirement], distinct=True)
 
 
 @examples(80)
 @given(trees(), st.lists(containers(most_devices=2), min_size=2, max_size=3), st.booleans())
-def test_several_containers_get_the_best_of_all_placements(root, demands, distinct):
+def test_several_containers_get_the_best_of_all_placements(root, requirements, distinct):
     """They share what there is; those of initialisation share what the running ones take."""
-    check(root, demands, distinct=distinct)
+    check(root, requirements, distinct=distinct)
 
 
 @examples(70)
 @given(trees(), containers(), st.sampled_from([[], ["grp"], ["gpu"], ["grp", "gpu"]]))
-def test_the_levels_that_count_can_be_chosen(root, demand, levels):
-    check(root, [demand], levels=levels)
+def test_the_levels_that_count_can_be_chosen(root, requirement, levels):
+    check(root, [requirement], levels=levels)
 
 
 def any_scorer(table: list[int], *, salt: int) -> Scorer:
@@ -109,10 +109,10 @@ def any_scorer(table: list[int], *, salt: int) -> Scorer:
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 9), min_size=3, max_size=30))
 def test_scorers_that_promise_nothing_are_served_as_exactly(seed, table):
     """They may refuse a little where much is in use or none, and raise and lower the score at will."""
-    root, demands, distinct, levels = random_instance(seed)
+    root, requirements, distinct, levels = random_instance(seed)
     scorers = {base: any_scorer(table, salt=salt) for salt, base in enumerate(BASES)}
     # What several containers get from such scorers depends on the order in which they are placed.
-    check(root, demands[:1], distinct=distinct, levels=levels, scorer_for=scorers.__getitem__)
+    check(root, requirements[:1], distinct=distinct, levels=levels, scorer_for=scorers.__getitem__)
 
 
 def leave_free(allocatable, used, requested, phase):
@@ -123,15 +123,15 @@ def leave_free(allocatable, used, requested, phase):
 
 @examples(70)
 @given(trees(), containers(phases=[Phase.RUNNING]), st.booleans())
-def test_a_scorer_may_prefer_what_is_least_used(root, demand, distinct):
+def test_a_scorer_may_prefer_what_is_least_used(root, requirement, distinct):
     """Its scores fall as more is used; the bounds of the search hold for that as well."""
     scorer = Scorer(leave_free, adds_up=True, diminishing=True)
-    check(root, [demand], distinct=distinct, scorer_for=lambda _base: scorer)
+    check(root, [requirement], distinct=distinct, scorer_for=lambda _base: scorer)
 
 
-def in_order_of_search(root, demands) -> list[tuple[int, ...]]:
-    """Return the demands in the order in which they are placed: what is hardest to place first, parts after wholes."""
-    needs = Needs(Sites(root, scorer_by_name)).of(demands)
+def in_order_of_search(root, requirements) -> list[tuple[int, ...]]:
+    """Return the requirements in the order in which they are placed: the hardest first, parts after wholes."""
+    needs = Requirements(Locations(root, scorer_by_name)).of(requirements)
     keys = {}
 
     def name(need, key) -> None:
@@ -152,17 +152,17 @@ def in_order_of_search(root, demands) -> list[tuple[int, ...]]:
 @examples(200)
 @given(st.integers(0, 2**32))
 def test_of_the_best_placements_the_first_in_natural_order_is_taken(seed):
-    """Each demand in turn has the first location, as people order them, that leads to a placement as good as any."""
-    root, demands, distinct, levels = random_instance(seed)
-    everything = Everything(root, demands, distinct=distinct, levels=levels)
+    """Each requirement in turn has the first location in natural order that leads to a placement as good as any."""
+    root, requirements, distinct, levels = random_instance(seed)
+    everything = Everything(root, requirements, distinct=distinct, levels=levels)
     assume(everything.count(MOST_CHOICES) < MOST_CHOICES)
     worths = [(everything.worth(choice), choice) for choice in everything.choices()]
     best = max([worth for worth, _choice in worths if worth is not None], default=None)
     assume(best is not None)
-    order = in_order_of_search(root, demands)
+    order = in_order_of_search(root, requirements)
 
     def places(choice):
         return [[(natural_key(level), natural_key(name)) for level, name in choice[key]] for key in order]
 
-    found = choice_of(place(root, demands, Rules(distinct=distinct, levels=levels)))
+    found = choice_of(place(root, requirements, Rules(distinct=distinct, levels=levels)))
     assert places(found) == min(places(choice) for worth, choice in worths if worth == best)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.allocators.group.names import demand_tree, location_tree, partition, split_name
+from placement.allocators.group.names import location_tree, partition, requirement_tree, split_name
 from placement.allocators.group.requests import translated, with_count
 from placement.allocators.group.scorers import Phase
 from placement.allocators.group.topology import arranged, shape_of
@@ -72,8 +72,8 @@ def test_numbers_in_names_are_sorted_by_value():
 
 
 def test_a_record_pins_its_groups_also_where_the_request_left_some_out():
-    demand = demand_tree({"gpu/0/cards": 1}, Phase.RUNNING, {"gpu/0/cards": "grp/7/gpu/dev3/cards"})
-    assert demand.parts[0].pinned == (("grp", "7"), ("gpu", "dev3"))
+    requirement = requirement_tree({"gpu/0/cards": 1}, Phase.RUNNING, {"gpu/0/cards": "grp/7/gpu/dev3/cards"})
+    assert requirement.parts[0].pinned == (("grp", "7"), ("gpu", "dev3"))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_record_pins_its_groups_also_where_the_request_left_some_out():
 def test_a_record_that_contradicts_the_request_is_an_error(recorded):
     requested = {"grp/A/gpu/0/cards": 1, "grp/A/gpu/1/cards": 1}
     with pytest.raises(ValueError, match=r"recorded|records"):
-        demand_tree(requested, Phase.RUNNING, recorded)
+        requirement_tree(requested, Phase.RUNNING, recorded)
 
 
 def test_a_group_without_upper_groups_gets_new_ones():

@@ -12,7 +12,7 @@ import pytest
 
 from placement.allocators.group.place import place
 from placement.allocators.group.rules import Rules
-from placement.allocators.group.tree import Capacity, Demand, Location
+from placement.allocators.group.tree import Capacity, Location, Requirement
 
 cp_model = pytest.importorskip("ortools.sat.python.cp_model", reason="OR-Tools, the oracle, is not installed")
 
@@ -43,31 +43,31 @@ def host(rng: random.Random, *, numas: int, shared: bool) -> Location:
     return Location(children=tuple([inside("numa", 4 * numa, 4) for numa in range(numas)]))
 
 
-def request(rng: random.Random, *, devices: int) -> Demand:
+def request(rng: random.Random, *, devices: int) -> Requirement:
     """Return a request for about as many devices, some in groups of some level."""
     parts = []
     while devices > 0:
         level = rng.choice(LEVELS)
         count = 1 if level == "gpu" else rng.randint(1, min(devices, {"link": 1, "switch": 2, "numa": 3}[level]))
         asked = [
-            Demand(f"y{number}", "gpu", {"cards": 1, "memory": rng.choice([8, 20, 40])}) for number in range(count)
+            Requirement(f"y{number}", "gpu", {"cards": 1, "memory": rng.choice([8, 20, 40])}) for number in range(count)
         ]
-        parts.append(asked[0] if level == "gpu" else Demand(f"x{len(parts)}", level, {}, tuple(asked)))
+        parts.append(asked[0] if level == "gpu" else Requirement(f"x{len(parts)}", level, {}, tuple(asked)))
         devices -= count
-    return Demand(parts=tuple(parts))
+    return Requirement(parts=tuple(parts))
 
 
 class Model:
     """The same question as integer inequalities."""
 
-    def __init__(self, root: Location, demand: Demand, *, distinct: bool) -> None:
+    def __init__(self, root: Location, requirement: Requirement, *, distinct: bool) -> None:
         self.model = cp_model.CpModel()
         self.places = {(): root}
         self._add_places(root, ())
         self.scale = lcm(*[cap.allocatable for place in self.places.values() for cap in place.capacities.values()])
         self.load = {path: [] for path in self.places}
         self.choices = {path: [] for path in self.places}
-        self._add_parts(demand, {(): 1}, distinct=distinct)
+        self._add_parts(requirement, {(): 1}, distinct=distinct)
         self._limit()
         self._define_objective()
 
@@ -77,9 +77,9 @@ class Model:
             self.places[inner] = child
             self._add_places(child, inner)
 
-    def _add_parts(self, demand: Demand, around: dict, *, distinct: bool) -> None:
+    def _add_parts(self, requirement: Requirement, around: dict, *, distinct: bool) -> None:
         chosen = []
-        for part in demand.parts:
+        for part in requirement.parts:
             takes = {path: self.model.new_bool_var("") for path in self.places if path and path[-1][0] == part.level}
             self.model.add_exactly_one(takes.values())
             for path, take in takes.items():
@@ -163,8 +163,8 @@ class Model:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_solver_finds_nothing_better_on_a_host_of_eight_devices(seed, shared, distinct):
     rng = random.Random(f"{seed} {shared} {distinct}")
-    root, demand = host(rng, numas=2, shared=shared), request(rng, devices=6)
-    expected = Model(root, demand, distinct=distinct).best()
-    placement = place(root, [demand], Rules(distinct=distinct))
+    root, requirement = host(rng, numas=2, shared=shared), request(rng, devices=6)
+    expected = Model(root, requirement, distinct=distinct).best()
+    placement = place(root, [requirement], Rules(distinct=distinct))
     assert placement.complete
     assert (placement.objective.rank if placement.feasible else None) == expected

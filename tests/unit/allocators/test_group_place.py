@@ -1,4 +1,4 @@
-"""Placing demands in trees of locations: what must not matter, what the answer tells, and where the search ends."""
+"""Placing requirements in trees of locations: what must not matter, what the answer tells, where the search ends."""
 
 import random
 from dataclasses import replace
@@ -7,12 +7,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.allocators.group import Container, Node, allocate
-from placement.allocators.group.place import place
+from placement.allocators.budget import Budget
+from placement.allocators.group import Container, Offer, allocate
+from placement.allocators.group.place import STEPS, place
 from placement.allocators.group.requests import translated
 from placement.allocators.group.rules import Rules, assess
 from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, judge_quantity
-from placement.allocators.group.tree import Capacity, Demand, Location, Placed
+from placement.allocators.group.search import STEPS_OF_A_TRY
+from placement.allocators.group.tree import Capacity, Location, Placed, Requirement
 from tests.examples import examples
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
 
@@ -28,30 +30,31 @@ def shuffled(location: Location, rng: random.Random) -> Location:
     return replace(location, capacities=dict(capacities), children=tuple(children))
 
 
-def relabelled(demand: Demand, rng: random.Random) -> Demand:
-    """Return the same demand with other labels and everything in another order."""
-    parts = [relabelled(part, rng) for part in demand.parts]
+def relabelled(requirement: Requirement, rng: random.Random) -> Requirement:
+    """Return the same requirement with other labels and everything in another order."""
+    parts = [relabelled(part, rng) for part in requirement.parts]
     rng.shuffle(parts)
-    amounts = list(demand.amounts.items())
+    amounts = list(requirement.amounts.items())
     rng.shuffle(amounts)
-    return replace(demand, label=f"{rng.random()}", amounts=dict(amounts), parts=tuple(parts))
+    return replace(requirement, label=f"{rng.random()}", amounts=dict(amounts), parts=tuple(parts))
 
 
 def without_labels(placed: Placed) -> tuple:
     """Return what was asked for and where it went; parts in an order of their own."""
-    amounts = sorted(placed.demand.amounts.items())
+    amounts = sorted(placed.requirement.amounts.items())
     return placed.path, amounts, sorted([without_labels(part) for part in placed.parts])
 
 
 @examples(80)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=3), st.booleans(), st.randoms())
-def test_neither_labels_nor_the_order_of_what_is_given_matter(root, demands, distinct, rng):
+def test_neither_labels_nor_the_order_of_what_is_given_matter(root, requirements, distinct, rng):
     rules = Rules(distinct=distinct)
-    other_demands = [relabelled(demand, rng) for demand in demands]
-    rng.shuffle(other_demands)
-    one = place(root, demands, rules)
-    other = place(shuffled(root, rng), other_demands, rules)
-    assert (other.feasible, other.complete, other.looks) == (one.feasible, one.complete, one.looks)
+    others = [relabelled(requirement, rng) for requirement in requirements]
+    rng.shuffle(others)
+    budget, other_budget = Budget(STEPS), Budget(STEPS)
+    one = place(root, requirements, rules, budget=budget)
+    other = place(shuffled(root, rng), others, rules, budget=other_budget)
+    assert (other.feasible, other.complete, other_budget.left) == (one.feasible, one.complete, budget.left)
     assert (other.objective, other.taken) == (one.objective, one.taken)
     assert sorted(map(without_labels, other.placed)) == sorted(map(without_labels, one.placed))
 
@@ -63,24 +66,24 @@ def renamed(location: Location, names: dict[str, str]) -> Location:
 
 @examples(35)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
-def test_names_of_locations_decide_only_among_equals(root, demands, distinct):
+def test_names_of_locations_decide_only_among_equals(root, requirements, distinct):
     rules = Rules(distinct=distinct)
-    assert place(renamed(root, {}), demands, rules).objective == place(root, demands, rules).objective
+    assert place(renamed(root, {}), requirements, rules).objective == place(root, requirements, rules).objective
 
 
 @examples(35)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
-def test_what_was_placed_is_scored_the_same_again(root, demands, distinct):
+def test_what_was_placed_is_scored_the_same_again(root, requirements, distinct):
     """Recorded places are kept."""
     rules = Rules(distinct=distinct)
-    first = place(root, demands, rules)
+    first = place(root, requirements, rules)
     assume(first.feasible)
     again = place(root, [pinned(placed) for placed in first.placed], rules)
     assert (again.objective, choice_of(again)) == (first.objective, choice_of(first))
 
 
-def pinned(placed: Placed) -> Demand:
-    return replace(placed.demand, pinned=placed.path, parts=tuple([pinned(part) for part in placed.parts]))
+def pinned(placed: Placed) -> Requirement:
+    return replace(placed.requirement, pinned=placed.path, parts=tuple([pinned(part) for part in placed.parts]))
 
 
 @examples(35)
@@ -98,16 +101,16 @@ def test_filling_in_upper_groups_by_name_changes_nothing(data):
     requested = {f"{around}gpu/{number}/memory": amount for (around, number), amount in asked.items()}
     names = translated(requested, offer)
     full = {names[name]: amount for name, amount in requested.items()}
-    one, other = (allocate(Node(offer), [Container(form)]) for form in (requested, full))
+    one, other = (allocate(Offer(offer), [Container(form)]) for form in (requested, full))
     assert (one.feasible, one.objective) == (other.feasible, other.objective)
 
 
 @examples(35)
 @given(trees(), containers(phases=[Phase.RUNNING]))
-def test_amounts_at_given_locations_are_assessed_as_when_they_are_placed(root, demand):
-    placement = place(root, [demand])
+def test_amounts_at_given_locations_are_assessed_as_when_they_are_placed(root, requirement):
+    placement = place(root, [requirement])
     assume(placement.feasible)
-    taken = [(placed.path, placed.demand.amounts) for placed in placement.placed[0].walk()]
+    taken = [(placed.path, placed.requirement.amounts) for placed in placement.placed[0].walk()]
     assert assess(root, taken) == placement.objective
 
 
@@ -122,8 +125,10 @@ def devices(count: int, **amounts: int) -> Location:
     return Location(children=tuple([Location(f"d{number}", "gpu", capacities) for number in range(count)]))
 
 
-def cards(*amounts: int) -> Demand:
-    return Demand(parts=tuple([Demand(f"{number}", "gpu", {"cards": one}) for number, one in enumerate(amounts)]))
+def cards(*amounts: int) -> Requirement:
+    return Requirement(
+        parts=tuple([Requirement(f"{number}", "gpu", {"cards": one}) for number, one in enumerate(amounts)])
+    )
 
 
 def test_fewest_numa_nodes_come_before_fewest_devices_if_the_levels_say_so():
@@ -131,7 +136,9 @@ def test_fewest_numa_nodes_come_before_fewest_devices_if_the_levels_say_so():
     full = Location("0", "numa", {"cpu": Capacity(1)}, devices(1, cards=2).children)
     empty = Location("1", "numa", {"cpu": Capacity(2)}, devices(2, cards=1).children)
     root = Location(children=(full, empty))
-    wanted = Demand(parts=(Demand("a", "numa", {"cpu": 0}), *cards(1, 1).parts, Demand("b", "numa", {"cpu": 2})))
+    wanted = Requirement(
+        parts=(Requirement("a", "numa", {"cpu": 0}), *cards(1, 1).parts, Requirement("b", "numa", {"cpu": 2}))
+    )
     # The score is highest with both small devices, whatever the levels; a flat scorer leaves the choice to them.
     touched = [place(root, [wanted], Rules(levels=levels, scorer_for=flat)).objective for levels in (None, ["numa"])]
     assert [one.touched for one in touched] == [(1, 2), (1,)]
@@ -153,58 +160,57 @@ def test_a_whole_location_is_left_free_for_others():
     assert placement.placed[0].parts[0].path == (("gpu", "d1"),)
 
 
-def test_a_level_may_be_left_out_between_a_demand_and_its_part():
+def test_a_level_may_be_left_out_between_a_requirement_and_its_part():
     numa = Location("0", "numa", {}, (Location("0", "switch", {}, devices(2).children),))
-    wanted = Demand(parts=(Demand("a", "numa", {}, cards(1, 1).parts),))
+    wanted = Requirement(parts=(Requirement("a", "numa", {}, cards(1, 1).parts),))
     placement = place(Location(children=(numa,)), [wanted])
     assert placement.objective.touched == (2, 1, 1)
 
 
 def test_one_demand_may_be_part_of_another_twice():
-    """Equal demands may be one object."""
-    part = Demand("x", "gpu", {"cards": 1})
-    placement = place(devices(2), [Demand(parts=(part, part))])
+    """Equal requirements may be one object."""
+    part = Requirement("x", "gpu", {"cards": 1})
+    placement = place(devices(2), [Requirement(parts=(part, part))])
     assert [placed.path for placed in placement.placed[0].parts] == [(("gpu", "d0"),), (("gpu", "d1"),)]
 
 
 def test_nothing_to_place_is_placed():
     assert place(Location(), []).feasible
-    assert place(devices(1), [Demand()]).feasible
+    assert place(devices(1), [Requirement()]).feasible
 
 
 # ---- budget and bounds
 
 
-def hard() -> tuple[Location, Demand]:
+def hard() -> tuple[Location, Requirement]:
     """Return bins that the pieces fill almost wholly, and so hardly ever the best way at first sight."""
     sizes = [41, 33, 29, 23, 47, 37, 31, 19, 43, 27, 53, 15, 49, 21, 35, 25, 39, 17]
-    pieces = [Demand(f"{number}", "gpu", {"memory": size}) for number, size in enumerate(sizes)]
+    pieces = [Requirement(f"{number}", "gpu", {"memory": size}) for number, size in enumerate(sizes)]
     bins = [Location(f"d{number}", "gpu", {"memory": Capacity(100)}) for number in range(6)]
-    return Location(children=tuple(bins)), Demand(parts=tuple(pieces))
+    return Location(children=tuple(bins)), Requirement(parts=tuple(pieces))
 
 
 def test_a_search_that_ends_before_its_time_says_so_and_gives_what_it_has():
     root, wanted = hard()
-    placement = place(root, [wanted], Rules(budget=500))
+    placement = place(root, [wanted], budget=Budget(2500))
     assert (placement.feasible, placement.complete) == (True, False)
-    assert placement.looks <= 500 + len(root.children)
     assert Everything(root, [wanted]).worth(choice_of(placement)) == placement.objective.rank
 
 
 def test_without_any_budget_nothing_is_claimed():
     root, wanted = hard()
-    placement = place(root, [wanted], Rules(budget=0))
+    placement = place(root, [wanted], budget=Budget(0))
     assert (placement.feasible, placement.complete, placement.unmet) == (False, False, ())
 
 
 def test_a_bigger_budget_never_makes_it_worse():
     root, wanted = hard()
-    ranks = [place(root, [wanted], Rules(budget=budget)).objective.rank for budget in (2000, 5000, 20000)]
+    ranks = [place(root, [wanted], budget=Budget(steps)).objective.rank for steps in (10_000, 25_000, 100_000)]
     assert ranks == sorted(ranks)
 
 
 def test_more_devices_than_there_are_fail_without_a_search():
-    placement = place(devices(8), [cards(*[1] * 9)], Rules(budget=0))
+    placement = place(devices(8), [cards(*[1] * 9)], budget=Budget(0))
     assert (placement.feasible, placement.complete) == (False, True)
 
 
@@ -222,7 +228,7 @@ def test_more_demands_than_are_allowed_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("root", "demand", "words"),
+    ("root", "requirement", "words"),
     [
         (devices(1), cards(-1), "negative"),
         (devices(1, cards=-1), cards(1), "gpu/d0/cards .*negative"),
@@ -230,9 +236,9 @@ def test_more_demands_than_are_allowed_are_refused():
     ],
     ids=["negative request", "negative capacity", "one name twice"],
 )
-def test_what_makes_no_sense_is_refused(root, demand, words):
+def test_what_makes_no_sense_is_refused(root, requirement, words):
     with pytest.raises(ValueError, match=words):
-        place(root, [demand])
+        place(root, [requirement])
 
 
 def test_a_score_that_is_no_share_is_refused():
@@ -255,22 +261,23 @@ def four_levels(devices_per_switch: int) -> Location:
     return Location(capacities={"ram": Capacity(512)}, children=tuple(numas))
 
 
-def beside_a_nic(count: int) -> Demand:
-    parts = (*cards(*[1] * count).parts, Demand("n", "nic", {"vf": 1}))
-    return Demand("s", "switch", {}, parts)
+def beside_a_nic(count: int) -> Requirement:
+    parts = (*cards(*[1] * count).parts, Requirement("n", "nic", {"vf": 1}))
+    return Requirement("s", "switch", {}, parts)
 
 
 @pytest.mark.parametrize(
-    ("parts", "steps"),
+    ("parts", "tries"),
     [
         (cards(1, 1, 1, 1).parts, 50),
         (cards(*[1] * 8).parts, 100),
         ((beside_a_nic(2), beside_a_nic(2), beside_a_nic(1)), 120),
-        (tuple([Demand(f"{n}", "numa", {"cpu": 8}, (beside_a_nic(1), beside_a_nic(2))) for n in range(2)]), 60),
+        (tuple([Requirement(f"{n}", "numa", {"cpu": 8}, (beside_a_nic(1), beside_a_nic(2))) for n in range(2)]), 60),
     ],
     ids=["4 anywhere", "all 8", "3 switches", "2 NUMA nodes"],
 )
-def test_a_host_of_eight_gpus_takes_few_steps(parts, steps):
-    placement = place(four_levels(2), [Demand(amounts={"ram": 64}, parts=parts)])
+def test_a_host_of_eight_gpus_takes_few_steps(parts, tries):
+    budget = Budget((tries + 1) * STEPS_OF_A_TRY)
+    placement = place(four_levels(2), [Requirement(amounts={"ram": 64}, parts=parts)], budget=budget)
     assert (placement.feasible, placement.complete) == (True, True)
-    assert placement.looks <= steps
+    assert budget.left

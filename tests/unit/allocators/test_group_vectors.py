@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from placement.allocators.group import Allocation, Container, Node, allocate, best_node, released
+from placement.allocators.group import Container, GroupAllocation, Offer, allocate, best_node, released
 from placement.allocators.group.requests import translated
 from placement.allocators.group.rules import Rules
 from placement.allocators.group.scorers import Phase
@@ -51,11 +51,11 @@ T5 = merged(
 SEED_IV = merged(*[gpu(f"dev{number}", around=f"Gpugrp1/{number // 4}/Gpugrp0/{number // 2}/") for number in range(8)])
 
 
-def placed(offer: Mapping[str, int], *containers: Container, **rules: object) -> Allocation:
-    return allocate(Node(offer), containers, Rules(**rules))
+def placed(offer: Mapping[str, int], *containers: Container, **rules: object) -> GroupAllocation:
+    return allocate(Offer(offer), containers, Rules(**rules))
 
 
-def fits(allocation: Allocation, score: float) -> bool:
+def fits(allocation: GroupAllocation, score: float) -> bool:
     return allocation.feasible and allocation.complete and allocation.score == pytest.approx(score, abs=5e-7)
 
 
@@ -207,7 +207,7 @@ def test_a_workload_that_leaves_gives_back_what_it_took():
     taken = placed(offer, container).taken
     assert taken["gpu/dev2/memory"] == 2
     used = dict(taken)
-    again = allocate(Node(offer, used), [container])
+    again = allocate(Offer(offer, used), [container])
     assert targets(again.mappings[0]) == {"gpu/0": "gpu/dev3", "gpu/1": "gpu/dev1"}
     assert not any(released(used, taken).values())
 
@@ -215,9 +215,9 @@ def test_a_workload_that_leaves_gives_back_what_it_took():
 def test_of_several_nodes_the_one_with_the_best_score_is_chosen():
     """The seed's figure 1 and equation 1; nothing fits on the first, the second is used best."""
     nodes = {
-        "0": Node({"cpu": 1, "memory": 4}),
-        "1": Node({"cpu": 4, "memory": 2}),
-        "2": Node({"cpu": 8, "memory": 8}),
+        "0": Offer({"cpu": 1, "memory": 4}),
+        "1": Offer({"cpu": 4, "memory": 2}),
+        "2": Offer({"cpu": 8, "memory": 8}),
     }
     best = best_node(nodes, [Container({"cpu": 2, "memory": 1})])
     assert (best.name, best.allocation.score, best.complete) == ("1", 0.5, True)
@@ -264,7 +264,7 @@ def test_devices_without_groups_may_come_from_anywhere():
     assert fits(allocation, 0.25)
     assert allocation.objective.touched == (2, 1, 1)
     scattered = {name: 1 for name in SEED_IV if name.endswith(("dev0/cards", "dev2/cards", "dev4/cards"))}
-    crowded = allocate(Node(SEED_IV, scattered), [Container(merged(*[gpu(number) for number in range(5)]))])
+    crowded = allocate(Offer(SEED_IV, scattered), [Container(merged(*[gpu(number) for number in range(5)]))])
     assert crowded.feasible
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from placement.allocators.group.place import place
 from placement.allocators.group.rules import Rules
-from placement.allocators.group.tree import Capacity, Demand, Location
+from placement.allocators.group.tree import Capacity, Location, Requirement
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose import compact
 from placement.candidates.compose.compact import CompactFirst
@@ -24,7 +24,7 @@ NODES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), min_size=1
 @given(NODES, st.integers(1, 5), st.booleans())
 def test_the_first_candidate_touches_as_few_places_as_the_best_placement(nodes, groups, searches):
     locations, tree = both(nodes)
-    wanted = Demand(parts=tuple(Demand(str(index), "gpu", {"cards": 1}) for index in range(groups)))
+    wanted = Requirement(parts=tuple(Requirement(str(index), "gpu", {"cards": 1}) for index in range(groups)))
     best = place(locations, [wanted], Rules(distinct=True, levels=LEVELS))
     request = CandidateRequest(
         groups=tuple(RequestGroup(suffix=f"_{index}", resources={"PGPU": 1}) for index in range(groups)), isolate=True
