@@ -1,7 +1,7 @@
 """Devices of one host, allocated together: so many GPUs with a NIC on the same PCIe switch, and the like.
 
 After Koordinator's device allocation hints and joint allocation, made exact: an allocation is found whenever there is
-one, and it is the best by the numbers of ``Objective``: fewest NUMA nodes, then fewest switches, then the fullest
+one, and it is the best by the numbers of ``DeviceObjective``: fewest NUMA nodes, then fewest switches, then the fullest
 places, then the natural order of names. Labels, and the order in which anything is given, do not matter.
 """
 
@@ -10,22 +10,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
-from placement.allocators.devices.attempts import WIDTH, Attempts
-from placement.allocators.devices.costs import Costs, Objective
-from placement.allocators.devices.options import Option, options_of
+from placement.allocators.budget import Budget
+from placement.allocators.devices.attempts import STEPS, WIDTH, Attempts
+from placement.allocators.devices.costs import Costs, DeviceObjective
+from placement.allocators.devices.options import DeviceOption, options_of
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, Joint, Request, Within
-from placement.allocators.devices.search import STEPS, Bounds
+from placement.allocators.devices.tables import Limits
 from placement.allocators.devices.twins import Twins, shared_out, without_twins
 
 __all__ = [
     "THE_DEVICE",
-    "Allocation",
     "Device",
+    "DeviceAllocation",
+    "DeviceObjective",
     "Found",
     "Group",
     "Host",
     "Joint",
-    "Objective",
     "Request",
     "Within",
     "allocate",
@@ -33,38 +34,37 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class DeviceAllocation:
     """The devices that serve each group, by its label, in natural order; and how good that is."""
 
     devices: Mapping[str, tuple[str, ...]]
-    objective: Objective
+    objective: DeviceObjective
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """Allocations, the best first.
 
-    ``complete`` is False if the search was cut off, after ``steps``: then there may be better ones, or any at all.
+    ``complete`` is False if the search hit its limit of steps: then there may be better ones, or any at all.
     """
 
-    allocations: tuple[Allocation, ...]
+    allocations: tuple[DeviceAllocation, ...]
     complete: bool = True
-    steps: int = 0
 
     @property
-    def best(self) -> Allocation | None:
+    def best(self) -> DeviceAllocation | None:
         """The best one, if there is any."""
         return self.allocations[0] if self.allocations else None
 
 
-def allocate(host: Host, request: Request, *, most: int = 1, steps: int = STEPS, width: int = WIDTH) -> Found:
+def allocate(host: Host, request: Request, *, most: int = 1, budget: Budget | None = None, width: int = WIDTH) -> Found:
     """Find the best ways to serve a request on a host.
 
     Args:
         host: its devices.
         request: what is wanted.
         most: how many ways are wanted.
-        steps: how many steps may be taken, or not many more.
+        budget: the steps that may be taken; unless given, a million for the best way, and as many to find any at all.
         width: how many states of a table are looked at in the first search.
 
     Raises:
@@ -85,15 +85,16 @@ def allocate(host: Host, request: Request, *, most: int = 1, steps: int = STEPS,
     options = options_of(host, searched)
     if _is_hopeless(searched, options):
         return Found(())
-    attempts = Attempts(host, searched, options, most=most, bounds=Bounds(steps, width))
+    limits = Limits(Budget(2 * STEPS) if budget is None else budget, width)
+    attempts = Attempts(host, searched, options, most=most, limits=limits)
     costs, packing = attempts.best(), Costs(len(host.levels), len(options), uncounted=host.uncounted)
     chosen = [[options[number] for number in packing.chosen(cost)] for cost in costs]
     devices = [_devices(request, searched, some, twins) for some in chosen]
     objectives = [packing.objective(cost) for cost in costs]
-    return Found(tuple(map(Allocation, devices, objectives)), attempts.is_complete, attempts.steps_taken)
+    return Found(tuple(map(DeviceAllocation, devices, objectives)), attempts.is_complete)
 
 
-def _is_hopeless(request: Request, options: list[Option]) -> bool:
+def _is_hopeless(request: Request, options: list[DeviceOption]) -> bool:
     """Tell whether there are too few devices for a group, or too little of a class for all groups."""
     supply = Counter([option.group for option in options])
     if any([supply[index] < group.count for index, group in enumerate(request.groups)]):
@@ -105,7 +106,9 @@ def _is_hopeless(request: Request, options: list[Option]) -> bool:
     return any([amount > sum([room.get(name, inf) for room in rooms]) for name, amount in wanted.items()])
 
 
-def _devices(request: Request, searched: Request, chosen: list[Option], twins: Twins) -> dict[str, tuple[str, ...]]:
+def _devices(
+    request: Request, searched: Request, chosen: list[DeviceOption], twins: Twins
+) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for index, group in enumerate(searched.groups):
         names = [option.device.name for option in chosen if option.group == index]

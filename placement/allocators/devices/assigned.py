@@ -7,11 +7,11 @@ group move on (augmenting paths). Where each device serves one group only, that 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from placement.allocators.devices.options import Option
+from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.request import Request
 
 
-def assigned(request: Request, options: Sequence[Option]) -> list[Option] | None:
+def assigned(request: Request, options: Sequence[DeviceOption]) -> list[DeviceOption] | None:
     """Return an option for each device that groups want at least, None if none were found.
 
     Only room is looked at, and that groups which are apart share no device; rules about places are not.
@@ -19,7 +19,7 @@ def assigned(request: Request, options: Sequence[Option]) -> list[Option] | None
     >>> from placement.allocators.devices.request import Device, Group
     >>> big, small = Device("big", (), {"VCPU": 4}), Device("small", (), {"VCPU": 2})
     >>> groups = tuple([Group(label=str(n), options={"big": 0, "small": 0}, amounts={"VCPU": n}) for n in (1, 3)])
-    >>> some = [Option(2 * n + m, n, device) for n in (0, 1) for m, device in enumerate((big, small))]
+    >>> some = [DeviceOption(2 * n + m, n, device) for n in (0, 1) for m, device in enumerate((big, small))]
     >>> [(option.group, option.device.name) for option in assigned(Request(groups=groups), some)]
     [(0, 'small'), (1, 'big')]
     """
@@ -32,12 +32,12 @@ def assigned(request: Request, options: Sequence[Option]) -> list[Option] | None
 class _Turns:
     """Who has what, while groups take their devices."""
 
-    def __init__(self, request: Request, options: Sequence[Option]) -> None:
+    def __init__(self, request: Request, options: Sequence[DeviceOption]) -> None:
         self._groups = request.groups
-        self._options: dict[int, list[Option]] = defaultdict(list)
+        self._options: dict[int, list[DeviceOption]] = defaultdict(list)
         for option in options:
             self._options[option.group].append(option)
-        self._on: dict[str, list[Option]] = defaultdict(list)
+        self._on: dict[str, list[DeviceOption]] = defaultdict(list)
         self._touched: set[str | None] = {None}
 
     def most_demanding_first(self) -> list[int]:
@@ -48,7 +48,7 @@ class _Turns:
     def _ease(self, index: int) -> tuple[int, int]:
         return -sum(self._groups[index].amounts.values()), len(self._options[index])
 
-    def taken(self) -> list[Option]:
+    def taken(self) -> list[DeviceOption]:
         return [option for on_device in self._on.values() for option in on_device]
 
     def serve(self, index: int, asked: set[str]) -> bool:
@@ -64,7 +64,7 @@ class _Turns:
                     return True
         return False
 
-    def _serve_instead(self, option: Option, asked: set[str]) -> bool:
+    def _serve_instead(self, option: DeviceOption, asked: set[str]) -> bool:
         """Give a device to a group from which another moves on, if it can."""
         on_device = self._on[option.device.name]
         for other in [other for other in on_device if self._fits(option, without=other)]:
@@ -76,7 +76,7 @@ class _Turns:
             on_device.append(other)
         return False
 
-    def _fits(self, option: Option, without: Option | None = None) -> bool:
+    def _fits(self, option: DeviceOption, without: DeviceOption | None = None) -> bool:
         """Tell whether a device has room for a group beside those that it serves, perhaps but one of them."""
         others = [one for one in self._on[option.device.name] if one is not without]
         if option in others or any([one.group == option.group and not option.turn + one.turn for one in others]):
@@ -87,9 +87,9 @@ class _Turns:
         rooms = option.device.room.items()
         return all([sum([group.amounts.get(name, 0) for group in groups]) <= room for name, room in rooms])
 
-    def _distance(self, option: Option) -> tuple[int, int]:
+    def _distance(self, option: DeviceOption) -> tuple[int, int]:
         return sum([place not in self._touched for place in option.device.path]), option.number
 
-    def _take(self, option: Option) -> None:
+    def _take(self, option: DeviceOption) -> None:
         self._on[option.device.name].append(option)
         self._touched.update(option.device.path)

@@ -8,9 +8,13 @@ answer: where even the first search finds none, some way to give each group its 
 from collections.abc import Sequence
 
 from placement.allocators.devices.assigned import assigned
-from placement.allocators.devices.options import Option
+from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.request import Group, Host, Request
-from placement.allocators.devices.search import Bounds, Search
+from placement.allocators.devices.search import Knapsack
+from placement.allocators.devices.tables import Limits
+
+STEPS = 1_000_000
+"""How many pairs of states the first search may look at; the search for what is better may take what it leaves."""
 
 WIDTH = 100
 """How many states of a table the first search keeps."""
@@ -24,44 +28,52 @@ class Attempts:
         request: what is wanted, without twins.
         options: the devices that may serve the groups.
         most: how many ways are wanted.
-        bounds: how many steps the first search may take, and how many states of a table it keeps; the search for what
-            is better may take what it leaves of them.
+        limits: the steps that all searches may take together, and how many states of a table the first one keeps.
     """
 
-    def __init__(self, host: Host, request: Request, options: Sequence[Option], *, most: int, bounds: Bounds) -> None:
+    def __init__(
+        self, host: Host, request: Request, options: Sequence[DeviceOption], *, most: int, limits: Limits
+    ) -> None:
         self._host = host
         self._request = request
         self._options = options
         self._most = most
-        self._bounds = bounds
+        self._budget = limits.budget
+        self._width = limits.width
+        self._steps = min(STEPS, self._budget.left)
+        self._left = self._steps
         self._was_cut = False
-        self.steps_taken = 0
         self.is_complete = True
         """Whether what was found is certainly the best; it may not be where places overlap."""
 
     def best(self) -> list[int]:
         """Return the costs of the best ways that are found, the best first."""
-        costs = self._searched(self._bounds)
+        costs = self._searched(self._quick)
         if self._was_cut and not costs:
             some = assigned(self._request, self._options)
             if some is None and all([group.apart for group in self._request.groups]):
                 return []
-            costs = self._searched(self._bounds, self._around(some or []))
+            costs = self._searched(self._quick, self._around(some or []))
         if not self._was_cut:
             return costs
         limit = costs[-1] if len(costs) == self._most else None
-        better = self._searched(Bounds(max(0, self._bounds.steps - self.steps_taken), limit=limit))
+        better = self._searched(Limits(self._budget.child(max(0, self._left)), cost=limit))
         return better if self.is_complete else costs
 
-    def _searched(self, bounds: Bounds, options: Sequence[Option] | None = None) -> list[int]:
-        search = Search(self._host, self._request, self._options, most=self._most, bounds=bounds)
+    @property
+    def _quick(self) -> Limits:
+        return Limits(self._budget.child(self._steps), self._width)
+
+    def _searched(self, limits: Limits, options: Sequence[DeviceOption] | None = None) -> list[int]:
+        before = self._budget.left
+        search = Knapsack(self._host, self._request, self._options, most=self._most, limits=limits)
         costs = search.run(self._options if options is None else options)
-        self.steps_taken += bounds.steps - max(0, search.tables.steps_left)
+        self._left -= before - self._budget.left
         self.is_complete = not search.tables.is_over and search.has_nested_places
         self._was_cut = search.tables.is_cut or search.tables.is_over or options is not None
         return costs
 
-    def _around(self, some: Sequence[Option]) -> list[Option]:
+    def _around(self, some: Sequence[DeviceOption]) -> list[DeviceOption]:
         """Return options to search among: some, and all of the groups that rules are about."""
         pairs = {(option.group, option.device.name) for option in some}
         ruled = {index for index, group in enumerate(self._request.groups) if self._is_ruled(group)}

@@ -14,7 +14,7 @@ _FIELD = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Objective:
+class DeviceObjective:
     """How good an allocation is: fewer is better, and the first difference decides.
 
     Args:
@@ -62,11 +62,11 @@ class Costs:
         bits = -cost & ((1 << self._options) - 1)
         return [option for option in range(self._options) if bits >> (self._options - 1 - option) & 1]
 
-    def objective(self, cost: int) -> Objective:
+    def objective(self, cost: int) -> DeviceObjective:
         """Return the parts of a cost."""
         sums = -(-cost >> self._options)
         parts = [self._part(sums, place) for place in range(3 * self._levels + 2)]
-        return Objective(
+        return DeviceObjective(
             missed=self._of(parts, 0, 2),
             touched=self._of(parts, 1, 2),
             devices=parts[2 * self._levels],

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-Preference = Literal["most", "least"]
+Packing = Literal["most", "least"]
 """Whether the fullest device is liked most (whole ones stay free) or the emptiest (load is spread)."""
 
 WORST = 1000
@@ -21,7 +21,7 @@ DeviceStocks = Mapping[str, DeviceStock]
 """What a device has, by resource class."""
 
 
-def device_score(stocks: DeviceStocks, asked: Mapping[str, int], prefer: Preference = "most") -> Fraction:
+def device_score(stocks: DeviceStocks, asked: Mapping[str, int], prefer: Packing = "most") -> Fraction:
     """Return the mean, over the classes that a device has, of how full (or empty) it is after an allocation.
 
     Classes that nobody asks for count, as in Koordinator; one without capacity does not.
@@ -37,7 +37,7 @@ def device_score(stocks: DeviceStocks, asked: Mapping[str, int], prefer: Prefere
     return 100 * (mean if prefer == "most" else 1 - mean)
 
 
-def node_score(devices: Sequence[DeviceStocks], asked: Mapping[str, int], prefer: Preference = "most") -> Fraction:
+def node_score(devices: Sequence[DeviceStocks], asked: Mapping[str, int], prefer: Packing = "most") -> Fraction:
     """Return the score of the devices of a host, taken together as if they were one."""
     names = {name for stocks in devices for name in stocks}
     together = {
@@ -50,7 +50,7 @@ def node_score(devices: Sequence[DeviceStocks], asked: Mapping[str, int], prefer
     return device_score(together, asked, prefer)
 
 
-def misfit(stocks: DeviceStocks, asked: Mapping[str, int], prefer: Preference = "most") -> int:
+def misfit(stocks: DeviceStocks, asked: Mapping[str, int], prefer: Packing = "most") -> int:
     """Return how ill a device fits, from 0 to 1000: a group's option for the allocator.
 
     Only classes that are asked for count, so that what a device has besides does not blur the order.

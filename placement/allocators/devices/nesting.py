@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Sequence
 
-Path = Sequence[str | None]
+PlacePath = Sequence[str | None]
 
 
-def nesting(paths: Collection[Path], levels: int) -> tuple[int, ...] | None:
+def nesting(paths: Collection[PlacePath], levels: int) -> tuple[int, ...] | None:
     """Return the levels from the outside in; None if some places overlap without one being inside the other.
 
     Args:
@@ -27,7 +27,7 @@ def nesting(paths: Collection[Path], levels: int) -> tuple[int, ...] | None:
     return tuple(order)
 
 
-def _is_in_one(paths: Collection[Path], inner: int, outer: int) -> bool:
+def _is_in_one(paths: Collection[PlacePath], inner: int, outer: int) -> bool:
     """Tell whether each place of a level is in one place of another level, or in none, as a whole."""
     around: dict[str | None, str | None] = {}
     return all([path[inner] is None or around.setdefault(path[inner], path[outer]) == path[outer] for path in paths])

@@ -7,7 +7,7 @@ from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host
 from placement.allocators.natural_order import natural_key
 
 
-class Option(NamedTuple):
+class DeviceOption(NamedTuple):
     """A device that may serve a group. ``number`` follows the groups as given, then the natural order of names.
 
     ``turn`` tells the times apart that a group takes a device, from 0.
@@ -19,7 +19,7 @@ class Option(NamedTuple):
     turn: int = 0
 
 
-def options_of(host: Host, request: Request) -> list[Option]:
+def options_of(host: Host, request: Request) -> list[DeviceOption]:
     """Return all options, in order.
 
     Left out are devices whose place is needed exclusively and in use, and those outside all places of a level that the
@@ -33,7 +33,7 @@ def options_of(host: Host, request: Request) -> list[Option]:
         if device.name in group.options and _remains(host, request, group, device)
         for turn in range(_times(group, device))
     ]
-    return [Option(number, *option) for number, option in enumerate(found)]
+    return [DeviceOption(number, *option) for number, option in enumerate(found)]
 
 
 def _times(group: Group, device: Device) -> int:

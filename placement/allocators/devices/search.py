@@ -10,37 +10,27 @@ from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from operator import sub
-from typing import NamedTuple
 
 from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.counters import Counter, Counters
 from placement.allocators.devices.nesting import nesting
-from placement.allocators.devices.options import Option
+from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.request import Device, Group, Host, Joint, Request, Within
-from placement.allocators.devices.tables import Table, Tables
-
-STEPS = 1_000_000
-"""How many pairs of states may be looked at in a search."""
+from placement.allocators.devices.tables import Limits, Table, Tables
 
 STEPS_FOR_A_SET = 5
-"""What it costs beside these to look at a set of groups on one device."""
+"""What it costs to look at a set of groups on one device, beside a pair of states."""
 
 Closing = Callable[[int], int | None]
 """What a rule adds to the cost of a state of a complete place; None if it forbids the state."""
 
 
-class Bounds(NamedTuple):
-    """How long a search goes on: for so many steps, with so many states of a table, up to what cost."""
-
-    steps: int
-    width: int | None = None
-    limit: int | None = None
-
-
-class Search:
+class Knapsack:
     """All that is known about serving one request on one host."""
 
-    def __init__(self, host: Host, request: Request, options: Sequence[Option], *, most: int, bounds: Bounds) -> None:
+    def __init__(
+        self, host: Host, request: Request, options: Sequence[DeviceOption], *, most: int, limits: Limits
+    ) -> None:
         self._host = host
         self._request = request
         self._most = most
@@ -51,7 +41,7 @@ class Search:
         self._apart = self._counters.mask([index for index, one in enumerate(request.groups) if one.apart])
         self.costs = Costs(len(host.levels), len(options), uncounted=host.uncounted)
         self._devices = list({option.device.name: option.device for option in options}.values())
-        self._of_device: dict[str, list[Option]] = defaultdict(list)
+        self._of_device: dict[str, list[DeviceOption]] = defaultdict(list)
         self._supply: Counts[int] = Counts()
         self._rules = [self._rules_of(level) for level in host.levels]
         self._bounds = [self._bounds_of(level) for level in host.levels]
@@ -59,10 +49,10 @@ class Search:
         self.has_nested_places = order is not None
         self._order = order or range(len(host.levels))
         # The notes of what is chosen lower a cost by less than this.
-        limit = None if bounds.limit is None else bounds.limit + (1 << len(options))
-        self.tables = Tables(self._counters, most=most, steps=bounds.steps, width=bounds.width, limit=limit)
+        most_cost = None if limits.cost is None else limits.cost + (1 << len(options))
+        self.tables = Tables(self._counters, most=most, limits=limits._replace(cost=most_cost))
 
-    def run(self, options: Sequence[Option]) -> list[int]:
+    def run(self, options: Sequence[DeviceOption]) -> list[int]:
         """Return the costs of the best ways to serve the request with some options, the best first."""
         for option in options:
             self._of_device[option.device.name].append(option)
@@ -139,7 +129,7 @@ class Search:
         for option in self._of_device[device.name]:
             asked = [self._request.groups[option.group].amounts.get(name, 0) for name in device.room]
             units, cost = self._units(option), self._cost(option)
-            self.tables.steps_left -= STEPS_FOR_A_SET * len(table)
+            self.tables.budget.take(STEPS_FOR_A_SET * len(table))
             for state in [] if self.tables.is_over else self._before(option, table):
                 room = tuple(map(sub, left[state], asked))
                 both = self._counters.settled(state + units)
@@ -148,20 +138,20 @@ class Search:
             table = self.tables.narrowed(table)
         return table
 
-    def _before(self, option: Option, table: Table) -> list[int]:
+    def _before(self, option: DeviceOption, table: Table) -> list[int]:
         """Return the states of a device that an option can be added to: turns are all alike, so they come in order."""
         is_apart, value = self._request.groups[option.group].apart, self._counters.value
         alone = self._apart if is_apart else 0
         return [state for state in table if not state & alone and value(state, option.group) == option.turn]
 
-    def _units(self, option: Option) -> int:
+    def _units(self, option: DeviceOption) -> int:
         group = self._request.groups[option.group]
         meets = group.meets.get(option.device.name, 0)
         first = len(self._request.groups) + len(self._bound)
         conditions = [self._counters.units[first + bit] for bit in range(self._request.conditions) if meets >> bit & 1]
         return self._counters.units[option.group] | sum(conditions)
 
-    def _cost(self, option: Option) -> int:
+    def _cost(self, option: DeviceOption) -> int:
         group = self._request.groups[option.group]
         costs = self.costs
         fit = costs.device + group.options[option.device.name] * costs.misfit + costs.choice(option.number)
@@ -180,7 +170,7 @@ class Search:
 
     def _closed(self, table: Table, level: int, devices: int) -> Table:
         """Return the table of a complete place, with its rules applied. ``devices`` could have been taken there."""
-        self.tables.steps_left -= len(table) * (1 + len(self._rules[level]) + len(self._bounds[level]))
+        self.tables.budget.take(len(table) * (1 + len(self._rules[level]) + len(self._bounds[level])))
         touched = self.costs.touched[level] + devices * self.costs.free[level]
         closed: Table = {0: table[0]} if 0 in table else {}
         for state, costs in table.items():

@@ -4,11 +4,21 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
+from typing import NamedTuple
 
+from placement.allocators.budget import Budget
 from placement.allocators.devices.counters import Counters
 
 Table = dict[int, list[int]]
 """For each state (packed counters) the costs of the best ways to get there, ascending."""
+
+
+class Limits(NamedTuple):
+    """How long a search goes on: until its budget is hit, with so many states of a table, up to what cost."""
+
+    budget: Budget
+    width: int | None = None
+    cost: int | None = None
 
 
 class Tables:
@@ -17,33 +27,30 @@ class Tables:
     Args:
         counters: what states are made of.
         most: how many ways to each state are kept.
-        steps: how many steps may be taken.
-        width: how many states of a table are kept; None keeps all, and so the search is exact.
-        limit: what costs more is of no interest.
+        limits: the steps that may be taken; how many states of a table are kept (None keeps all, and so the search is
+            exact); and what costs more is of no interest.
     """
 
-    def __init__(
-        self, counters: Counters, *, most: int, steps: int, width: int | None = None, limit: int | None = None
-    ) -> None:
+    def __init__(self, counters: Counters, *, most: int, limits: Limits) -> None:
         self._counters = counters
         self._most = most
-        self._width = width
-        self._limit = limit
-        self.steps_left = steps
+        self._width = limits.width
+        self._limit = limits.cost
+        self.budget = limits.budget
         self.is_cut = False
         """Whether states were left out because of the width."""
 
     @property
     def is_over(self) -> bool:
-        """Whether no steps are left: what is in a table is not to be relied on."""
-        return self.steps_left < 0
+        """Whether the budget was hit: what is in a table is not to be relied on."""
+        return self.budget.was_hit
 
     def merged(self, left: Table, right: Table) -> Table:
         """Return the table of two disjoint sets of devices."""
         others = sorted([(costs[0], state) for state, costs in right.items()])
         least = [cost for cost, _state in others]
         within = [self._within(least, costs[0]) for costs in left.values()]
-        self.steps_left -= sum(within)
+        self.budget.take(sum(within))
         if self.is_over:
             return {0: [0]}
         merge = self._merged_best if self._most == 1 else self._merged_several
@@ -55,7 +62,7 @@ class Tables:
 
     def beside(self, left: Table, right: Table, once: Sequence[int]) -> Table:
         """Return the table of two parts of a card. ``once`` are masks of counters that only one of them may raise."""
-        self.steps_left -= len(left) * len(right)
+        self.budget.take(len(left) * len(right))
         table: Table = defaultdict(list)
         for state, other in product(left, right) if not self.is_over else ():
             both = self._counters.settled(state + other)

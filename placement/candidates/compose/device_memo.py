@@ -2,7 +2,6 @@
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices import Device, Found, Group, Host, Request, allocate
-from placement.allocators.devices.search import STEPS
 from placement.allocators.natural_order import natural_key
 
 _HostForm = tuple[object, ...]
@@ -33,9 +32,7 @@ class DeviceMemo:
             return Found((), complete=False), names
         if found is None:
             wanted = Request(groups=groups, joint=request.joint, within=request.within, conditions=request.conditions)
-            found = allocate(plain, wanted, most=self._most, steps=min(STEPS, budget.left))
-            self._known[form] = found
-            budget.take(found.steps)
+            found = self._known[form] = allocate(plain, wanted, most=self._most, budget=budget)
         return found, names
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices import THE_DEVICE, Allocation, Host, Joint, Request
+from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, Joint, Request
 from placement.allocators.devices import Within as InOnePlace
 from placement.allocators.natural_order import natural_key
 from placement.candidates.compose.device_memo import DeviceMemo
@@ -78,7 +78,7 @@ class DeviceComposer:
         chosen = [[[ids[name] for name in row] for row in rows] for _rank, rows in found[: self._request.per_tree]]
         return Proposals([self._proposal(details, rows) for rows in chosen], complete)
 
-    def _choice(self, allocation: Allocation, names: Sequence[str]) -> Choice:
+    def _choice(self, allocation: DeviceAllocation, names: Sequence[str]) -> Choice:
         """Return the names of the providers that serve each part."""
         rows = [allocation.devices[str(index)] for index in range(len(self._parts))]
         return [[names[int(number)] for number in row] for row in rows]
