@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from itertools import product
 
-from placement.candidates.explain.conditions import Condition, Sort, any_of_value
+from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import Slot, plan_for
 from tests.small_clouds import Cloud, Node, shares_of
@@ -37,9 +37,9 @@ class Definition:
         """Return the roots of the trees with a candidate."""
         return {node.root for node in self.cloud.values() if self._has_candidate(node.root)}
 
-    def is_out(self, sort: Sort, suffix: str | None, value: str) -> bool:
+    def is_out(self, sort: ConditionKind, suffix: str | None, value: str) -> bool:
         condition = self.without
-        if condition is None or condition.sort != sort or condition.value != value:
+        if condition is None or condition.kind != sort or condition.value != value:
             return False
         return suffix is None or suffix in condition.groups
 
@@ -52,14 +52,18 @@ class Definition:
     def root_is_right(self, root: int) -> bool:
         """Tell whether a tree may be asked at all."""
         node, request = self.cloud[root], self.request
-        if any(t not in node.traits and not self.is_out(Sort.ROOT_REQUIRED, None, t) for t in request.root_required):
+        if any(
+            t not in node.traits and not self.is_out(ConditionKind.ROOT_REQUIRED, None, t)
+            for t in request.root_required
+        ):
             return False
         if any(
-            t in node.traits and not self.is_out(Sort.ROOT_FORBIDDEN, None, f"!{t}") for t in request.root_forbidden
+            t in node.traits and not self.is_out(ConditionKind.ROOT_FORBIDDEN, None, f"!{t}")
+            for t in request.root_forbidden
         ):
             return False
         loose = self.groups.get("", RequestGroup())
-        if self.is_out(Sort.FORBIDDEN_AGGREGATES, "", _forbidden(loose)):
+        if self.is_out(ConditionKind.FORBIDDEN_AGGREGATES, "", _forbidden(loose)):
             return True
         return not node.aggregates & loose.forbidden_aggregates
 
@@ -85,10 +89,10 @@ class Definition:
             if stock is None:
                 return False
             rules = {
-                Sort.CAPACITY: amount <= stock.left,
-                Sort.MIN_UNIT: amount >= stock.min_unit,
-                Sort.MAX_UNIT: amount <= stock.max_unit,
-                Sort.STEP_SIZE: amount % stock.step_size == 0,
+                ConditionKind.CAPACITY: amount <= stock.left,
+                ConditionKind.MIN_UNIT: amount >= stock.min_unit,
+                ConditionKind.MAX_UNIT: amount <= stock.max_unit,
+                ConditionKind.STEP_SIZE: amount % stock.step_size == 0,
             }
             if not all(holds or self.is_out(sort, slot.suffix, f"{name}:{amount}") for sort, holds in rules.items()):
                 return False
@@ -96,10 +100,12 @@ class Definition:
 
     def _is_kind(self, slot: Slot, node: Node) -> bool:
         group = self.groups[slot.suffix]
-        if any(t in node.traits and not self.is_out(Sort.FORBIDDEN, slot.suffix, f"!{t}") for t in group.forbidden):
+        if any(
+            t in node.traits and not self.is_out(ConditionKind.FORBIDDEN, slot.suffix, f"!{t}") for t in group.forbidden
+        ):
             return False
         return not slot.is_granular or all(
-            any_of & node.traits or self.is_out(Sort.REQUIRED, slot.suffix, any_of_value(any_of))
+            any_of & node.traits or self.is_out(ConditionKind.REQUIRED, slot.suffix, any_of_value(any_of))
             for any_of in group.required
         )
 
@@ -110,19 +116,19 @@ class Definition:
         if not any(self._is_member(slot, one) for one in ([node, self.cloud[node.root]] if spans else [node])):
             return False
         forbidden = node.aggregates & group.forbidden_aggregates
-        if forbidden and not self.is_out(Sort.FORBIDDEN_AGGREGATES, slot.suffix, _forbidden(group)):
+        if forbidden and not self.is_out(ConditionKind.FORBIDDEN_AGGREGATES, slot.suffix, _forbidden(group)):
             return False
         if group.in_tree is None:
             return True
         if shared and not slot.is_granular:
-            return self.is_out(Sort.IN_TREE, slot.suffix, group.in_tree)
+            return self.is_out(ConditionKind.IN_TREE, slot.suffix, group.in_tree)
         tree = next((other.root for other in self.cloud.values() if other.uuid == group.in_tree), None)
         right = node.root == tree if group.resources else tree is not None
-        return right or self.is_out(Sort.IN_TREE, slot.suffix, group.in_tree)
+        return right or self.is_out(ConditionKind.IN_TREE, slot.suffix, group.in_tree)
 
     def _is_member(self, slot: Slot, node: Node) -> bool:
         return all(
-            any_of & node.aggregates or self.is_out(Sort.MEMBER_OF, slot.suffix, any_of_value(any_of))
+            any_of & node.aggregates or self.is_out(ConditionKind.MEMBER_OF, slot.suffix, any_of_value(any_of))
             for any_of in self.groups[slot.suffix].member_of
         )
 
@@ -138,7 +144,7 @@ class Definition:
 
     def _is_apart(self, placed) -> bool:
         granular = [provider for slot, provider in placed if slot.is_granular]
-        left_out = self.without is not None and self.without.sort == Sort.GROUP_POLICY
+        left_out = self.without is not None and self.without.kind == ConditionKind.GROUP_POLICY
         return not self.request.isolate or left_out or len(set(granular)) == len(granular)
 
     def _fits_together(self, placed) -> bool:
@@ -147,19 +153,19 @@ class Definition:
             for name, amount in slot.resources:
                 taken[provider, name].append(amount)
         for (provider, name), amounts in taken.items():
-            if len(amounts) == 1 or self.is_out(Sort.COMBINED_CAPACITY, None, name):
+            if len(amounts) == 1 or self.is_out(ConditionKind.COMBINED_CAPACITY, None, name):
                 continue
             stock = self.cloud[provider].inventories[name]
             # Where amounts add up, a condition on one of them is one on their sum.
-            out = self.without.sort if self.without and self.without.resource_class == name else None
-            room = [stock.left] * (out != Sort.CAPACITY) + [stock.max_unit] * (out != Sort.MAX_UNIT)
+            out = self.without.kind if self.without and self.without.resource_class == name else None
+            room = [stock.left] * (out != ConditionKind.CAPACITY) + [stock.max_unit] * (out != ConditionKind.MAX_UNIT)
             if sum(amounts) > min(room):
                 return False
         return True
 
     def _has_heads(self, placed) -> bool:
         for suffixes in self.request.same_subtree:
-            if self.is_out(Sort.SAME_SUBTREE, None, ",".join(sorted(suffixes))):
+            if self.is_out(ConditionKind.SAME_SUBTREE, None, ",".join(sorted(suffixes))):
                 continue
             members = {provider for slot, provider in placed if slot.suffix in suffixes}
             if not any(all(head in self.ancestry(other) for other in members) for head in members):
@@ -176,15 +182,17 @@ class Definition:
 
     def _has_traits(self, placed, root: int) -> bool:
         serving = {provider for slot, provider in placed if not slot.is_granular}
-        if self.without is not None and self.without.sort == Sort.TRAIT_PLACEMENT:
+        if self.without is not None and self.without.kind == ConditionKind.TRAIT_PLACEMENT:
             sharing = {provider for provider, trees in self.shares.items() if root in trees}
             serving |= {node.id for node in self.cloud.values() if node.root == root} | sharing
         traits = frozenset().union(*(self.cloud[provider].traits for provider in serving))
         required = self.groups.get("", RequestGroup()).required
-        return all(any_of & traits or self.is_out(Sort.REQUIRED, "", any_of_value(any_of)) for any_of in required)
+        return all(
+            any_of & traits or self.is_out(ConditionKind.REQUIRED, "", any_of_value(any_of)) for any_of in required
+        )
 
     def _combines(self) -> bool:
-        left_out = self.without is not None and self.without.sort == Sort.ONE_PROVIDER_PER_TREE
+        left_out = self.without is not None and self.without.kind == ConditionKind.ONE_PROVIDER_PER_TREE
         return self.request.combines_nested or left_out
 
     def _is_one_of_each_tree(self, placed) -> bool:
@@ -200,7 +208,7 @@ def _forbidden(group: RequestGroup) -> str:
 
 def without_part(request: CandidateRequest, condition: Condition) -> CandidateRequest:
     """Return a request without the class or the groups that a condition names."""
-    if condition.sort == Sort.GROUP:
+    if condition.kind == ConditionKind.GROUP:
         gone = set(condition.groups)
         kept = [group for group in request.groups if group.suffix not in gone]
         tied = [suffixes - gone for suffixes in request.same_subtree]

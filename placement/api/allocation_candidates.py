@@ -32,7 +32,7 @@ def list_candidates(call: Call) -> Response:
         raise
     call.server.meters.searched(_seen(answer, perf_counter() - began))
     if answer.cause is not None:
-        call.server.meters.found_nothing(answer.cause.sort.value)
+        call.server.meters.found_nothing(answer.cause.kind.value)
         LOG.info("There are no allocation candidates. %s", cause_in_words(answer.cause))
     response = Response(candidates_json(answer, call.version), content_type=JSON)
     call.date(response, None)

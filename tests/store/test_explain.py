@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.explain.conditions import Condition, Sort, any_of_value
+from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
 from placement.candidates.explain.explain import explain
 from placement.candidates.walk import candidates_in
 from placement.domain.candidate_request import CandidateRequest
@@ -77,22 +77,34 @@ def test_the_cause_in_a_word_is_the_one_of_the_explanation(database, situation):
     assert (word is None) == (cause is None)
     if word is None or cause is None:
         return
-    if word.sort == Sort.EVERY_GROUP:
-        assert cause.sort in (Sort.EVERY_GROUP, Sort.ROOT_REQUIRED, Sort.ROOT_FORBIDDEN, *OF_LOOSE_GROUP, Sort.IN_TREE)
-    elif word.sort == Sort.TRAIT_PLACEMENT:
+    if word.kind == ConditionKind.EVERY_GROUP:
+        assert cause.kind in (
+            ConditionKind.EVERY_GROUP,
+            ConditionKind.ROOT_REQUIRED,
+            ConditionKind.ROOT_FORBIDDEN,
+            *OF_LOOSE_GROUP,
+            ConditionKind.IN_TREE,
+        )
+    elif word.kind == ConditionKind.TRAIT_PLACEMENT:
         # Where providers share, the traits of a tree alone do not tell.
-        assert cause.sort in (Sort.REQUIRED, Sort.TRAIT_PLACEMENT)
-    elif word.sort == Sort.TOGETHER:
-        assert cause.sort in SEARCHED
+        assert cause.kind in (ConditionKind.REQUIRED, ConditionKind.TRAIT_PLACEMENT)
+    elif word.kind == ConditionKind.TOGETHER:
+        assert cause.kind in SEARCHED
     else:
-        assert (word.sort, word.groups) == (cause.sort, cause.groups)
+        assert (word.kind, word.groups) == (cause.kind, cause.groups)
         assert cause.value.partition(":")[0].removeprefix("!") in word.value
 
 
-OF_LOOSE_GROUP = (Sort.REQUIRED, Sort.FORBIDDEN_AGGREGATES)
+OF_LOOSE_GROUP = (ConditionKind.REQUIRED, ConditionKind.FORBIDDEN_AGGREGATES)
 SEARCHED = (
-    *(Sort.REQUIRED, Sort.TRAIT_PLACEMENT, Sort.GROUP_POLICY, Sort.SAME_SUBTREE, Sort.COMBINED_CAPACITY),
-    Sort.ONE_PROVIDER_PER_TREE,
+    *(
+        ConditionKind.REQUIRED,
+        ConditionKind.TRAIT_PLACEMENT,
+        ConditionKind.GROUP_POLICY,
+        ConditionKind.SAME_SUBTREE,
+        ConditionKind.COMBINED_CAPACITY,
+    ),
+    ConditionKind.ONE_PROVIDER_PER_TREE,
 )
 
 
@@ -118,7 +130,7 @@ def test_more_of_everything_helps_where_capacity_is_the_near_miss(database, situ
     for near_miss in explanation_of(database, request).explanation.near_misses:
         condition = near_miss.condition
         asking = {group.suffix for group in request.groups if condition.resource_class in group.resources}
-        if condition.sort == Sort.CAPACITY and asking == set(condition.groups):
+        if condition.kind == ConditionKind.CAPACITY and asking == set(condition.groups):
             load(database, with_more(cloud, condition.resource_class))
             assert len(trees_with_candidates(database, request)) == near_miss.trees
             return
@@ -139,29 +151,29 @@ def with_more(cloud: Cloud, name: str) -> Cloud:
 
 def edited(request: CandidateRequest, condition: Condition) -> CandidateRequest | None:
     """Return the request without a condition, or None where a request cannot say that."""
-    match condition.sort:
-        case Sort.RESOURCE | Sort.GROUP:
+    match condition.kind:
+        case ConditionKind.RESOURCE | ConditionKind.GROUP:
             return without_part(request, condition)
-        case Sort.GROUP_POLICY:
+        case ConditionKind.GROUP_POLICY:
             return replace(request, isolate=False)
-        case Sort.SAME_SUBTREE:
+        case ConditionKind.SAME_SUBTREE:
             tied = [suffixes for suffixes in request.same_subtree if ",".join(sorted(suffixes)) != condition.value]
             return replace(request, same_subtree=tuple(tied))
-        case Sort.ONE_PROVIDER_PER_TREE:
+        case ConditionKind.ONE_PROVIDER_PER_TREE:
             return replace(request, combines_nested=True)
-        case Sort.ROOT_REQUIRED:
+        case ConditionKind.ROOT_REQUIRED:
             return replace(request, root_required=request.root_required - {condition.value})
-        case Sort.ROOT_FORBIDDEN:
+        case ConditionKind.ROOT_FORBIDDEN:
             return replace(request, root_forbidden=request.root_forbidden - {condition.value[1:]})
-        case Sort.IN_TREE:
+        case ConditionKind.IN_TREE:
             return of_groups(request, condition, in_tree=lambda _tree: None)
-        case Sort.REQUIRED:
+        case ConditionKind.REQUIRED:
             return of_groups(request, condition, required=lambda sets: without_set(sets, condition.value))
-        case Sort.MEMBER_OF:
+        case ConditionKind.MEMBER_OF:
             return of_groups(request, condition, member_of=lambda sets: without_set(sets, condition.value))
-        case Sort.FORBIDDEN:
+        case ConditionKind.FORBIDDEN:
             return of_groups(request, condition, forbidden=lambda names: names - {condition.value[1:]})
-        case Sort.FORBIDDEN_AGGREGATES:
+        case ConditionKind.FORBIDDEN_AGGREGATES:
             return of_groups(request, condition, forbidden_aggregates=lambda _names: frozenset())
         case _:
             return None

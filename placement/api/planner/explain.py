@@ -11,8 +11,8 @@ from placement.api.planner.index import PATH
 from placement.api.query import Query
 from placement.api.routing import Route
 from placement.api.versions import MAXIMUM, Version, requested_version
-from placement.candidates.explain.conditions import Condition, Sort
-from placement.candidates.explain.explanation import Hint, Lesson
+from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.explanation import Hint, HintKind
 from placement.domain.candidate_request import CandidateRequest
 from placement.services.explain import explanation_of
 from placement.store.connection.database import Database
@@ -48,7 +48,7 @@ def explain_query(database: Database, query: Query, version: Version) -> dict[st
 def _missing_policy(request: CandidateRequest) -> list[Hint]:
     granular = tuple(group.suffix for group in request.groups if group.is_granular)
     missing = len(granular) > 1
-    return [Hint(Lesson.NO_GROUP_POLICY, Condition(Sort.GROUP_POLICY, granular, "none"))] if missing else []
+    return [Hint(HintKind.NO_GROUP_POLICY, Condition(ConditionKind.GROUP_POLICY, granular, "none"))] if missing else []
 
 
 ROUTES = (

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from placement.candidates.explain.conditions import Condition, Sort
-from placement.candidates.explain.explanation import Demand, Hint, NearMiss, Step
+from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.explanation import DemandCounts, Hint, NearMiss, Remainder
 from placement.candidates.explain.wording import cause_in_words, hint_in_words, in_words, near_miss_in_words
 from placement.services.explain import Explained
 
 Document = dict[str, Any]
 
-UNITS = frozenset({Sort.MIN_UNIT, Sort.MAX_UNIT, Sort.STEP_SIZE})
+UNITS = frozenset({ConditionKind.MIN_UNIT, ConditionKind.MAX_UNIT, ConditionKind.STEP_SIZE})
 COUNTS = ("providers", "trees")
 
 
@@ -45,10 +45,10 @@ def _cause(condition: Condition | None) -> Document | None:
 
 
 def _condition(condition: Condition) -> Document:
-    return {"condition": condition.sort.value, "groups": list(condition.groups), "value": condition.value}
+    return {"condition": condition.kind.value, "groups": list(condition.groups), "value": condition.value}
 
 
-def _demand(demand: Demand) -> Document:
+def _demand(demand: DemandCounts) -> Document:
     return {
         "groups": list(demand.groups),
         "resources": dict(demand.resources),
@@ -56,7 +56,7 @@ def _demand(demand: Demand) -> Document:
     }
 
 
-def _step(step: Step) -> Document:
+def _step(step: Remainder) -> Document:
     document = {**_condition(step.condition), "text": in_words(step.condition)}
     if step.providers is not None:
         document["providers"] = step.providers
@@ -74,7 +74,7 @@ def _near_miss(near_miss: NearMiss, explained: Explained) -> Document:
 
 
 def _hint(hint: Hint, explained: Explained) -> Document:
-    document = {"hint": hint.lesson.value, **_condition(hint.condition), "message": hint_in_words(hint)}
+    document = {"hint": hint.kind.value, **_condition(hint.condition), "message": hint_in_words(hint)}
     if hint.here is not None and hint.there is not None:
         document["trees"] = hint.trees
         document["provider"] = _provider(hint.here, explained)

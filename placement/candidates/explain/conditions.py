@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Sort(StrEnum):
+class ConditionKind(StrEnum):
     """What a condition is about."""
 
     # What one provider is asked for, in the order in which providers are counted.
@@ -37,8 +37,8 @@ class Sort(StrEnum):
     GROUP = "group"
 
 
-UNITS = (Sort.MIN_UNIT, Sort.MAX_UNIT, Sort.STEP_SIZE)
-NUMERIC = (Sort.CAPACITY, *UNITS)
+UNITS = (ConditionKind.MIN_UNIT, ConditionKind.MAX_UNIT, ConditionKind.STEP_SIZE)
+NUMERIC = (ConditionKind.CAPACITY, *UNITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class Condition:
     """A condition of a request.
 
     Args:
-        sort: what it is about.
+        kind: what it is about.
         groups: the suffixes of the groups that make it, "" for the unsuffixed one; empty for the request as a whole.
         value: what is asked for, written as in a query string: ``VCPU:8``, ``in:HW_A,HW_B``, ``!HW_A``.
     """
 
-    sort: Sort
+    kind: ConditionKind
     groups: tuple[str, ...] = ()
     value: str = ""
 

@@ -8,14 +8,14 @@ from functools import reduce
 from operator import or_
 
 from placement.candidates.explain.conditions import Condition
-from placement.candidates.explain.explanation import Demand, Step
-from placement.candidates.explain.rules import Rule, RuleBook, Way
+from placement.candidates.explain.explanation import DemandCounts, Remainder
+from placement.candidates.explain.provider_filters import Filter, ProviderFilters, Reach
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Kind, Plan
 
 
-class Sifted:
-    """Providers that meet all rules, and for each rule those that fail it alone.
+class DemandOptions:
+    """The options of a demand: who passes all filters, and for each condition who fails it alone.
 
     ``trees_of`` are the roots of the trees that each of them can serve in.
     """
@@ -53,20 +53,20 @@ class Sifted:
 
 
 @dataclass(slots=True)
-class Judged:
+class FilteredDemand:
     """A demand with the providers of its own tree that can serve it (``own``), and those that share (``shared``)."""
 
-    kind: Kind
+    asked: Kind
     groups: tuple[str, ...]
     conditions: tuple[Condition, ...]
-    own: Sifted
-    shared: Sifted
-    steps: tuple[Step, ...]
+    own: DemandOptions
+    shared: DemandOptions
+    steps: tuple[Remainder, ...]
 
     @property
-    def described(self) -> Demand:
+    def described(self) -> DemandCounts:
         """What an explanation says of it."""
-        return Demand(self.groups, self.kind.resources, self.steps)
+        return DemandCounts(self.groups, self.asked.resources, self.steps)
 
     def options_in(self, root: int, without: Condition | None) -> list[int]:
         """Return who can serve it in a tree if a condition is left out, ascending."""
@@ -75,81 +75,84 @@ class Judged:
         return sorted({*own, *shared}) if shared else sorted(own)
 
 
-class Judge:
-    """Judges demands in one cloud, each once."""
+class DemandFilters:
+    """Filters the providers of one cloud by the conditions of demands, each demand once."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._book = RuleBook(facts)
-        self._known: dict[tuple[object, ...], Judged] = {}
+        self._filters = ProviderFilters(facts)
+        self._known: dict[tuple[object, ...], FilteredDemand] = {}
 
-    def demands(self, plan: Plan) -> list[Judged]:
+    def demands(self, plan: Plan) -> list[FilteredDemand]:
         """Return the demands of a plan, in the order of its kinds."""
-        return [self._demand(kind, groups_of(plan, index)) for index, kind in enumerate(plan.kinds)]
+        return [self._demand(demand, groups_of(plan, index)) for index, demand in enumerate(plan.kinds)]
 
-    def _demand(self, kind: Kind, groups: tuple[str, ...]) -> Judged:
-        key = (groups, kind.identity)
+    def _demand(self, demand: Kind, groups: tuple[str, ...]) -> FilteredDemand:
+        key = (groups, demand.identity)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._judged(kind, groups)
+            found = self._known[key] = self._filtered(demand, groups)
         return found
 
-    def _judged(self, kind: Kind, groups: tuple[str, ...]) -> Judged:
-        book, facts = self._book, self._facts
-        ways = book.ways(kind)
-        rules = [list(book.rules(kind, groups, way)) for way in ways]
-        own = [_Sieve(book.base(kind, way)) for way in ways if way is not Way.SHARED]
-        shared = [_Sieve(book.base(kind, way)) for way in ways if way is Way.SHARED]
-        steps = tuple(self._steps(own, shared, zip(*rules, strict=True)))
-        return Judged(
-            kind,
+    def _filtered(self, demand: Kind, groups: tuple[str, ...]) -> FilteredDemand:
+        filters, facts = self._filters, self._facts
+        reaches = filters.reaches(demand)
+        filters_of_each = [list(filters.filters(demand, groups, reach)) for reach in reaches]
+        own = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is not Reach.SHARED]
+        shared = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is Reach.SHARED]
+        steps = tuple(self._steps(own, shared, zip(*filters_of_each, strict=True)))
+        return FilteredDemand(
+            demand,
             groups,
-            tuple(rule.condition for rule in rules[0]),
-            _sifted(own, lambda provider: (facts.home[provider],)),
-            _sifted(shared, lambda provider: facts.shares[provider]),
+            tuple(filter_.condition for filter_ in filters_of_each[0]),
+            _options(own, lambda provider: (facts.home[provider],)),
+            _options(shared, lambda provider: facts.shares[provider]),
             steps,
         )
 
     def _steps(
-        self, own: Sequence["_Sieve"], shared: Sequence["_Sieve"], rules: Iterable[Sequence[Rule]]
-    ) -> Iterator[Step]:
+        self,
+        own: Sequence["_Filtered"],
+        shared: Sequence["_Filtered"],
+        filters_of_each: Iterable[Sequence[Filter]],
+    ) -> Iterator[Remainder]:
         counted: tuple[int, int] | None = None
-        for rule_of_each in rules:
-            refused = [sieve.apply(rule) for sieve, rule in zip((*own, *shared), rule_of_each, strict=True)]
+        for filter_of_each in filters_of_each:
+            refused = [one.apply(filter_) for one, filter_ in zip((*own, *shared), filter_of_each, strict=True)]
             if counted is None or any(refused):
-                in_own, as_shared = _union([sieve.left for sieve in own]), _union([sieve.left for sieve in shared])
+                in_own, as_shared = _union([one.left for one in own]), _union([one.left for one in shared])
                 counted = len(in_own | as_shared), len(self._facts.trees_with(in_own, as_shared))
-            yield Step(rule_of_each[0].condition, *counted)
+            yield Remainder(filter_of_each[0].condition, *counted)
 
 
-class _Sieve:
-    """Applies rules one after the other. O(rules x providers that failed at most once), most of it inside sets."""
+class _Filtered:
+    """Who is left after filters that are applied one by one. O(filters x providers that failed at most once)."""
 
     def __init__(self, base: AbstractSet[int]) -> None:
         self.left = base
         self.failing_only: dict[Condition, AbstractSet[int]] = {}
 
-    def apply(self, rule: Rule) -> bool:
-        """Apply a rule; tell whether it refused anybody who was left."""
+    def apply(self, filter_: Filter) -> bool:
+        """Apply a filter; tell whether it refused anybody who was left."""
         for condition, providers in self.failing_only.items():
             if providers:
-                self.failing_only[condition] = providers - rule.refused(providers)
-        refused = rule.refused(self.left)
-        self.failing_only[rule.condition] = refused
+                self.failing_only[condition] = providers - filter_.refused(providers)
+        refused = filter_.refused(self.left)
+        self.failing_only[filter_.condition] = refused
         if refused:
             self.left = self.left - refused
         return bool(refused)
 
 
-def _sifted(sieves: Sequence["_Sieve"], trees_of: Callable[[int], Iterable[int]]) -> Sifted:
-    """Return who came through any of some sieves, which had the same conditions, and who would without one of these."""
-    fitting = _union([sieve.left for sieve in sieves])
+def _options(filtered: Sequence["_Filtered"], trees_of: Callable[[int], Iterable[int]]) -> DemandOptions:
+    """Return who is left in any of some, which had the same conditions, and who would be without one of these."""
+    fitting = _union([one.left for one in filtered])
     failing_only = {
         condition: found
-        for condition in (sieves[0].failing_only if sieves else ())
-        if (found := _union([sieve.failing_only[condition] for sieve in sieves]) - fitting)
+        for condition in (filtered[0].failing_only if filtered else ())
+        if (found := _union([one.failing_only[condition] for one in filtered]) - fitting)
     }
-    return Sifted(fitting, failing_only, trees_of)
+    return DemandOptions(fitting, failing_only, trees_of)
 
 
 def _union(sets: Sequence[AbstractSet[int]]) -> AbstractSet[int]:

@@ -5,36 +5,36 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any
 
-from placement.candidates.explain.case import Case
-from placement.candidates.explain.conditions import NUMERIC, Condition, Sort
+from placement.candidates.explain.cloud import FilteredCloud
+from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind
 from placement.candidates.explain.explanation import Example
-from placement.candidates.explain.tree_search import Served
+from placement.candidates.explain.tree_search import SearchedTrees
 from placement.domain.facts import Facts
 
 MOST_EXAMPLES = 5
 
 WORDS = {
-    Sort.REQUIRED: "lacks",
-    Sort.ROOT_REQUIRED: "lacks",
-    Sort.FORBIDDEN: "has",
-    Sort.ROOT_FORBIDDEN: "has",
-    Sort.MEMBER_OF: "not_in",
-    Sort.FORBIDDEN_AGGREGATES: "in",
-    Sort.IN_TREE: "not_in_tree",
+    ConditionKind.REQUIRED: "lacks",
+    ConditionKind.ROOT_REQUIRED: "lacks",
+    ConditionKind.FORBIDDEN: "has",
+    ConditionKind.ROOT_FORBIDDEN: "has",
+    ConditionKind.MEMBER_OF: "not_in",
+    ConditionKind.FORBIDDEN_AGGREGATES: "in",
+    ConditionKind.IN_TREE: "not_in_tree",
 }
 """How a provider fails a condition on what it is or where it is."""
 
 
-def examples(case: Case, condition: Condition, served: Served) -> Iterator[Example]:
+def examples(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[Example]:
     """Yield a few providers that would serve if it were not for a condition, each of another tree."""
     failing = frozenset[int]()
-    for demand in case.demands:
-        for sifted in (demand.own, demand.shared):
-            failing |= sifted.failing_only.get(condition, frozenset())
-    providers = islice(_one_of_each(case.facts, failing, served), MOST_EXAMPLES) if failing else iter(())
+    for demand in cloud.demands:
+        for options in (demand.own, demand.shared):
+            failing |= options.failing_only.get(condition, frozenset())
+    providers = islice(_one_of_each(cloud.facts, failing, served), MOST_EXAMPLES) if failing else iter(())
     chosen = list(providers) or sorted(served.trees)[:MOST_EXAMPLES]
-    numbers = _numbers(case.facts, condition, frozenset(chosen)) if condition.sort in NUMERIC else {}
-    word = WORDS.get(condition.sort)
+    numbers = _numbers(cloud.facts, condition, frozenset(chosen)) if condition.kind in NUMERIC else {}
+    word = WORDS.get(condition.kind)
     for provider in chosen:
         if word is not None:
             yield Example(provider, {word: condition.value.removeprefix("!")})
@@ -42,12 +42,12 @@ def examples(case: Case, condition: Condition, served: Served) -> Iterator[Examp
             yield Example(provider, numbers.get(provider, {}))
 
 
-def shortages(case: Case, condition: Condition, served: Served) -> Iterator[Example]:
+def shortages(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[Example]:
     """Yield the providers that have most left of a resource class without which so many trees would serve."""
     name = condition.value
-    amounts = (dict(demand.kind.resources).get(name) for demand in case.demands if demand.groups == condition.groups)
+    amounts = (dict(demand.asked.resources).get(name) for demand in cloud.demands if demand.groups == condition.groups)
     asked = next(amount for amount in amounts if amount is not None)
-    rows = [row for row in case.facts.stocks.get(name, ()) if row[2] in served.trees]
+    rows = [row for row in cloud.facts.stocks.get(name, ()) if row[2] in served.trees]
     best: dict[int, Example] = {}
     for _class, provider, root, left, min_unit, max_unit, step_size in sorted(rows, key=lambda row: (-row[3], row[1])):
         units = {"min_unit": min_unit, "max_unit": max_unit, "step_size": step_size}
@@ -57,7 +57,7 @@ def shortages(case: Case, condition: Condition, served: Served) -> Iterator[Exam
     yield from best.values()
 
 
-def _one_of_each(facts: Facts, failing: AbstractSet[int], served: Served) -> Iterator[int]:
+def _one_of_each(facts: Facts, failing: AbstractSet[int], served: SearchedTrees) -> Iterator[int]:
     """Yield for each tree a failing provider: the one in the candidate that was found, where one was composed."""
     by_root: dict[int, int] = {}
     for provider in sorted(failing, reverse=True):
@@ -78,8 +78,8 @@ def _numbers(facts: Facts, condition: Condition, providers: AbstractSet[int]) ->
     for _class, provider, _root, left, *units in facts.stocks.get(name, ()):
         if provider in providers:
             values = (left, *units)
-            key = "free" if condition.sort == Sort.CAPACITY else condition.sort.value
-            found[provider] = {"asked": int(amount), key: _whole(values[NUMERIC.index(condition.sort)])}
+            key = "free" if condition.kind == ConditionKind.CAPACITY else condition.kind.value
+            found[provider] = {"asked": int(amount), key: _whole(values[NUMERIC.index(condition.kind)])}
     return found
 
 

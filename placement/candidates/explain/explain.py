@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.explain.case import Case
-from placement.candidates.explain.conditions import Condition, Sort
-from placement.candidates.explain.demands import Judge
-from placement.candidates.explain.explanation import Explanation, Step
+from placement.candidates.explain.cloud import FilteredCloud
+from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.demands import DemandFilters
+from placement.candidates.explain.explanation import Explanation, Remainder
 from placement.candidates.explain.hints import hints
 from placement.candidates.explain.near_misses import near_misses
 from placement.candidates.explain.stages import stages
-from placement.candidates.explain.tree_rules import common
+from placement.candidates.explain.tree_filters import common
 from placement.candidates.explain.tree_search import TreeSearch
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Plan
@@ -26,33 +26,35 @@ def explain(plan: Plan, facts: Facts) -> Explanation:
 
     O(conditions x providers), most of it inside set operations, and a bounded search.
     """
-    case = Case(plan, facts, Judge(facts))
+    cloud = FilteredCloud(plan, facts, DemandFilters(facts))
     budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
-    trees = tuple(_tree_steps(case, budget))
-    demands = tuple(demand.described for demand in case.demands)
+    trees = tuple(_tree_steps(cloud, budget))
+    demands = tuple(demand.described for demand in cloud.demands)
     cause = next(_emptied([step for demand in demands for step in demand.steps], trees), None)
     if cause is None:
         return Explanation(None, demands, trees, complete=not budget.was_hit)
     # What the cause has not used is not for near misses: they are looked for in more trees than the cause was.
     more = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_NEAR_MISSES)
-    missed = near_misses(case, more)
-    return Explanation(cause, demands, trees, missed, tuple(hints(case)), complete=not (budget.was_hit or more.was_hit))
+    missed = near_misses(cloud, more)
+    return Explanation(
+        cause, demands, trees, missed, tuple(hints(cloud)), complete=not (budget.was_hit or more.was_hit)
+    )
 
 
-def _tree_steps(case: Case, budget: RequestBudget) -> Iterator[Step]:
+def _tree_steps(cloud: FilteredCloud, budget: RequestBudget) -> Iterator[Remainder]:
     """Yield what is left of the trees after each condition. Trees that the search cannot decide are left."""
-    left: AbstractSet[int] = common(case.reached) or frozenset()
-    yield Step(Condition(Sort.EVERY_GROUP), None, len(left))
-    for rule in case.rules:
-        left = left & rule.trees
-        yield Step(rule.condition, None, len(left))
-    for stage in stages(case.plan):
+    left: AbstractSet[int] = common(cloud.reached) or frozenset()
+    yield Remainder(Condition(ConditionKind.EVERY_GROUP), None, len(left))
+    for filter_ in cloud.filters:
+        left = left & filter_.trees
+        yield Remainder(filter_.condition, None, len(left))
+    for stage in stages(cloud.plan):
         if left:
-            left = TreeSearch(stage.plan, case.demands, case.facts).served(left, budget).possible
-        yield Step(stage.condition, None, len(left))
+            left = TreeSearch(stage.plan, cloud.demands, cloud.facts).served(left, budget).possible
+        yield Remainder(stage.condition, None, len(left))
 
 
-def _emptied(of_providers: Sequence[Step], of_trees: Sequence[Step]) -> Iterator[Condition]:
+def _emptied(of_providers: Sequence[Remainder], of_trees: Sequence[Remainder]) -> Iterator[Condition]:
     """Yield the conditions after which nothing is left."""
     yield from (step.condition for step in of_providers if not step.providers)
     yield from (step.condition for step in of_trees if not step.trees)

@@ -9,7 +9,7 @@ from placement.candidates.explain.conditions import Condition
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Remainder:
     """What is left after a condition and all before it; ``providers`` is None where only trees are counted."""
 
     condition: Condition
@@ -18,7 +18,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class DemandCounts:
     """Something that one provider has to serve, and how many can.
 
     A granular group is one demand, each resource class of the unsuffixed group is one. Groups that ask the same under
@@ -27,7 +27,7 @@ class Demand:
 
     groups: tuple[str, ...]
     resources: tuple[tuple[str, int], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[Remainder, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class NearMiss:
     examples: tuple[Example, ...]
 
 
-class Lesson(StrEnum):
+class HintKind(StrEnum):
     """What those who are new to the API stumble over."""
 
     NO_INVENTORY = "no_provider_has_class"
@@ -65,13 +65,13 @@ class Hint:
     """Something to learn about a condition.
 
     Args:
-        lesson: what it is about.
+        kind: what it is about.
         condition: the condition that is misunderstood.
         trees: in how many trees it shows.
         here, there: providers of one such tree: one that could serve, and the one that has what it lacks.
     """
 
-    lesson: Lesson
+    kind: HintKind
     condition: Condition
     trees: int = 0
     here: int | None = None
@@ -93,8 +93,8 @@ class Explanation:
     """
 
     cause: Condition | None
-    demands: tuple[Demand, ...]
-    trees: tuple[Step, ...]
+    demands: tuple[DemandCounts, ...]
+    trees: tuple[Remainder, ...]
     near_misses: tuple[NearMiss, ...] = ()
     hints: tuple[Hint, ...] = ()
     complete: bool = True

@@ -3,75 +3,75 @@
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from placement.candidates.explain.case import Case
-from placement.candidates.explain.conditions import Condition, Sort, any_of_value
-from placement.candidates.explain.demands import Judged
-from placement.candidates.explain.explanation import Hint, Lesson
-from placement.candidates.explain.tree_rules import LOOSE
+from placement.candidates.explain.cloud import FilteredCloud
+from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
+from placement.candidates.explain.demands import FilteredDemand
+from placement.candidates.explain.explanation import Hint, HintKind
+from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.facts import Facts
 
 
-def hints(case: Case) -> Iterator[Hint]:
+def hints(cloud: FilteredCloud) -> Iterator[Hint]:
     """Yield what is asked for and nobody has, then what sits elsewhere in the tree than it is looked for."""
-    yield from dict.fromkeys(_nobody(case))
-    for demand in case.demands:
-        yield from _elsewhere(case, demand)
-    yield from _apart(case)
+    yield from dict.fromkeys(_nobody(cloud))
+    for demand in cloud.demands:
+        yield from _elsewhere(cloud, demand)
+    yield from _apart(cloud)
 
 
-def _nobody(case: Case) -> Iterator[Hint]:
-    facts = case.facts
-    for demand in case.demands:
-        for name, _amount in demand.kind.resources:
+def _nobody(cloud: FilteredCloud) -> Iterator[Hint]:
+    facts = cloud.facts
+    for demand in cloud.demands:
+        for name, _amount in demand.asked.resources:
             if not facts.stocks.get(name):
-                yield Hint(Lesson.NO_INVENTORY, Condition(Sort.INVENTORY, demand.groups, name))
+                yield Hint(HintKind.NO_INVENTORY, Condition(ConditionKind.INVENTORY, demand.groups, name))
         yield from _without_holder(facts, demand)
-    for rule in case.rules:
-        if rule.condition.sort == Sort.ROOT_REQUIRED and not facts.owners.get(rule.condition.value):
-            yield Hint(Lesson.NO_OWNER, rule.condition)
+    for filter_ in cloud.filters:
+        if filter_.condition.kind == ConditionKind.ROOT_REQUIRED and not facts.owners.get(filter_.condition.value):
+            yield Hint(HintKind.NO_OWNER, filter_.condition)
 
 
-def _without_holder(facts: Facts, demand: Judged) -> Iterator[Hint]:
-    group = demand.kind.group
-    for sort, any_of, havers in _wanted(facts, group):
+def _without_holder(facts: Facts, demand: FilteredDemand) -> Iterator[Hint]:
+    group = demand.asked.group
+    for kind, any_of, havers in _wanted(facts, group):
         if not havers:
-            lesson = Lesson.NO_OWNER if sort == Sort.REQUIRED else Lesson.NO_MEMBER
-            yield Hint(lesson, Condition(sort, demand.groups, any_of_value(any_of)))
+            hint = HintKind.NO_OWNER if kind == ConditionKind.REQUIRED else HintKind.NO_MEMBER
+            yield Hint(hint, Condition(kind, demand.groups, any_of_value(any_of)))
     if group.in_tree is not None and group.in_tree not in facts.roots:
-        yield Hint(Lesson.NO_TREE, Condition(Sort.IN_TREE, demand.groups, group.in_tree))
+        yield Hint(HintKind.NO_TREE, Condition(ConditionKind.IN_TREE, demand.groups, group.in_tree))
 
 
-def _wanted(facts: Facts, group: RequestGroup) -> list[tuple[Sort, frozenset[str], AbstractSet[int]]]:
+def _wanted(facts: Facts, group: RequestGroup) -> list[tuple[ConditionKind, frozenset[str], AbstractSet[int]]]:
     """Return the traits and aggregates that a group wants, each with the providers that have it."""
-    required = [(Sort.REQUIRED, any_of, facts.owners_of_any(any_of)) for any_of in group.required]
-    return required + [(Sort.MEMBER_OF, any_of, facts.members_of_any(any_of)) for any_of in group.member_of]
+    required = [(ConditionKind.REQUIRED, any_of, facts.owners_of_any(any_of)) for any_of in group.required]
+    return required + [(ConditionKind.MEMBER_OF, any_of, facts.members_of_any(any_of)) for any_of in group.member_of]
 
 
-def _elsewhere(case: Case, demand: Judged) -> Iterator[Hint]:
+def _elsewhere(cloud: FilteredCloud, demand: FilteredDemand) -> Iterator[Hint]:
     """Yield traits and aggregates that another provider of the tree has than the one that could serve."""
-    for sort, any_of, havers in _wanted(case.facts, demand.kind.group):
-        condition = Condition(sort, demand.groups, any_of_value(any_of))
-        lesson = Lesson.TRAIT_ELSEWHERE if sort == Sort.REQUIRED else Lesson.AGGREGATE_DOES_NOT_SPAN
-        # The unsuffixed group has no rule for its traits: they are looked for together, below.
+    for kind, any_of, havers in _wanted(cloud.facts, demand.asked.group):
+        condition = Condition(kind, demand.groups, any_of_value(any_of))
+        hint = HintKind.TRAIT_ELSEWHERE if kind == ConditionKind.REQUIRED else HintKind.AGGREGATE_DOES_NOT_SPAN
+        # The unsuffixed group has no filter for its traits: they are looked for together, below.
         lacking = demand.own.failing_only.get(condition, frozenset())
-        yield from _told(case.facts, lesson, condition, lacking=lacking, havers=havers)
+        yield from _told(cloud.facts, hint, condition, lacking=lacking, havers=havers)
 
 
-def _apart(case: Case) -> Iterator[Hint]:
+def _apart(cloud: FilteredCloud) -> Iterator[Hint]:
     """Yield traits of the unsuffixed group that no provider with its resources has."""
-    loose = [demand for demand in case.demands if demand.groups == LOOSE]
+    loose = [demand for demand in cloud.demands if demand.groups == LOOSE]
     serving = frozenset[int]().union(*[demand.own.fitting | demand.shared.fitting for demand in loose])
-    for any_of in case.plan.trait_sets:
-        havers = case.facts.owners_of_any(any_of)
-        helped = case.facts.trees_with(serving & havers)
-        lacking = {provider for provider in serving if case.facts.home[provider] not in helped}
-        condition = Condition(Sort.REQUIRED, LOOSE, any_of_value(any_of))
-        yield from _told(case.facts, Lesson.TRAIT_ELSEWHERE, condition, lacking=lacking, havers=havers)
+    for any_of in cloud.plan.trait_sets:
+        havers = cloud.facts.owners_of_any(any_of)
+        helped = cloud.facts.trees_with(serving & havers)
+        lacking = {provider for provider in serving if cloud.facts.home[provider] not in helped}
+        condition = Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of))
+        yield from _told(cloud.facts, HintKind.TRAIT_ELSEWHERE, condition, lacking=lacking, havers=havers)
 
 
 def _told(
-    facts: Facts, lesson: Lesson, condition: Condition, *, lacking: AbstractSet[int], havers: AbstractSet[int]
+    facts: Facts, kind: HintKind, condition: Condition, *, lacking: AbstractSet[int], havers: AbstractSet[int]
 ) -> Iterator[Hint]:
     """Yield a hint if some tree has both somebody who could serve but for a condition, and somebody who meets it."""
     if not (lacking and havers):
@@ -81,4 +81,4 @@ def _told(
         first = min(trees)
         here = min(provider for provider in lacking if facts.home[provider] == first)
         there = min(provider for provider in havers if facts.home[provider] == first)
-        yield Hint(lesson, condition, len(trees), here, there)
+        yield Hint(kind, condition, len(trees), here, there)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from placement.candidates.explain.conditions import Condition, Sort
+from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.demands import groups_of
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import Plan
@@ -19,11 +19,11 @@ def parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
         for name, _amount in kind.resources:
             if len(kind.group.resources) > 1:
                 less = replace(plan.request, groups=tuple(_without_class(plan, name, groups)))
-                yield Condition(Sort.RESOURCE, groups, name), less
+                yield Condition(ConditionKind.RESOURCE, groups, name), less
     for groups in dict.fromkeys(groups_of(plan, index) for index in range(len(plan.kinds))):
         less = _without_groups(plan.request, frozenset(groups))
         if any(group.resources for group in less.groups):
-            yield Condition(Sort.GROUP, groups, ",".join(groups)), less
+            yield Condition(ConditionKind.GROUP, groups, ",".join(groups)), less
 
 
 def _without_class(plan: Plan, name: str, groups: tuple[str, ...]) -> Iterator[RequestGroup]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from placement.candidates.explain.conditions import Condition, Sort, any_of_value, resources_value
+from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value, resources_value
 from placement.candidates.explain.demands import groups_of
-from placement.candidates.explain.rules import forbidden_aggregates
+from placement.candidates.explain.provider_filters import forbidden_aggregates
 from placement.candidates.explain.stages import stages
-from placement.candidates.explain.tree_rules import LOOSE
+from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.search_plan import Kind, Plan
 
 
@@ -15,48 +15,48 @@ def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool) -> Co
 
     Args:
         plan: what was searched for.
-        nobody: for each kind that nobody can serve the name of the condition after which nobody was left.
+        nobody: for each demand that nobody can serve the name of the condition after which nobody was left.
         some_tree: whether there was a tree with somebody for every demand.
     """
-    for index, kind in enumerate(plan.kinds):
+    for index, demand in enumerate(plan.kinds):
         groups = groups_of(plan, index)
         if index in nobody:
-            sort = Sort(nobody[index])
-            return Condition(sort, groups, _value(kind, sort))
-        if not (kind.resources or kind.group.required or kind.group.member_of):
-            return Condition(Sort.EMPTY_GROUP, groups)
+            kind = ConditionKind(nobody[index])
+            return Condition(kind, groups, _value(demand, kind))
+        if not (demand.resources or demand.group.required or demand.group.member_of):
+            return Condition(ConditionKind.EMPTY_GROUP, groups)
     if not some_tree:
         return _of_trees(plan)
     searched = [stage.condition for stage in stages(plan)]
-    return searched[0] if len(searched) == 1 else Condition(Sort.TOGETHER)
+    return searched[0] if len(searched) == 1 else Condition(ConditionKind.TOGETHER)
 
 
 def _of_trees(plan: Plan) -> Condition:
     """Return the condition on trees that left none: with several, that no tree has somebody for everything."""
     request = plan.request
-    asked = [Condition(Sort.ROOT_REQUIRED, (), name) for name in sorted(request.root_required)]
-    asked += [Condition(Sort.ROOT_FORBIDDEN, (), f"!{name}") for name in sorted(request.root_forbidden)]
+    asked = [Condition(ConditionKind.ROOT_REQUIRED, (), name) for name in sorted(request.root_required)]
+    asked += [Condition(ConditionKind.ROOT_FORBIDDEN, (), f"!{name}") for name in sorted(request.root_forbidden)]
     if plan.forbidden_root_aggregates:
         asked.append(forbidden_aggregates(plan.forbidden_root_aggregates, LOOSE))
-    asked += [Condition(Sort.REQUIRED, LOOSE, any_of_value(any_of)) for any_of in plan.trait_sets]
-    return asked[0] if len(asked) == 1 and len(plan.kinds) == 1 else Condition(Sort.EVERY_GROUP)
+    asked += [Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of)) for any_of in plan.trait_sets]
+    return asked[0] if len(asked) == 1 and len(plan.kinds) == 1 else Condition(ConditionKind.EVERY_GROUP)
 
 
-def _value(kind: Kind, sort: Sort) -> str:
-    """Write everything of a sort that a demand asks for."""
-    group = kind.group
-    match sort:
-        case Sort.INVENTORY:
-            value = ",".join(name for name, _amount in kind.resources)
-        case Sort.REQUIRED | Sort.MEMBER_OF:
-            sets = group.required if sort == Sort.REQUIRED else group.member_of
+def _value(demand: Kind, kind: ConditionKind) -> str:
+    """Write everything of a kind that a demand asks for."""
+    group = demand.group
+    match kind:
+        case ConditionKind.INVENTORY:
+            value = ",".join(name for name, _amount in demand.resources)
+        case ConditionKind.REQUIRED | ConditionKind.MEMBER_OF:
+            sets = group.required if kind == ConditionKind.REQUIRED else group.member_of
             value = " ".join(any_of_value(any_of) for any_of in sets)
-        case Sort.FORBIDDEN:
+        case ConditionKind.FORBIDDEN:
             value = "!" + ",".join(sorted(group.forbidden))
-        case Sort.FORBIDDEN_AGGREGATES:
+        case ConditionKind.FORBIDDEN_AGGREGATES:
             value = any_of_value(group.forbidden_aggregates, forbidden=True)
-        case Sort.IN_TREE:
+        case ConditionKind.IN_TREE:
             value = group.in_tree or ""
         case _:
-            value = resources_value(kind.resources)
+            value = resources_value(demand.resources)
     return value

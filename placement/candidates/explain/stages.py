@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from placement.candidates.explain.conditions import Condition, Sort, any_of_value
-from placement.candidates.explain.tree_rules import LOOSE
+from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
+from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan, plan_for
 
@@ -27,32 +27,32 @@ def stages(plan: Plan) -> Iterator[Stage]:
         yield Stage(_placement(plan), made)
     if _isolates(plan):
         made = replace(made, request=replace(made.request, isolate=True))
-        yield Stage(Condition(Sort.GROUP_POLICY, _granular(plan), "isolate"), made)
+        yield Stage(Condition(ConditionKind.GROUP_POLICY, _granular(plan), "isolate"), made)
     for suffixes in request.same_subtree:
         tied = (*made.request.same_subtree, suffixes)
         made = replace(made, request=replace(made.request, same_subtree=tied))
         yield Stage(_subtree(suffixes), made)
     for name in plan.contended:
         made = replace(made, contended=(*made.contended, name))
-        yield Stage(Condition(Sort.COMBINED_CAPACITY, _asking(plan, name), name), made)
+        yield Stage(Condition(ConditionKind.COMBINED_CAPACITY, _asking(plan, name), name), made)
     if not request.combines_nested and len(plan.slots) > 1:
         made = replace(made, request=replace(made.request, combines_nested=False))
-        yield Stage(Condition(Sort.ONE_PROVIDER_PER_TREE), made)
+        yield Stage(Condition(ConditionKind.ONE_PROVIDER_PER_TREE), made)
 
 
 def without(plan: Plan, condition: Condition) -> Plan:
     """Return a plan without one condition that the search looks after; the same plan for any other condition."""
     request = plan.request
-    match condition.sort:
-        case Sort.TRAIT_PLACEMENT:
+    match condition.kind:
+        case ConditionKind.TRAIT_PLACEMENT:
             return replace(plan, trait_sets=())
-        case Sort.REQUIRED if condition.groups == LOOSE:
+        case ConditionKind.REQUIRED if condition.groups == LOOSE:
             kept = tuple(any_of for any_of in plan.trait_sets if any_of_value(any_of) != condition.value)
             return replace(plan, trait_sets=kept)
-        case Sort.GROUP_POLICY:
+        case ConditionKind.GROUP_POLICY:
             # Groups that may meet may compete.
             return plan_for(replace(request, isolate=False))
-        case Sort.COMBINED_CAPACITY:
+        case ConditionKind.COMBINED_CAPACITY:
             return replace(plan, contended=tuple(name for name in plan.contended if name != condition.value))
         case _:
             return replace(plan, request=_request_without(request, condition))
@@ -60,31 +60,31 @@ def without(plan: Plan, condition: Condition) -> Plan:
 
 def is_searched(plan: Plan, condition: Condition) -> bool:
     """Tell whether leaving a condition out changes what the search does, rather than only who can serve what."""
-    if condition.sort in {Sort.CAPACITY, Sort.MAX_UNIT}:
+    if condition.kind in {ConditionKind.CAPACITY, ConditionKind.MAX_UNIT}:
         return condition.resource_class in plan.contended
-    if condition.sort == Sort.REQUIRED:
+    if condition.kind == ConditionKind.REQUIRED:
         return condition.groups == LOOSE
     return condition in {stage.condition for stage in stages(plan)}
 
 
 def _request_without(request: CandidateRequest, condition: Condition) -> CandidateRequest:
-    match condition.sort:
-        case Sort.SAME_SUBTREE:
+    match condition.kind:
+        case ConditionKind.SAME_SUBTREE:
             tied = tuple(suffixes for suffixes in request.same_subtree if _subtree(suffixes) != condition)
             return replace(request, same_subtree=tied)
-        case Sort.ONE_PROVIDER_PER_TREE:
+        case ConditionKind.ONE_PROVIDER_PER_TREE:
             return replace(request, combines_nested=True)
         case _:
             return request
 
 
 def _placement(plan: Plan) -> Condition:
-    return Condition(Sort.TRAIT_PLACEMENT, LOOSE, " ".join(any_of_value(any_of) for any_of in plan.trait_sets))
+    return Condition(ConditionKind.TRAIT_PLACEMENT, LOOSE, " ".join(any_of_value(any_of) for any_of in plan.trait_sets))
 
 
 def _subtree(suffixes: frozenset[str]) -> Condition:
     groups = tuple(sorted(suffixes))
-    return Condition(Sort.SAME_SUBTREE, groups, ",".join(groups))
+    return Condition(ConditionKind.SAME_SUBTREE, groups, ",".join(groups))
 
 
 def _granular(plan: Plan) -> tuple[str, ...]:

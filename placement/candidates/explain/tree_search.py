@@ -11,8 +11,8 @@ from functools import cached_property
 
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.explain.conditions import Condition, Sort
-from placement.candidates.explain.demands import Judged
+from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.demands import FilteredDemand
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
@@ -27,7 +27,7 @@ Likeness = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class Served:
+class SearchedTrees:
     """The trees that have a candidate, each with one (None where any combination is one), and the undecided ones."""
 
     trees: dict[int, Choice | None] = field(default_factory=dict)
@@ -50,24 +50,26 @@ class TreeSearch:
             add up; what else leaving it out means for the plan has been done to the plan.
     """
 
-    def __init__(self, plan: Plan, demands: Sequence[Judged], facts: Facts, without: Condition | None = None) -> None:
+    def __init__(
+        self, plan: Plan, demands: Sequence[FilteredDemand], facts: Facts, without: Condition | None = None
+    ) -> None:
         self._plan = plan
         self._demands = demands
         self._facts = facts
         self._without = without
         self._known: dict[Likeness, tuple[int, ...] | None] = {}
 
-    def served(self, roots: AbstractSet[int], budget: RequestBudget) -> Served:
+    def served(self, roots: AbstractSet[int], budget: RequestBudget) -> SearchedTrees:
         """Find the trees with a candidate, among those in which every demand has somebody.
 
         ``budget`` bounds the steps; what they do not suffice for is undecided, and the budget remembers that.
         """
         if self._plan.is_unconstrained:
-            return Served(dict.fromkeys(sorted(roots)))
+            return SearchedTrees(dict.fromkeys(sorted(roots)))
         if budget.is_used_up:
             budget.was_hit = budget.was_hit or bool(roots)
-            return Served(undecided=set(roots))
-        found = Served()
+            return SearchedTrees(undecided=set(roots))
+        found = SearchedTrees()
         was_hit = budget.was_hit
         composer = SlotComposer(self._plan, budget)
         for tree in self._trees(roots):
@@ -129,17 +131,17 @@ class TreeSearch:
         room: dict[tuple[int, str], float] = {}
         for name in self._plan.contended:
             asked = sum(dict(slot.resources).get(name, 0) for slot in self._plan.slots)
-            lifted = self._without.sort if self._without and self._without.resource_class == name else None
+            lifted = self._without.kind if self._without and self._without.resource_class == name else None
             for _class, provider, _root, left, _low, max_unit, _step in self._facts.stocks.get(name, ()):
-                usable = asked if lifted == Sort.CAPACITY else int(left)
-                room[provider, name] = min(asked, usable if lifted == Sort.MAX_UNIT else min(usable, max_unit))
+                usable = asked if lifted == ConditionKind.CAPACITY else int(left)
+                room[provider, name] = min(asked, usable if lifted == ConditionKind.MAX_UNIT else min(usable, max_unit))
         return room
 
     @cached_property
     def _met(self) -> dict[int, int]:
         """Which trait sets each provider of the unsuffixed group meets, as bits."""
         met: dict[int, int] = defaultdict(int)
-        loose = [demand for demand in self._demands if not demand.kind.group.is_granular]
+        loose = [demand for demand in self._demands if not demand.asked.group.is_granular]
         for demand in loose if self._plan.trait_sets else []:
             serving = demand.own.options(self._without) | demand.shared.options(self._without)
             for index, any_of in enumerate(self._plan.trait_sets):

@@ -1,48 +1,48 @@
 """Explanations in words."""
 
-from placement.candidates.explain.conditions import Condition, Sort
-from placement.candidates.explain.explanation import Hint, Lesson, NearMiss
-from placement.candidates.explain.tree_rules import LOOSE
+from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.explanation import Hint, HintKind, NearMiss
+from placement.candidates.explain.tree_filters import LOOSE
 
 CONDITIONS = {
-    Sort.INVENTORY: "inventory of {value}",
-    Sort.CAPACITY: "{amounts} free",
-    Sort.MIN_UNIT: "{amounts} reaches min_unit",
-    Sort.MAX_UNIT: "{amounts} stays within max_unit",
-    Sort.STEP_SIZE: "{amounts} is a multiple of step_size",
-    Sort.REQUIRED: "trait {value}",
-    Sort.FORBIDDEN: "no trait {value}",
-    Sort.MEMBER_OF: "member of {value}",
-    Sort.FORBIDDEN_AGGREGATES: "no member of {value}",
-    Sort.IN_TREE: "in the tree of {value}",
-    Sort.EMPTY_GROUP: "a group that asks for resources, required or member_of",
-    Sort.EVERY_GROUP: "providers for every group in one tree",
-    Sort.ROOT_REQUIRED: "root with trait {value}",
-    Sort.ROOT_FORBIDDEN: "root without trait {value}",
-    Sort.TRAIT_PLACEMENT: "traits on the providers that serve: {value}",
-    Sort.GROUP_POLICY: "a provider of its own for each group (group_policy=isolate)",
-    Sort.SAME_SUBTREE: "same_subtree={value}",
-    Sort.COMBINED_CAPACITY: "room for {value} of all groups together",
-    Sort.ONE_PROVIDER_PER_TREE: "one provider of a tree serves all (microversions before 1.29)",
-    Sort.TOGETHER: "all that the groups ask for together",
-    Sort.RESOURCE: "resources of {value}",
-    Sort.GROUP: "all that is asked for",
+    ConditionKind.INVENTORY: "inventory of {value}",
+    ConditionKind.CAPACITY: "{amounts} free",
+    ConditionKind.MIN_UNIT: "{amounts} reaches min_unit",
+    ConditionKind.MAX_UNIT: "{amounts} stays within max_unit",
+    ConditionKind.STEP_SIZE: "{amounts} is a multiple of step_size",
+    ConditionKind.REQUIRED: "trait {value}",
+    ConditionKind.FORBIDDEN: "no trait {value}",
+    ConditionKind.MEMBER_OF: "member of {value}",
+    ConditionKind.FORBIDDEN_AGGREGATES: "no member of {value}",
+    ConditionKind.IN_TREE: "in the tree of {value}",
+    ConditionKind.EMPTY_GROUP: "a group that asks for resources, required or member_of",
+    ConditionKind.EVERY_GROUP: "providers for every group in one tree",
+    ConditionKind.ROOT_REQUIRED: "root with trait {value}",
+    ConditionKind.ROOT_FORBIDDEN: "root without trait {value}",
+    ConditionKind.TRAIT_PLACEMENT: "traits on the providers that serve: {value}",
+    ConditionKind.GROUP_POLICY: "a provider of its own for each group (group_policy=isolate)",
+    ConditionKind.SAME_SUBTREE: "same_subtree={value}",
+    ConditionKind.COMBINED_CAPACITY: "room for {value} of all groups together",
+    ConditionKind.ONE_PROVIDER_PER_TREE: "one provider of a tree serves all (microversions before 1.29)",
+    ConditionKind.TOGETHER: "all that the groups ask for together",
+    ConditionKind.RESOURCE: "resources of {value}",
+    ConditionKind.GROUP: "all that is asked for",
 }
 
-LESSONS = {
-    Lesson.NO_INVENTORY: "No provider of this cloud has inventory of {value}.",
-    Lesson.NO_OWNER: "No provider of this cloud has the trait {value}.",
-    Lesson.NO_MEMBER: "No provider of this cloud is in the aggregate {value}.",
-    Lesson.NO_TREE: "There is no provider {value}.",
-    Lesson.TRAIT_ELSEWHERE: (
+HINTS = {
+    HintKind.NO_INVENTORY: "No provider of this cloud has inventory of {value}.",
+    HintKind.NO_OWNER: "No provider of this cloud has the trait {value}.",
+    HintKind.NO_MEMBER: "No provider of this cloud is in the aggregate {value}.",
+    HintKind.NO_TREE: "There is no provider {value}.",
+    HintKind.TRAIT_ELSEWHERE: (
         "The trait {value} sits on another provider of the tree than what is asked for. Traits do not flow up or down a"
         " tree: ask for it in a group of its own and tie the groups with same_subtree."
     ),
-    Lesson.AGGREGATE_DOES_NOT_SPAN: (
+    HintKind.AGGREGATE_DOES_NOT_SPAN: (
         "Another provider of the tree is in the aggregate {value}. Only the aggregates of a root span its tree, and"
         " only for the unsuffixed group."
     ),
-    Lesson.NO_GROUP_POLICY: (
+    HintKind.NO_GROUP_POLICY: (
         "With more than one granular group, GET /allocation_candidates refuses a request without group_policy. It is"
         " explained here as if it had group_policy=none."
     ),
@@ -50,8 +50,19 @@ LESSONS = {
 
 OF_TREES = frozenset(
     {
-        *(Sort.EVERY_GROUP, Sort.ROOT_REQUIRED, Sort.ROOT_FORBIDDEN, Sort.TRAIT_PLACEMENT, Sort.GROUP_POLICY),
-        *(Sort.SAME_SUBTREE, Sort.COMBINED_CAPACITY, Sort.ONE_PROVIDER_PER_TREE, Sort.TOGETHER),
+        *(
+            ConditionKind.EVERY_GROUP,
+            ConditionKind.ROOT_REQUIRED,
+            ConditionKind.ROOT_FORBIDDEN,
+            ConditionKind.TRAIT_PLACEMENT,
+            ConditionKind.GROUP_POLICY,
+        ),
+        *(
+            ConditionKind.SAME_SUBTREE,
+            ConditionKind.COMBINED_CAPACITY,
+            ConditionKind.ONE_PROVIDER_PER_TREE,
+            ConditionKind.TOGETHER,
+        ),
     }
 )
 LONGEST_VALUE = 100
@@ -63,7 +74,7 @@ def in_words(condition: Condition) -> str:
     if _is_of_trees(condition):
         value += " in the tree"
     amounts = ", ".join(f"{amount} {name}" for name, _, amount in (item.partition(":") for item in value.split(",")))
-    return CONDITIONS[condition.sort].format(value=_short(value), amounts=_short(amounts))
+    return CONDITIONS[condition.kind].format(value=_short(value), amounts=_short(amounts))
 
 
 def of_groups(condition: Condition) -> str:
@@ -78,7 +89,7 @@ def of_groups(condition: Condition) -> str:
 
 def cause_in_words(condition: Condition) -> str:
     """Return a sentence about the condition that left nothing."""
-    left = "tree" if condition.sort in OF_TREES or _is_of_trees(condition) else "provider"
+    left = "tree" if condition.kind in OF_TREES or _is_of_trees(condition) else "provider"
     return f"No {left} is left after this condition: {in_words(condition)}{of_groups(condition)}."
 
 
@@ -91,12 +102,12 @@ def near_miss_in_words(near_miss: NearMiss) -> str:
 
 def hint_in_words(hint: Hint) -> str:
     """Return what is to be learnt."""
-    return LESSONS[hint.lesson].format(value=_short(hint.condition.value))
+    return HINTS[hint.kind].format(value=_short(hint.condition.value))
 
 
 def _is_of_trees(condition: Condition) -> bool:
     """Tell whether it is a trait that the unsuffixed group wants somewhere in the tree."""
-    return condition.sort == Sort.REQUIRED and condition.groups == LOOSE
+    return condition.kind == ConditionKind.REQUIRED and condition.groups == LOOSE
 
 
 def _short(text: str) -> str:

@@ -5,9 +5,9 @@ from typing import get_args
 from placement.allocators.fair_share.order import Reason
 from placement.api.planner.index import PATH
 from placement.api.versions import Versioned
-from placement.candidates.explain.conditions import UNITS, Sort
+from placement.candidates.explain.conditions import UNITS, ConditionKind
 from placement.candidates.explain.examples import WORDS
-from placement.candidates.explain.explanation import Lesson
+from placement.candidates.explain.explanation import HintKind
 from placement.openapi.answers.plain import AMOUNTS, always
 from placement.openapi.json_shapes import (
     COUNT,
@@ -29,7 +29,7 @@ from placement.openapi.json_shapes import (
 _SHARES = by_class(NUMBER)
 
 # Explanations
-_CONDITION = {"condition": one_of(Sort), "groups": array(TEXT), "value": TEXT}
+_CONDITION = {"condition": one_of(ConditionKind), "groups": array(TEXT), "value": TEXT}
 _PROVIDER = {"uuid": UUID, "name": TEXT, "root_provider_uuid": UUID}
 _FACTS = dict.fromkeys(WORDS.values(), TEXT) | dict.fromkeys(("asked", "free", *map(str, UNITS)), NUMBER)
 _STEP = record(_CONDITION | {"text": TEXT, "trees": COUNT}, {"providers": COUNT})
@@ -38,7 +38,7 @@ _NEAR_MISS = record(
     _CONDITION | {"message": TEXT, "trees": COUNT, "complete": FLAG, "providers": array(record(_PROVIDER, _FACTS))}
 )
 _HINT = record(
-    {"hint": one_of(Lesson)} | _CONDITION | {"message": TEXT},
+    {"hint": one_of(HintKind)} | _CONDITION | {"message": TEXT},
     {"trees": COUNT, "provider": record(_PROVIDER), "found_on": record(_PROVIDER)},
 )
 _EXPLANATION = record(

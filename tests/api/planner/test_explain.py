@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import os_traits
 import pytest
 
-from placement.candidates.explain.conditions import Sort
+from placement.candidates.explain.conditions import ConditionKind
 from tests.clouds import SHARES, Cloud, Provider, allocate, build, provider
 
 TRAITS = sorted(os_traits.get_traits())
@@ -213,7 +213,7 @@ def test_the_cause_is_named_with_what_would_help(api, call, name):
 
 def test_every_cause_has_a_cloud():
     named = {expected.cause[0] for expected in CASES.values()} | {"one_provider_per_tree", "empty_group"}
-    assert named == {sort.value for sort in Sort} - {"resource", "group", "together"}
+    assert named == {sort.value for sort in ConditionKind} - {"resource", "group", "together"}
 
 
 def test_before_1_29_it_may_be_that_providers_of_a_tree_do_not_combine(api, call):

@@ -2,9 +2,9 @@
 
 from hypothesis import given
 
-from placement.candidates.explain.case import Case
-from placement.candidates.explain.conditions import Sort
-from placement.candidates.explain.demands import Judge
+from placement.candidates.explain.cloud import FilteredCloud
+from placement.candidates.explain.conditions import ConditionKind
+from placement.candidates.explain.demands import DemandFilters
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.near_misses import _conditions
 from placement.domain.search_plan import plan_for
@@ -28,7 +28,7 @@ def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
 def test_without_a_near_miss_so_many_trees_have_candidates(situation):
     request, cloud = situation
     for near_miss in explain(plan_for(request), facts_of(cloud)).near_misses:
-        if near_miss.condition.sort in (Sort.RESOURCE, Sort.GROUP):
+        if near_miss.condition.kind in (ConditionKind.RESOURCE, ConditionKind.GROUP):
             definition = Definition(without_part(request, near_miss.condition), cloud)
         else:
             definition = Definition(request, cloud, near_miss.condition)
@@ -44,7 +44,7 @@ def test_no_near_miss_is_missed(situation):
     if explanation.cause is None:
         return
     named = {near_miss.condition for near_miss in explanation.near_misses}
-    every = _conditions(Case(plan_for(request), facts, Judge(facts)))
+    every = _conditions(FilteredCloud(plan_for(request), facts, DemandFilters(facts)))
     assert {condition for condition in every if Definition(request, cloud, condition).trees()} == {
-        condition for condition in named if condition.sort not in (Sort.RESOURCE, Sort.GROUP)
+        condition for condition in named if condition.kind not in (ConditionKind.RESOURCE, ConditionKind.GROUP)
     }

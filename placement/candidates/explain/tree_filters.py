@@ -5,8 +5,8 @@ from collections.abc import Set as AbstractSet
 from functools import reduce
 from typing import NamedTuple
 
-from placement.candidates.explain.conditions import Condition, Sort, any_of_value
-from placement.candidates.explain.rules import forbidden_aggregates
+from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
+from placement.candidates.explain.provider_filters import forbidden_aggregates
 from placement.domain.candidate_request import UNSUFFIXED
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Plan
@@ -14,30 +14,32 @@ from placement.domain.search_plan import Plan
 LOOSE = (UNSUFFIXED,)
 
 
-class TreeRule(NamedTuple):
+class TreeFilter(NamedTuple):
     """A condition and the roots of the trees that meet it."""
 
     condition: Condition
     trees: AbstractSet[int]
 
 
-def tree_rules(plan: Plan, facts: Facts) -> Iterator[TreeRule]:
+def tree_filters(plan: Plan, facts: Facts) -> Iterator[TreeFilter]:
     """Yield what is asked of the root of a tree, then which traits some provider of the tree, or sharing with it, has.
 
     That the traits sit on the very providers that serve is for the search to see.
     """
     every = set(facts.home.values()).union(*facts.shares.values())
     for name in sorted(plan.request.root_required):
-        yield TreeRule(Condition(Sort.ROOT_REQUIRED, (), name), every & facts.owners.get(name, frozenset()))
+        yield TreeFilter(Condition(ConditionKind.ROOT_REQUIRED, (), name), every & facts.owners.get(name, frozenset()))
     for name in sorted(plan.request.root_forbidden):
-        yield TreeRule(Condition(Sort.ROOT_FORBIDDEN, (), f"!{name}"), every - facts.owners.get(name, frozenset()))
+        yield TreeFilter(
+            Condition(ConditionKind.ROOT_FORBIDDEN, (), f"!{name}"), every - facts.owners.get(name, frozenset())
+        )
     if plan.forbidden_root_aggregates:
         members = facts.members_of_any(plan.forbidden_root_aggregates)
-        yield TreeRule(forbidden_aggregates(plan.forbidden_root_aggregates, LOOSE), every - members)
+        yield TreeFilter(forbidden_aggregates(plan.forbidden_root_aggregates, LOOSE), every - members)
     for any_of in plan.trait_sets:
         owners = facts.owners_of_any(any_of)
         trees = facts.trees_with(owners, owners & facts.shares.keys())
-        yield TreeRule(Condition(Sort.REQUIRED, LOOSE, any_of_value(any_of)), trees)
+        yield TreeFilter(Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of)), trees)
 
 
 class Intersections:

@@ -5,12 +5,12 @@ from collections.abc import Set as AbstractSet
 from enum import Enum, auto
 from typing import NamedTuple
 
-from placement.candidates.explain.conditions import NUMERIC, Condition, Sort, any_of_value
+from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind, any_of_value
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Kind
 
 
-class Rule(NamedTuple):
+class Filter(NamedTuple):
     """A condition and the providers it keeps, or refuses."""
 
     condition: Condition
@@ -22,8 +22,8 @@ class Rule(NamedTuple):
         return among - self.providers if self.keeps else among & self.providers
 
 
-class Way(Enum):
-    """How a provider comes to serve a demand: what the rules look at."""
+class Reach(Enum):
+    """How a provider comes to serve a demand: what the filters look at."""
 
     ITSELF = auto()
     """In its own tree, by aggregates of its own."""
@@ -33,67 +33,67 @@ class Way(Enum):
     """In trees that it shares with."""
 
 
-class RuleBook:
-    """Knows the rules of each kind of demand in one cloud."""
+class ProviderFilters:
+    """Makes the filters of demands in one cloud."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._owners = {name: frozenset(row[1] for row in rows) for name, rows in facts.stocks.items()}
         self._numeric: dict[tuple[str, int], list[set[int]]] = {}
 
-    def ways(self, kind: Kind) -> list[Way]:
-        """Return the ways in which providers may come to serve a demand, that of sharing last.
+    def reaches(self, demand: Kind) -> list[Reach]:
+        """Return how providers may come to serve a demand, by sharing last.
 
         Either a provider or its root is in one aggregate of each set: not one of them here and the other one there. So
         the root is a way of its own.
         """
-        spans = not kind.group.is_granular and kind.group.member_of
-        shares = [Way.SHARED] if self._facts.shares else []
-        return [Way.ITSELF, *([Way.ROOT] if spans else []), *shares]
+        spans = not demand.group.is_granular and demand.group.member_of
+        shares = [Reach.SHARED] if self._facts.shares else []
+        return [Reach.ITSELF, *([Reach.ROOT] if spans else []), *shares]
 
-    def base(self, kind: Kind, way: Way) -> AbstractSet[int]:
-        """Return all providers that come into question before any rule: those with the first resource class."""
-        if kind.resources:
-            found: AbstractSet[int] = self._owners.get(kind.resources[0][0], frozenset())
+    def base(self, demand: Kind, reach: Reach) -> AbstractSet[int]:
+        """Return all providers that come into question before any filter: those with the first resource class."""
+        if demand.resources:
+            found: AbstractSet[int] = self._owners.get(demand.resources[0][0], frozenset())
         else:
             found = self._facts.parents.keys()
-        return found & self._facts.shares.keys() if way is Way.SHARED else found
+        return found & self._facts.shares.keys() if reach is Reach.SHARED else found
 
-    def rules(self, kind: Kind, groups: tuple[str, ...], way: Way) -> Iterator[Rule]:
-        """Yield the rules of a demand of some groups in the order in which they are counted."""
-        group = kind.group
+    def filters(self, demand: Kind, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
+        """Yield the filters of a demand of some groups in the order in which they are counted."""
+        group = demand.group
         facts = self._facts
-        for name, _amount in kind.resources:
+        for name, _amount in demand.resources:
             owners = self._owners.get(name, frozenset())
-            yield Rule(Condition(Sort.INVENTORY, groups, name), owners, keeps=True)
-        yield from self._amounts(kind, groups)
+            yield Filter(Condition(ConditionKind.INVENTORY, groups, name), owners, keeps=True)
+        yield from self._amounts(demand, groups)
         if group.is_granular:
             for any_of in group.required:
-                condition = Condition(Sort.REQUIRED, groups, any_of_value(any_of))
-                yield Rule(condition, facts.owners_of_any(any_of), keeps=True)
+                condition = Condition(ConditionKind.REQUIRED, groups, any_of_value(any_of))
+                yield Filter(condition, facts.owners_of_any(any_of), keeps=True)
         for name in sorted(group.forbidden):
-            condition = Condition(Sort.FORBIDDEN, groups, f"!{name}")
-            yield Rule(condition, facts.owners.get(name, frozenset()), keeps=False)
+            condition = Condition(ConditionKind.FORBIDDEN, groups, f"!{name}")
+            yield Filter(condition, facts.owners.get(name, frozenset()), keeps=False)
         for any_of in group.member_of:
             members = facts.members_of_any(any_of)
-            condition = Condition(Sort.MEMBER_OF, groups, any_of_value(any_of))
-            yield Rule(condition, self._spanned(members) if way is Way.ROOT else members, keeps=True)
+            condition = Condition(ConditionKind.MEMBER_OF, groups, any_of_value(any_of))
+            yield Filter(condition, self._spanned(members) if reach is Reach.ROOT else members, keeps=True)
         if group.forbidden_aggregates:
             members = facts.members_of_any(group.forbidden_aggregates)
-            yield Rule(forbidden_aggregates(group.forbidden_aggregates, groups), members, keeps=False)
+            yield Filter(forbidden_aggregates(group.forbidden_aggregates, groups), members, keeps=False)
         if not (group.resources or group.required or group.member_of):
             # The reference finds no provider for a group that only forbids, whichever tree it names.
-            yield Rule(Condition(Sort.EMPTY_GROUP, groups), frozenset(), keeps=True)
-        yield from self._tree(kind, groups, way)
+            yield Filter(Condition(ConditionKind.EMPTY_GROUP, groups), frozenset(), keeps=True)
+        yield from self._tree(demand, groups, reach)
 
-    def _amounts(self, kind: Kind, groups: tuple[str, ...]) -> Iterator[Rule]:
-        refused = [self._refused(name, amount) for name, amount in kind.resources]
-        for index, sort in enumerate(NUMERIC):
-            for (name, amount), sets in zip(kind.resources, refused, strict=True):
-                yield Rule(Condition(sort, groups, f"{name}:{amount}"), sets[index], keeps=False)
+    def _amounts(self, demand: Kind, groups: tuple[str, ...]) -> Iterator[Filter]:
+        refused = [self._refused(name, amount) for name, amount in demand.resources]
+        for index, kind in enumerate(NUMERIC):
+            for (name, amount), sets in zip(demand.resources, refused, strict=True):
+                yield Filter(Condition(kind, groups, f"{name}:{amount}"), sets[index], keeps=False)
 
     def _refused(self, name: str, amount: int) -> list[set[int]]:
-        """Return whom each of the numeric rules refuses, in the order of NUMERIC."""
+        """Return whom each of the numeric filters refuses, in the order of NUMERIC."""
         found = self._numeric.get((name, amount))
         if found is None:
             full, low, high, step = found = [set(), set(), set(), set()]
@@ -113,23 +113,23 @@ class RuleBook:
         """Return all providers of the trees whose roots are members."""
         return {provider for provider, root in self._facts.home.items() if root in members}
 
-    def _tree(self, kind: Kind, groups: tuple[str, ...], way: Way) -> Iterator[Rule]:
-        wanted = kind.group.in_tree
+    def _tree(self, demand: Kind, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
+        wanted = demand.group.in_tree
         if wanted is None:
             return
-        condition = Condition(Sort.IN_TREE, groups, wanted)
+        condition = Condition(ConditionKind.IN_TREE, groups, wanted)
         root = self._facts.roots.get(wanted)
-        if way is Way.SHARED and not kind.group.is_granular:
+        if reach is Reach.SHARED and not demand.group.is_granular:
             # in_tree keeps the unsuffixed group inside the tree.
-            yield Rule(condition, frozenset(), keeps=True)
-        elif kind.resources:
+            yield Filter(condition, frozenset(), keeps=True)
+        elif demand.resources:
             inside = {provider for provider, home in self._facts.home.items() if home == root}
-            yield Rule(condition, inside, keeps=True)
+            yield Filter(condition, inside, keeps=True)
         elif root is None:
             # A granular group without resources is found in any tree, as in the reference, but the tree must exist.
-            yield Rule(condition, frozenset(), keeps=True)
+            yield Filter(condition, frozenset(), keeps=True)
 
 
 def forbidden_aggregates(any_of: frozenset[str], groups: tuple[str, ...]) -> Condition:
     """Return the condition that a group forbids aggregates: for the unsuffixed group also of the root of a tree."""
-    return Condition(Sort.FORBIDDEN_AGGREGATES, groups, any_of_value(any_of, forbidden=True))
+    return Condition(ConditionKind.FORBIDDEN_AGGREGATES, groups, any_of_value(any_of, forbidden=True))

@@ -6,37 +6,37 @@ from functools import cached_property
 
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition
-from placement.candidates.explain.demands import Judge, Judged
+from placement.candidates.explain.demands import DemandFilters, FilteredDemand
 from placement.candidates.explain.stages import is_searched, without
-from placement.candidates.explain.tree_rules import Intersections, TreeRule, common, tree_rules
-from placement.candidates.explain.tree_search import Served, TreeSearch
+from placement.candidates.explain.tree_filters import Intersections, TreeFilter, common, tree_filters
+from placement.candidates.explain.tree_search import SearchedTrees, TreeSearch
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Plan
 
 
-class Case:
-    """A plan in a cloud. ``reached`` are for each demand the trees in which somebody can serve it."""
+class FilteredCloud:
+    """A cloud under the filters of a plan. ``reached`` are for each demand the trees in which somebody can serve it."""
 
-    def __init__(self, plan: Plan, facts: Facts, judge: Judge) -> None:
+    def __init__(self, plan: Plan, facts: Facts, demands_in: DemandFilters) -> None:
         self.plan = plan
         self.facts = facts
-        self.judge = judge
-        self.demands: Sequence[Judged] = judge.demands(plan)
-        self.rules: Sequence[TreeRule] = list(tree_rules(plan, facts))
+        self._demands_in = demands_in
+        self.demands: Sequence[FilteredDemand] = demands_in.demands(plan)
+        self.filters: Sequence[TreeFilter] = list(tree_filters(plan, facts))
         self.reached: Sequence[AbstractSet[int]] = [
             facts.trees_with(demand.own.fitting, demand.shared.fitting) for demand in self.demands
         ]
 
-    def other(self, plan: Plan) -> "Case":
-        """Return the case of another plan in the same cloud; demands that both have are judged once."""
-        return Case(plan, self.facts, self.judge)
+    def other(self, plan: Plan) -> "FilteredCloud":
+        """Return the same cloud under the filters of another plan; those of demands that both have are applied once."""
+        return FilteredCloud(plan, self.facts, self._demands_in)
 
     @cached_property
     def _intersections(self) -> Intersections:
-        return Intersections([*self.reached, *(rule.trees for rule in self.rules)])
+        return Intersections([*self.reached, *(filter_.trees for filter_ in self.filters)])
 
     def trees(self) -> AbstractSet[int]:
-        """Return the trees that have somebody for each demand and meet all tree rules."""
+        """Return the trees that have somebody for each demand and meet all tree filters."""
         return self._intersections.without(frozenset()) or frozenset()
 
     def trees_without(self, condition: Condition) -> AbstractSet[int]:
@@ -53,7 +53,9 @@ class Case:
                 more = self.facts.trees_with(own, shared)
                 changed[index] = self.reached[index] | more
                 affected |= more
-        left_out = {len(self.demands) + index for index, rule in enumerate(self.rules) if rule.condition == condition}
+        left_out = {
+            len(self.demands) + index for index, filter_ in enumerate(self.filters) if filter_.condition == condition
+        }
         searched = is_searched(self.plan, condition)
         if not (changed or left_out or searched):
             return affected
@@ -61,14 +63,14 @@ class Case:
         trees = common([kept, *changed.values()]) or frozenset()
         if searched:
             return trees
-        ruled_out = [trees - rule.trees for rule in self.rules if rule.condition == condition]
+        ruled_out = [trees - filter_.trees for filter_ in self.filters if filter_.condition == condition]
         return trees & affected.union(*ruled_out)
 
-    def served(self, budget: RequestBudget) -> Served:
+    def served(self, budget: RequestBudget) -> SearchedTrees:
         """Return the trees that have candidates."""
         return TreeSearch(self.plan, self.demands, self.facts).served(self.trees(), budget)
 
-    def served_without(self, condition: Condition, budget: RequestBudget) -> Served:
+    def served_without(self, condition: Condition, budget: RequestBudget) -> SearchedTrees:
         """Return the trees that have candidates if a condition is left out, and none with it."""
         plan = without(self.plan, condition)
         search = TreeSearch(plan, self.demands, self.facts, condition)
