@@ -33,7 +33,6 @@ ALLOWED = {
     "Document": PENDING,
     "Entry": PENDING,
     "Example": PENDING,
-    "Found": PENDING,
     "Held": PENDING,
     "Holding": PENDING,
     "Identifier": PENDING,

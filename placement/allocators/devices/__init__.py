@@ -22,8 +22,8 @@ __all__ = [
     "THE_DEVICE",
     "Device",
     "DeviceAllocation",
+    "DeviceAllocations",
     "DeviceObjective",
-    "Found",
     "Group",
     "Host",
     "Joint",
@@ -42,7 +42,7 @@ class DeviceAllocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DeviceAllocations:
     """Allocations, the best first.
 
     ``complete`` is False if the search hit its limit of steps: then there may be better ones, or any at all.
@@ -57,7 +57,9 @@ class Found:
         return self.allocations[0] if self.allocations else None
 
 
-def allocate(host: Host, request: Request, *, most: int = 1, budget: Budget | None = None, width: int = WIDTH) -> Found:
+def allocate(
+    host: Host, request: Request, *, most: int = 1, budget: Budget | None = None, width: int = WIDTH
+) -> DeviceAllocations:
     """Find the best ways to serve a request on a host.
 
     Args:
@@ -84,14 +86,14 @@ def allocate(host: Host, request: Request, *, most: int = 1, budget: Budget | No
     searched, twins = without_twins(request)
     options = options_of(host, searched)
     if _is_hopeless(searched, options):
-        return Found(())
+        return DeviceAllocations(())
     limits = Limits(Budget(2 * STEPS) if budget is None else budget, width)
     attempts = Attempts(host, searched, options, most=most, limits=limits)
     costs, packing = attempts.best(), Costs(len(host.levels), len(options), uncounted=host.uncounted)
     chosen = [[options[number] for number in packing.chosen(cost)] for cost in costs]
     devices = [_devices(request, searched, some, twins) for some in chosen]
     objectives = [packing.objective(cost) for cost in costs]
-    return Found(tuple(map(DeviceAllocation, devices, objectives)), attempts.is_complete)
+    return DeviceAllocations(tuple(map(DeviceAllocation, devices, objectives)), attempts.is_complete)
 
 
 def _is_hopeless(request: Request, options: list[DeviceOption]) -> bool:

@@ -1,7 +1,7 @@
 """The device allocator with a memory: hosts of a cloud are much alike, so most of them are the same problem again."""
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices import Device, Found, Group, Host, Request, allocate
+from placement.allocators.devices import Device, DeviceAllocations, Group, Host, Request, allocate
 from placement.allocators.natural_order import natural_key
 
 _HostForm = tuple[object, ...]
@@ -15,9 +15,9 @@ class DeviceMemo:
 
     def __init__(self, *, most: int) -> None:
         self._most = most
-        self._known: dict[_HostForm, Found] = {}
+        self._known: dict[_HostForm, DeviceAllocations] = {}
 
-    def allocate(self, host: Host, request: Request, budget: Budget) -> tuple[Found, list[str]]:
+    def allocate(self, host: Host, request: Request, budget: Budget) -> tuple[DeviceAllocations, list[str]]:
         """Return what the allocator finds, with numbers as names, and the names by number.
 
         Where no steps are left, only what has been worked out already is found.
@@ -29,7 +29,7 @@ class DeviceMemo:
         form = _form(plain, groups)
         found = self._known.get(form)
         if found is None and budget.is_used_up:
-            return Found((), complete=False), names
+            return DeviceAllocations((), complete=False), names
         if found is None:
             wanted = Request(groups=groups, joint=request.joint, within=request.within, conditions=request.conditions)
             found = self._known[form] = allocate(plain, wanted, most=self._most, budget=budget)

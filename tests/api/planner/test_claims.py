@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices import Found, allocate
+from placement.allocators.devices import DeviceAllocations, allocate
 from placement.candidates.compose import device_memo
 from placement.services.planner import gang
 from placement.services.planner.composers import STEPS_PER_REQUEST
@@ -252,7 +252,7 @@ def test_a_gang_takes_no_more_steps_than_one_member_may(api: Api, monkeypatch: p
     """Each member wants something else, and fifteen and more groups of it fit the same two providers."""
     taken = []
 
-    def counted(*args: Any, budget: Budget, **bounds: Any) -> Found:
+    def counted(*args: Any, budget: Budget, **bounds: Any) -> DeviceAllocations:
         before = budget.left
         found = allocate(*args, budget=budget, **bounds)
         taken.append(before - budget.left)
