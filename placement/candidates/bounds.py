@@ -8,33 +8,33 @@ from placement.candidates.frontier import Key
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.domain.places import Position
 
-StandIn = int | None
+Locator = int | None
 """The provider that tells where another one is: itself if it is the anchor of a place, or else its parent."""
 
 
 def least_counts(
-    options: Sequence[tuple[int, StandIn]], number: int, positions: Mapping[StandIn, Position], *, levels: int
+    options: Sequence[tuple[int, Locator]], number: int, positions: Mapping[Locator, Position], *, levels: int
 ) -> dict[int, Counts]:
     """Return for each tree a bound on the places of each level that so many different providers of it touch.
 
     Trees that have less providers are left out. What is in no place costs nothing.
 
     Args:
-        options: (root, stand_in) for each provider that can serve.
+        options: (root, locator) for each provider that can serve.
         number: how many are wanted.
-        positions: where each stand_in is.
+        positions: where each locator is.
         levels: how many levels there are.
 
     >>> at = {7: (1, 7), 8: (1, 8), 9: (2, 9)}
     >>> least_counts([(0, 7), (0, 7), (0, 8), (0, 9), (5, 9)], 3, at, levels=2)
     {0: (1, 2)}
     """
-    roots = [root for root, _stand_in in options]
-    stand_ins = [stand_in for _root, stand_in in options]
+    roots = [root for root, _locator in options]
+    locators = [locator for _root, locator in options]
     columns = []
     for level in range(levels):
-        at = {stand_in: position[level] for stand_in, position in positions.items()}
-        columns.append(_fewest_by_root(Counter(zip(roots, map(at.__getitem__, stand_ins), strict=True)), number))
+        at = {locator: position[level] for locator, position in positions.items()}
+        columns.append(_fewest_by_root(Counter(zip(roots, map(at.__getitem__, locators), strict=True)), number))
     return {
         root: tuple([column[root] for column in columns]) for root, supply in Counter(roots).items() if supply >= number
     }

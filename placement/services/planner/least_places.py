@@ -4,19 +4,19 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from placement.allocators.compactness import Counts
-from placement.candidates.bounds import StandIn, least_counts
+from placement.candidates.bounds import Locator, least_counts
 from placement.domain.places import Layout, Position, level_bits
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.planner_trees import parents_of, places
 from placement.store.search.serving import DEMAND, PARENT, PROVIDER, ROOT
 
-Wanted = Sequence[tuple[int, int]]
+CountedDemands = Sequence[tuple[int, int]]
 """(kind, how many different providers of it), for kinds of which more than one provider is wanted."""
 
 
 def least_places(
-    tx: Transaction, narrowing: Narrowing, wanted: Wanted, levels: Sequence[int | None]
+    tx: Transaction, narrowing: Narrowing, wanted: CountedDemands, levels: Sequence[int | None]
 ) -> dict[int, Counts] | None:
     """Return for each tree that has enough providers how few places of each level are touched at least.
 
@@ -37,7 +37,7 @@ def least_places(
         anchors[anchor] |= level_bits({trait}, levels)
     homes = {anchor: root for anchor, _parent, root, _trait in rows}
     parents = {anchor: parent for anchor, parent, _root, _trait in rows}
-    standing: dict[int, list[tuple[int, StandIn]]] = defaultdict(list)
+    standing: dict[int, list[tuple[int, Locator]]] = defaultdict(list)
     demand, root, provider, parent = serving.columns.at(DEMAND, ROOT, PROVIDER, PARENT)
     for row in serving.rows:
         standing[row[demand]].append((row[root], row[provider] if row[provider] in anchors else row[parent]))
@@ -45,7 +45,7 @@ def least_places(
     _complete(tx, parents, among, serving.roots())
     layout = Layout(parents, anchors, homes, levels=len(levels))
     known = layout.positions_of(among, layout.inside(among))
-    positions: dict[StandIn, Position] = {None: (None,) * len(levels)} | known
+    positions: dict[Locator, Position] = {None: (None,) * len(levels)} | known
     found = [least_counts(standing[kind], number, positions, levels=len(levels)) for kind, number in wanted]
     if len(found) == 1:
         return found[0]

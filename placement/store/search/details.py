@@ -16,7 +16,7 @@ from placement.store.search.serving import Serving
 from placement.store.search.summaries import Inhabitants
 from placement.store.tables import resource_provider_traits, resource_providers
 
-_Parents = dict[int, int | None]
+ParentOf = dict[int, int | None]
 
 _Row = tuple[int, int | None, int, int | None]
 """A provider, its parent, the root of its tree, and a trait."""
@@ -33,7 +33,7 @@ class Details(NamedTuple):
     """
 
     met: dict[int, int]
-    parents: _Parents
+    parents: ParentOf
     level_bits: dict[int, int]
     homes: dict[int, int]
 
@@ -89,7 +89,7 @@ class DetailReader:
         found = [pair for pair in pairs if pair[1] in wanted and pair[0] in members]
         bits = _bits(found, self._levels)
         homes = {id_: members[id_][2] for id_ in bits}
-        parents: _Parents = {}
+        parents: ParentOf = {}
         among: Collection[int | None] = members if self._ties else {*fitting, *bits}
         while among:
             parents |= {id_: members[id_][3] for id_ in among if id_ in members}
@@ -101,11 +101,11 @@ class DetailReader:
         values = {"providers": sorted(providers), "traits": sorted(self._sets_met)}
         return _bits(self._tx.tuples(_TRAITS_OF, values), self._sets_met)
 
-    def parents_in_trees(self, roots: Collection[int]) -> _Parents:
+    def parents_in_trees(self, roots: Collection[int]) -> ParentOf:
         """Read whose child each provider of some trees is."""
         return self._parents(Extent.listed(sorted(roots)))
 
-    def _parents(self, extent: Extent) -> _Parents:
+    def _parents(self, extent: Extent) -> ParentOf:
         return dict(self._tx.tuples(_all_parents(extent.scope), extent.values))
 
     def _rows(self, extent: Extent, *, with_others: bool) -> list[_Row]:
@@ -129,7 +129,7 @@ def _bits(pairs: Iterable[tuple[int, int | None]], bits: Mapping[int, int]) -> d
     return found
 
 
-def _parents_in(rows: Iterable[_Row]) -> _Parents:
+def _parents_in(rows: Iterable[_Row]) -> ParentOf:
     return {row[0]: row[1] for row in rows}
 
 

@@ -13,7 +13,7 @@ from placement.candidates.bounds import least_counts
 def test_nothing_in_a_tree_touches_fewer_places_than_its_bound(places, data) -> None:
     positions = {index: (numa, None if pcie is None else 10 * numa + pcie) for index, (numa, pcie) in enumerate(places)}
     number = data.draw(st.integers(1, len(places)))
-    least = least_counts([(1, stand_in) for stand_in in positions], number, positions, levels=2)[1]
+    least = least_counts([(1, locator) for locator in positions], number, positions, levels=2)[1]
     touched = [
         [len({at[level] for at in chosen} - {None}) for level in range(2)]
         for chosen in combinations(positions.values(), number)
@@ -25,5 +25,5 @@ def test_nothing_in_a_tree_touches_fewer_places_than_its_bound(places, data) -> 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 9)), max_size=20), st.integers(1, 4))
 def test_trees_with_fewer_providers_than_wanted_have_no_bound(options, number) -> None:
-    known = least_counts(options, number, {stand_in: (stand_in,) for _root, stand_in in options}, levels=1)
+    known = least_counts(options, number, {locator: (locator,) for _root, locator in options}, levels=1)
     assert known.keys() == {root for root, supply in Counter(root for root, _ in options).items() if supply >= number}
