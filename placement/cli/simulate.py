@@ -6,6 +6,8 @@ from pathlib import Path
 import click
 
 from placement.cli.output import available_width
+from placement.cli.packing.command import pack
+from placement.cli.packing.policies import POLICIES
 from placement.cli.simulation.cloud import Cloud, servers
 from placement.cli.simulation.curves import svg
 from placement.cli.simulation.policies import policies
@@ -29,14 +31,40 @@ QUICK = 4
     help="VCPUs asked for by CPU jobs, of what servers without GPUs have.",
 )
 @click.option("--quick", is_flag=True, help="A quarter of the servers: some seconds, less to be learnt.")
+@click.option(
+    "--trace",
+    "folder",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Pack a published GPU trace instead: a folder of CSV files, as docs/simulation.md says.",
+)
+@click.option("--workload", "workloads", multiple=True, help="A workload of the trace; repeatable. [default: default]")
+@click.option(
+    "--policy", "chosen", multiple=True, type=click.Choice(list(POLICIES)), help="A policy for the trace; repeatable."
+)
 @click.option("--svg", "file", type=click.Path(dir_okay=False, path_type=Path), help="Draw the curves into this file.")
-def simulate(*, seeds: int, gpu_load: float, cpu_load: float, quick: bool, file: Path | None) -> None:
+def simulate(
+    *,
+    seeds: int,
+    gpu_load: float,
+    cpu_load: float,
+    quick: bool,
+    folder: Path | None,
+    workloads: tuple[str, ...],
+    chosen: tuple[str, ...],
+    file: Path | None,
+) -> None:
     """Compare orders of candidates on a mixed workload of CPU and GPU jobs.
 
     Jobs arrive at 200 servers, 80 of them with 8 GPUs, take the first candidate, and leave. The same traces are run
     with several orders. Search and ranking are the server's own; no server or database is needed. Takes a minute or
     two.
+
+    With --trace, tasks of a published trace are packed until they ask for 130 % of its GPUs. The shares of GPUs that
+    policies allocate are printed beside the published ones. Half a minute for each seed of a workload.
     """
+    if folder is not None:
+        pack(folder, workloads or ("default",), chosen or tuple(POLICIES), seeds=seeds, file=file)
+        return
     load = Load(gpu=gpu_load, cpu=cpu_load)
     plain, with_gpus = (PLAIN // QUICK, WITH_GPUS // QUICK) if quick else (PLAIN, WITH_GPUS)
     outcomes = _outcomes(seeds, load, plain=plain, with_gpus=with_gpus)

@@ -24,3 +24,30 @@ def test_a_load_that_makes_no_sense_is_refused(placement: Command):
     done = placement.run("simulate", "--gpu-load", "0")
     assert done.returncode == 2
     assert "Invalid value for '--gpu-load'" in done.stderr
+
+
+def test_a_trace_is_packed_by_each_policy_beside_what_was_published(placement: Command, tmp_path: Path):
+    (tmp_path / "node_list_all_node.csv").write_text(
+        "cpu_milli,memory_mib,gpu,model\n96000,2048,2,T4\n96000,2048,1,G2\n"
+    )
+    (tmp_path / "pod_list_default.csv").write_text(
+        "cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n1000,10,1,500,\n2000,20,1,1000,\n"
+    )
+    (tmp_path / "published_allocation.csv").write_text(
+        "workload,policy,arrived_percent,seeds,mean,min,max\ndefault,FGD,100,10,95.23,94.9,95.5\n"
+    )
+    file = tmp_path / "curves.svg"
+    done = placement.process("simulate", "--trace", str(tmp_path), "--seeds", "2", "--svg", str(file))
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+    assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith("default")] == [
+        *("best", "gradient", "fragmentation"),
+        *("best", "gradient", "fragmentation"),
+    ]
+    assert "95.23 (FGD)" in done.stdout
+    assert len(list(ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}polyline"))) == 6
+
+
+def test_a_folder_without_a_trace_is_named(placement: Command, tmp_path: Path):
+    done = placement.run("simulate", "--trace", str(tmp_path))
+    assert done.returncode == 1
+    assert "node_list_all_node.csv" in done.stderr

@@ -25,8 +25,10 @@ class Offcuts:
         size: the units of a whole device, which is worth 1.
 
     >>> offcuts = Offcuts({600: 1, 400: 1}, size=1000)
-    >>> round(offcuts.worth(1000), 2), offcuts.worth(300), offcuts.lost(400, 400) < 0.01 < offcuts.lost(500, 500)
-    (1.0, 0.0, True)
+    >>> [round(offcuts.worth(left), 1) for left in (300, 400, 600, 1000)]
+    [0.0, 0.4, 0.6, 1.0]
+    >>> round(offcuts.lost(1000, 400), 1), round(offcuts.lost(1000, 500), 1)
+    (0.0, 0.2)
     """
 
     def __init__(self, demand: Mapping[int, float], *, size: int) -> None:

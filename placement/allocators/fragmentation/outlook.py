@@ -42,6 +42,10 @@ class Outlook:
         self._offcuts = Offcuts(shares, size=supply.size)
         self._scarcity = scarcity(expected, supply.units)
 
+    def useless(self, host: Host) -> float:
+        """Return how much of a host's free devices is useless for the expected work on average, in whole devices."""
+        return self._fragmentation.of(host) / self._supply.size
+
     def cost(self, host: Host, task: Task, device: Device | None = None) -> float:
         """Return what it costs to place a task on a host, in whole devices; negative where that tidies up.
 
@@ -60,18 +64,16 @@ class Outlook:
     def best_devices(self, host: Host, task: Task) -> tuple[int, ...]:
         """Return the numbers of the devices that a task had best take; it fits on the host."""
         usable = task.usable(host)
-        kinds = {host.devices[number]: number for number in reversed(usable)}
-        if task.devices == 1:
-            return min([(number,) for number in kinds.values()], key=lambda one: self._cost(host, task, one))
-        if len(kinds) <= 1:
-            return tuple(usable[: task.devices])
-        return min(combinations(usable, task.devices), key=lambda some: self._cost(host, task, some))
+        # Of devices that are alike any will do, and of those that cost the same the fullest.
+        sets = combinations(usable, task.devices)
+        some = {tuple(sorted([host.devices[number] for number in chosen])): chosen for chosen in sets}
+        return min(some.items(), key=lambda one: (self._cost(host, task, one[1]), one[0]))[1]
 
     def _cost(self, host: Host, task: Task, chosen: tuple[int, ...]) -> float:
         weights, size = self._weights, self._supply.size
         after = host.after(task, chosen)
         taken = [host.devices[number] for number in chosen]
-        gradient = (self._fragmentation.of(after) - self._fragmentation.of(host)) / size
+        gradient = self.useless(after) - self.useless(host)
         offcut = sum([self._offcuts.lost(device.left, task.share) for device in taken])
         scarce = sum([self._scarcity.get(device.kind, 0.0) for device in taken]) * task.share / size
         return (

@@ -1,0 +1,111 @@
+"""``placement simulate --trace``: runs of policies on a published trace, several at a time, and what it prints."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import fmean
+
+import click
+
+from placement.cli.output import available_width, table
+from placement.cli.packing import traces
+from placement.cli.packing.policies import PUBLISHED_AS
+from placement.cli.packing.run import MILESTONES, WHOLE_DEVICES, Packed, packed
+from placement.cli.simulation.curves import Chart, svg
+
+FIRST_SEED = 42
+"""The published results begin with this seed."""
+
+Runs = Mapping[tuple[str, str], Sequence[Packed]]
+"""What came of each (workload, policy), seed by seed."""
+
+
+def pack(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, seeds: int, file: Path | None) -> None:
+    """Run policies on workloads of a trace as often as there are seeds, print what came of it, and draw it into a file.
+
+    Raises:
+        ClickException: the folder has no such trace.
+    """
+    try:
+        runs = _runs(folder, workloads, policies, range(FIRST_SEED, FIRST_SEED + seeds))
+    except traces.NoTrace as error:
+        raise click.ClickException(str(error)) from None
+    for line in _told(runs, traces.published(folder), seeds):
+        click.echo(line)
+    if file is not None:
+        file.write_text(svg([chart for workload in workloads for chart in _charts(runs, workload)]))
+        click.echo(f"\nCurves: {file}")
+
+
+def _runs(folder: Path, workloads: Sequence[str], policies: Sequence[str], seeds: Sequence[int]) -> Runs:
+    for workload in workloads:
+        traces.read(folder, workload)  # What is missing is told before anything is run.
+    asked = list(product(workloads, policies, seeds))
+    found: dict[tuple[str, str], list[Packed]] = {}
+    # Not forked: this process may have threads.
+    with ProcessPoolExecutor(min(len(asked), os.cpu_count() or 1), get_context("spawn")) as processes:
+        done = processes.map(partial(_one, folder), asked)
+        label = "Packing" if sys.stderr.isatty() else ""
+        with click.progressbar(done, length=len(asked), label=label, file=sys.stderr) as bar:
+            for (workload, policy, _seed), one in zip(asked, bar, strict=True):
+                found.setdefault((workload, policy), []).append(one)
+    return found
+
+
+def _one(folder: Path, asked: tuple[str, str, int]) -> Packed:
+    workload, policy, seed = asked
+    return packed(traces.read(folder, workload), policy, seed)
+
+
+def _told(runs: Runs, published: Mapping[tuple[str, str, int], float], seeds: int) -> Iterator[str]:
+    header = ["workload", "policy", *[f"at {percent} %" for percent in MILESTONES], "published at 100 %"]
+    rows = []
+    for (workload, policy), results in runs.items():
+        shares = [f"{fmean([one.allocated[percent] for one in results]):.2f}" for percent in MILESTONES]
+        known = published.get((workload, PUBLISHED_AS[policy], MILESTONES[0]))
+        rows.append([workload, policy, *shares, f"{known:.2f} ({PUBLISHED_AS[policy]})" if known is not None else "-"])
+    yield f"Percent of GPUs allocated when tasks for so many percent have arrived (seeds: {seeds}, mean):"
+    yield ""
+    yield from table(header, rows, width=available_width())
+    yield ""
+    yield f"When tasks for {MILESTONES[0]} % have arrived:"
+    yield ""
+    yield from table(*_details(runs), width=available_width())
+
+
+def _details(runs: Runs) -> tuple[list[str], list[list[str]]]:
+    """Return a table of what is left over: stranded GPUs are free where fewer whole ones are than the size says."""
+    kinds = sorted({kind for results in runs.values() for one in results for kind in one.refused})
+    stranded = [f"stranded ({size})" for size in WHOLE_DEVICES]
+    refused = [f"refused: {kind}" for kind in kinds]
+    rows = [
+        [
+            workload,
+            policy,
+            f"{fmean([one.empty_hosts for one in results]):.0f}",
+            *[f"{fmean([one.stranded[size] for one in results]):.0f}" for size in WHOLE_DEVICES],
+            *[f"{fmean([one.refused.get(kind, 0) for one in results]):.0f}" for kind in kinds],
+        ]
+        for (workload, policy), results in runs.items()
+    ]
+    return ["workload", "policy", "empty hosts", *stranded, *refused], rows
+
+
+def _charts(runs: Runs, workload: str) -> list[Chart]:
+    of_workload = {policy: results for (name, policy), results in runs.items() if name == workload}
+    allocated = {policy: _means([one.allocated_by_arrival for one in of]) for policy, of in of_workload.items()}
+    useless = {policy: _means([one.useless_by_arrival for one in of]) for policy, of in of_workload.items()}
+    x_label = "GPUs asked for by the tasks that have arrived, in percent"
+    return [
+        Chart(f"{workload}: GPUs allocated, in percent", allocated, x_label, 0, MILESTONES[-1]),
+        Chart(f"{workload}: free and of no use to the expected work, in percent", useless, x_label, 0, MILESTONES[-1]),
+    ]
+
+
+def _means(samples: Sequence[Sequence[float]]) -> list[float]:
+    return [fmean(values) for values in zip(*samples, strict=True)]

@@ -1,0 +1,17 @@
+"""The policies that are compared: what each of them thinks a placement costs."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from placement.allocators.fragmentation import Weights
+
+POLICIES: Mapping[str, Weights] = MappingProxyType(
+    {
+        "best fit": Weights(gradient=0, offcut=0, scarcity=0, fit=1),
+        "gradient": Weights(gradient=1, offcut=0, scarcity=0, fit=0.00001),  # The fit breaks ties alone.
+        "fragmentation": Weights(),
+    }
+)
+
+PUBLISHED_AS: Mapping[str, str] = MappingProxyType({"best fit": "BestFit", "gradient": "FGD", "fragmentation": "FGD"})
+"""The published policy that each of ours stands beside."""

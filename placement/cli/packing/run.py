@@ -1,0 +1,97 @@
+"""One run: tasks arrive at an empty cluster until they ask for more than it has, and none leaves.
+
+The protocol is that of the published results: "Beware of Fragmentation" (Weng et al., USENIX ATC 2023).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from placement.allocators.fragmentation import Host, Outlook, Task
+from placement.cli.packing.cheapest import FillingHosts
+from placement.cli.packing.policies import POLICIES
+from placement.cli.packing.traces import SIZE, PackingTrace
+
+MILESTONES = (100, 110, 120, 130)
+"""The shares of all devices that have arrived when a run is looked at, in percent."""
+
+WHOLE_DEVICES = (1, 2, 4, 8)
+"""Sizes of tasks, in whole devices, for which free ones are counted as stranded."""
+
+
+STEP = 2
+"""After so many percent more have arrived a sample is taken for the curves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What came of a run. Shares are in percent of all devices; samples are taken each ``STEP`` percent that arrive.
+
+    Args:
+        allocated: for each milestone the share that is allocated.
+        allocated_by_arrival: the same in samples.
+        useless_by_arrival: samples of the share that is free, and useless for the expected work on average.
+        empty_hosts: how many hosts with devices nothing runs on, at the first milestone.
+        stranded: for each of ``WHOLE_DEVICES`` how much is free then, in devices, on hosts without so many whole ones.
+        refused: how many tasks found no place until then, by what they ask for.
+    """
+
+    allocated: Mapping[int, float]
+    allocated_by_arrival: Sequence[float]
+    useless_by_arrival: Sequence[float]
+    empty_hosts: int
+    stranded: Mapping[int, float]
+    refused: Mapping[str, int]
+
+
+def packed(trace: PackingTrace, policy: str, seed: int) -> Packed:
+    """Place the arrivals of a seed one by one by a policy."""
+    outlook = Outlook(trace.expected, trace.supply, POLICIES[policy])
+    filling = FillingHosts(trace.hosts, outlook)
+    units = sum(trace.supply.units.values())
+    arrived = taken = 0
+    refused: Counter[str] = Counter()
+    allocated, useless = [0.0], [_useless(filling.hosts, outlook, units)]
+    at_the_first: Sequence[Host] = ()
+    for task in trace.arrivals(seed, percent=MILESTONES[-1]):
+        arrived += task.devices * task.share
+        if filling.place(task):
+            taken += task.devices * task.share
+        elif not at_the_first:
+            refused[kind_of(task)] += 1
+        while arrived * 100 >= units * STEP * len(allocated):
+            if STEP * len(allocated) == MILESTONES[0]:
+                at_the_first = list(filling.hosts)
+            allocated.append(100 * taken / units)
+            useless.append(_useless(filling.hosts, outlook, units))
+    return Packed(
+        allocated={percent: allocated[percent // STEP] for percent in MILESTONES},
+        allocated_by_arrival=allocated,
+        useless_by_arrival=useless,
+        empty_hosts=_empty(at_the_first),
+        stranded={size: _stranded(at_the_first, size) for size in WHOLE_DEVICES},
+        refused=dict(refused),
+    )
+
+
+def _useless(hosts: Sequence[Host], outlook: Outlook, units: int) -> float:
+    return 100 * sum([outlook.useless(host) for host in hosts if host.devices]) * SIZE / units
+
+
+def kind_of(task: Task) -> str:
+    """Return in words how many devices a task asks for."""
+    if not task.devices:
+        return "no GPU"
+    return "a part" if task.share < SIZE else f"{task.devices} GPU"
+
+
+def _empty(hosts: Sequence[Host]) -> int:
+    return sum([bool(host.devices) and all(device.left == SIZE for device in host.devices) for host in hosts])
+
+
+def _stranded(hosts: Sequence[Host], size: int) -> float:
+    return sum([_free(host) for host in hosts if sum(device.left == SIZE for device in host.devices) < size]) / SIZE
+
+
+def _free(host: Host) -> int:
+    return sum([device.left for device in host.devices])

@@ -1,0 +1,110 @@
+"""A published trace: the hosts of a GPU cluster, and a workload for them, read from CSV files, gzipped or not."""
+
+import csv
+import gzip
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from placement.allocators.fragmentation import Device, Host, Supply, Task
+
+SIZE = 1000
+"""The units of a whole GPU in these files."""
+
+NODES = "node_list_all_node.csv"
+TASKS = "pod_list_{}.csv"
+PUBLISHED = "published_allocation.csv"
+
+Row = Mapping[str, str]
+
+
+class NoTrace(Exception):
+    """A folder has no such trace. The message says which file is missing, or what is wrong in it."""
+
+
+@dataclass(frozen=True)
+class PackingTrace:
+    """Hosts, and the tasks that are drawn from; hosts and tasks that are alike are one object."""
+
+    hosts: Sequence[Host]
+    tasks: Sequence[Task]
+
+    @cached_property
+    def supply(self) -> Supply:
+        """What the hosts have when they are empty."""
+        units: Counter[str] = Counter()
+        largest: Counter[str] = Counter()
+        for host in self.hosts:
+            largest |= Counter(host.free)
+            for device in host.devices:
+                units[device.kind] += device.left
+        return Supply(units, SIZE, largest, max(len(host.devices) for host in self.hosts))
+
+    @cached_property
+    def expected(self) -> Mapping[Task, int]:
+        """How often each task is drawn."""
+        return Counter(self.tasks)
+
+    def arrivals(self, seed: int, *, percent: int) -> list[Task]:
+        """Draw tasks, with replacement, until they ask for this share of all devices; in any order."""
+        dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
+        wanted, asked = sum(self.supply.units.values()) * percent // 100, 0
+        drawn = []
+        while asked < wanted:
+            task = dice.choice(self.tasks)
+            drawn.append(task)
+            asked += task.devices * task.share
+        dice.shuffle(drawn)
+        return drawn
+
+
+def read(folder: Path, workload: str) -> PackingTrace:
+    """Read the hosts of a folder and one of its workloads.
+
+    Raises:
+        NoTrace: a file is missing, or has a row that means nothing.
+    """
+    host, task = cache(_host), cache(_task)
+    try:
+        nodes = [host(row["cpu_milli"], row["memory_mib"], row["gpu"], row["model"]) for row in _rows(folder / NODES)]
+        pods = [
+            task(row["cpu_milli"], row["memory_mib"], row["num_gpu"], row["gpu_milli"], row.get("gpu_spec") or "")
+            for row in _rows(folder / TASKS.format(workload))
+        ]
+    except (KeyError, ValueError) as error:
+        raise NoTrace(f"{folder}: a row of {workload!r} or of its hosts cannot be read: {error}") from None
+    return PackingTrace(nodes, pods)
+
+
+def published(folder: Path) -> dict[tuple[str, str, int], float]:
+    """Return the published shares: (workload, policy, percent arrived) -> percent allocated; empty without a file."""
+    try:
+        rows = list(_rows(folder / PUBLISHED))
+    except NoTrace:
+        return {}
+    return {(row["workload"], row["policy"], int(row["arrived_percent"])): float(row["mean"]) for row in rows}
+
+
+def _host(cpu: str, memory: str, gpus: str, model: str) -> Host:
+    return Host({"CPU": int(cpu), "MEMORY": int(memory)}, (Device(SIZE, model),) * int(gpus))
+
+
+def _task(cpu: str, memory: str, gpus: str, share: str, models: str) -> Task:  # noqa: PLR0917 - the columns
+    devices = int(gpus)
+    kinds = frozenset(models.split("|")) - {""} if devices else frozenset[str]()
+    return Task({"CPU": int(cpu), "MEMORY": int(memory)}, devices, int(share) if devices else 0, kinds)
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    zipped = path.with_name(f"{path.name}.gz")
+    if zipped.exists():
+        with gzip.open(zipped, "rt", newline="") as file:
+            yield from csv.DictReader(file)
+    elif path.exists():
+        with path.open(newline="") as file:
+            yield from csv.DictReader(file)
+    else:
+        raise NoTrace(f"There is no {path}, nor {zipped.name}.")

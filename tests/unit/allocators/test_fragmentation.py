@@ -1,0 +1,150 @@
+"""Fragmentation against its definition, and what it must never prefer."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.allocators.entries import InvalidEntry
+from placement.allocators.fragmentation import Device, Host, Outlook, Supply, Task, Weights
+from placement.allocators.fragmentation.gradient import Fragmentation
+from placement.allocators.fragmentation.offcuts import Offcuts
+
+SIZE = 10
+GRADIENT_ALONE = Weights(gradient=1, offcut=0, scarcity=0, fit=0)
+KINDS = ("A", "B")
+
+cores = st.integers(0, 8)
+devices = st.builds(Device, st.integers(0, SIZE), st.sampled_from(KINDS))
+hosts = st.builds(lambda free, some: Host({"VCPU": free}, tuple(some)), cores, st.lists(devices, max_size=4))
+shares = st.builds(
+    lambda amount, share, kinds: Task({"VCPU": amount}, 1, share, frozenset(kinds)),
+    cores,
+    st.integers(1, SIZE),
+    st.sets(st.sampled_from(KINDS), max_size=1),
+)
+whole_ones = st.builds(lambda amount, count: Task({"VCPU": amount}, count, SIZE), cores, st.integers(1, 3))
+plain = st.builds(lambda amount: Task({"VCPU": amount}), cores)
+tasks = st.one_of(shares, whole_ones, plain)
+expected_work = st.dictionaries(tasks, st.integers(1, 5), min_size=1, max_size=5)
+
+
+def supply(*, kinds: tuple[str, ...] = KINDS) -> Supply:
+    return Supply(dict.fromkeys(kinds, 8 * SIZE), SIZE, {"VCPU": 8}, most_devices=4)
+
+
+def useless_by_definition(host: Host, expected: dict[Task, int]) -> float:
+    """Return what the definition says, device by device and task by task."""
+    found = 0.0
+    for task, weight in expected.items():
+        if task.devices:
+            will_do = [d for d in host.devices if d.left >= task.share and (not task.kinds or d.kind in task.kinds)]
+            fits = host.free["VCPU"] >= task.amounts["VCPU"] and len(will_do) >= task.devices
+            found += weight * sum(d.left for d in host.devices if not fits or d not in will_do)
+    return found / sum(expected.values())
+
+
+@given(host=hosts, expected=expected_work)
+def test_fragmentation_is_what_the_definition_says(host: Host, expected: dict[Task, int]):
+    assert Fragmentation(expected).of(host) == pytest.approx(useless_by_definition(host, expected))
+
+
+@given(host=hosts, expected=expected_work, task=shares)
+def test_the_gradient_is_the_difference_of_a_placement(host: Host, expected: dict[Task, int], task: Task):
+    outlook = Outlook(expected, supply(), GRADIENT_ALONE)
+    for number in task.usable(host):
+        after = host.after(task, (number,))
+        difference = useless_by_definition(after, expected) - useless_by_definition(host, expected)
+        assert outlook.cost(host, task, host.devices[number]) == pytest.approx(difference / SIZE)
+
+
+@given(host=hosts, expected=expected_work, task=tasks)
+def test_no_other_devices_of_a_host_cost_less_than_the_best(host: Host, expected: dict[Task, int], task: Task):
+    outlook = Outlook(expected, supply())
+    if not task.fits(host):
+        return
+    best = outlook.best_devices(host, task)
+    assert len(set(best)) == task.devices
+    for some in combinations(task.usable(host), task.devices):
+        other = outlook.useless(host.after(task, some)) - outlook.useless(host.after(task, best))
+        if not task.devices:
+            assert other == 0
+    cheapest = min(
+        (outlook.cost(host, task, host.devices[number]) for number in task.usable(host)),
+        default=outlook.cost(host, task),
+    )
+    if task.devices <= 1:
+        assert outlook.cost(host, task) == pytest.approx(cheapest)
+
+
+@given(host=hosts, task=shares)
+def test_a_device_that_nobody_else_can_use_costs_nothing(host: Host, task: Task):
+    """Expected work that needs more than any host has makes nothing of any device, before and after."""
+    outlook = Outlook({Task({"VCPU": 100}, 1, SIZE): 1}, supply(), GRADIENT_ALONE)
+    for number in task.usable(host):
+        assert outlook.cost(host, task, host.devices[number]) <= 0
+
+
+def test_splitting_the_last_whole_device_costs_most():
+    half, whole = Task({}, 1, 5), Task({}, 1, SIZE)
+    outlook = Outlook({half: 1, whole: 3}, supply(kinds=("",)))
+    host = Host({}, (Device(5), Device(7), Device(SIZE)))
+    costs = [outlook.cost(host, half, device) for device in host.devices]
+    assert costs == sorted(costs)
+    assert outlook.best_device(host, half) == 0
+
+
+def test_of_devices_that_cost_the_same_the_fullest_is_taken():
+    task = Task({}, 1, 2)
+    outlook = Outlook({Task({}): 1}, supply(kinds=("",)), GRADIENT_ALONE)
+    assert outlook.best_device(Host({}, (Device(9), Device(3), Device(6))), task) == 1
+
+
+def test_several_devices_are_taken_of_which_least_is_left():
+    pair = Task({}, 2, 4)
+    outlook = Outlook({Task({}, 1, SIZE): 1}, supply(kinds=("",)))
+    assert outlook.best_devices(Host({}, (Device(SIZE), Device(6), Device(5))), pair) in {(1, 2), (2, 1)}
+
+
+def test_work_for_any_kind_stays_off_the_kind_that_others_insist_on():
+    any_kind, only_a = Task({}, 1, SIZE), Task({}, 1, SIZE, frozenset({"A"}))
+    outlook = Outlook({any_kind: 1, only_a: 1}, supply())
+    on_a, on_b = (Host({"VCPU": 8}, (Device(SIZE, kind),)) for kind in KINDS)
+    assert outlook.cost(on_b, any_kind) < outlook.cost(on_a, any_kind)
+
+
+sizes = st.dictionaries(st.integers(1, 20), st.integers(1, 9), min_size=1, max_size=5)
+
+
+@given(demand=sizes, left=st.integers(0, 20), taken=st.integers(0, 20))
+def test_rests_are_never_worth_less_together_than_apart(demand: dict[int, int], left: int, taken: int):
+    offcuts = Offcuts(demand, size=20)
+    if taken <= left:
+        assert offcuts.lost(left, taken) >= -1e-9
+
+
+@given(demand=sizes)
+def test_a_whole_device_is_worth_one_and_less_is_worth_no_more(demand: dict[int, int]):
+    offcuts = Offcuts(demand, size=20)
+    worths = [offcuts.worth(left) for left in range(21)]
+    assert worths == sorted(worths)
+    assert worths[20] == pytest.approx(1)
+
+
+def test_prices_of_shares_come_near_those_of_the_best_cuts():
+    """A device is cut into 600 and 400, or three times 300; so 600 is worth two thirds, and 700 no more than that."""
+    offcuts = Offcuts({600: 1, 400: 1, 300: 1}, size=1000)
+    assert [round(offcuts.worth(left), 1) for left in (300, 400, 600, 700)] == [0.3, 0.3, 0.7, 0.7]
+    assert offcuts.lost(1000, 600) < 0.02
+    assert offcuts.lost(1000, 500) > 0.3
+
+
+def test_where_no_share_is_expected_no_rest_is_worth_anything():
+    assert Offcuts({}, size=10).lost(10, 4) == 0
+
+
+@pytest.mark.parametrize(("count", "share"), [(1, 0), (0, 1)], ids=["no share", "no device"])
+def test_devices_and_shares_come_together(count: int, share: int):
+    with pytest.raises(InvalidEntry):
+        Task({}, count, share)

@@ -1,0 +1,88 @@
+"""Packing a published trace: what is read, and that only what has changed need be judged again."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.allocators.fragmentation import Device, Host, Outlook, Supply, Task
+from placement.cli.packing import traces
+from placement.cli.packing.cheapest import FillingHosts
+from placement.cli.packing.run import packed
+
+NODES = "sn,cpu_milli,memory_mib,gpu,model\na,32000,1024,0,\nb,96000,2048,2,T4\nc,96000,2048,1,G2\n"
+TASKS = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
+    "p,1000,10,0,0,\nq,2000,20,1,500,T4|G2\nr,2000,20,1,1000,\ns,2000,20,1,500,T4|G2\n"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "node_list_all_node.csv").write_text(NODES)
+    (tmp_path / "pod_list_default.csv.gz").write_bytes(gzip.compress(TASKS.encode()))
+    return tmp_path
+
+
+def test_hosts_and_tasks_are_read_plain_and_gzipped(folder: Path):
+    trace = traces.read(folder, "default")
+    assert [len(host.devices) for host in trace.hosts] == [0, 2, 1]
+    assert trace.supply == Supply({"T4": 2000, "G2": 1000}, 1000, {"CPU": 96000, "MEMORY": 2048}, 2)
+    assert [(task.devices, task.share, sorted(task.kinds)) for task in trace.tasks] == [
+        (0, 0, []),
+        (1, 500, ["G2", "T4"]),
+        (1, 1000, []),
+        (1, 500, ["G2", "T4"]),
+    ]
+    assert trace.expected[trace.tasks[1]] == 2
+
+
+def test_a_file_without_models_has_tasks_for_any(folder: Path):
+    (folder / "pod_list_old.csv").write_text("cpu_milli,memory_mib,num_gpu,gpu_milli\n1,1,1,1000\n")
+    assert traces.read(folder, "old").tasks[0].kinds == frozenset()
+
+
+def test_arrivals_ask_for_just_so_much_and_are_the_same_for_a_seed(folder: Path):
+    trace = traces.read(folder, "default")
+    arrivals = trace.arrivals(42, percent=200)
+    assert 6000 <= sum(task.devices * task.share for task in arrivals) < 7000
+    assert arrivals == trace.arrivals(42, percent=200)
+    assert arrivals != trace.arrivals(43, percent=200)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("gone", None), ("broken", "cpu_milli,memory_mib,num_gpu,gpu_milli\n1,x,1,1000\n"), ("other", "a,b\n1,2\n")],
+    ids=["no file", "no number", "no such column"],
+)
+def test_what_is_no_trace_is_told_with_its_file(folder: Path, name: str, text: str | None):
+    if text is not None:
+        (folder / f"pod_list_{name}.csv").write_text(text)
+    with pytest.raises(traces.NoTrace, match=name):
+        traces.read(folder, name)
+
+
+@pytest.mark.parametrize("policy", ["best fit", "gradient", "fragmentation"])
+def test_a_run_allocates_no_more_than_there_is(folder: Path, policy: str):
+    done = packed(traces.read(folder, "default"), policy, 42)
+    assert all(0 < share <= 100 for share in done.allocated.values())
+    assert list(done.allocated_by_arrival) == sorted(done.allocated_by_arrival)
+    assert done.allocated[100] == done.allocated_by_arrival[50]
+
+
+tasks = st.builds(lambda amount, share: Task({"C": amount}, 1, share), st.integers(0, 3), st.integers(1, 10))
+
+
+@given(st.lists(tasks, min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=20))
+def test_each_task_goes_to_a_host_that_is_cheapest_then(some: list[Task], arrivals: list[int]):
+    outlook = Outlook(dict.fromkeys(some, 1), Supply({"": 60}, 10, {"C": 8}, 2))
+    empty = Host({"C": 8}, (Device(10), Device(10)))
+    filling = FillingHosts([empty, Host({"C": 4}, (Device(10),)), empty], outlook)
+    for number in arrivals:
+        task, before = some[number % len(some)], list(filling.hosts)
+        costs = [outlook.cost(host, task) for host in before if task.fits(host)]
+        assert filling.place(task) == bool(costs)
+        changed = [host for host, now in zip(before, filling.hosts, strict=True) if host is not now]
+        assert [outlook.cost(host, task) for host in changed] == ([min(costs)] if costs else [])
