@@ -13,16 +13,16 @@ placement is judged by what it does to that, in four parts, all of them in whole
 
 The first is the published policy. The other three are this library's.
 
->>> half, whole = Task({"VCPU": 4}, devices=1, share=500), Task({"VCPU": 8}, devices=1, share=1000)
+>>> half, whole = DeviceTask({"VCPU": 4}, devices=1, share=500), DeviceTask({"VCPU": 8}, devices=1, share=1000)
 >>> outlook = Outlook({half: 1, whole: 1}, Supply({"": 4000}, size=1000, largest={"VCPU": 32}))
->>> begun = Host({"VCPU": 16}, (Device(500), Device(1000)))
+>>> begun = FreeHost({"VCPU": 16}, (FreeDevice(500), FreeDevice(1000)))
 >>> [round(outlook.cost(begun, half, device), 2) for device in begun.devices]
 [-0.24, 0.64]
 >>> outlook.best_device(begun, half)
 0
 """
 
-from placement.allocators.fragmentation.hosts import Device, Host, Supply, Task
+from placement.allocators.fragmentation.hosts import DeviceTask, FreeDevice, FreeHost, Supply
 from placement.allocators.fragmentation.outlook import Outlook, Weights
 
-__all__ = ["Device", "Host", "Outlook", "Supply", "Task", "Weights"]
+__all__ = ["DeviceTask", "FreeDevice", "FreeHost", "Outlook", "Supply", "Weights"]

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import cache
 
-from placement.allocators.fragmentation.hosts import Host, Task
+from placement.allocators.fragmentation.hosts import DeviceTask, FreeHost
 
-_Form = tuple[tuple[int, ...], tuple[tuple[int, str], ...]]
+_HostForm = tuple[tuple[int, ...], tuple[tuple[int, str], ...]]
 """A host as far as it matters: what is free of each class, and its devices, in any order."""
 
 
@@ -19,7 +19,7 @@ class Fragmentation:
         expected: how often each task is expected, in any unit.
     """
 
-    def __init__(self, expected: Mapping[Task, float]) -> None:
+    def __init__(self, expected: Mapping[DeviceTask, float]) -> None:
         total = sum(expected.values()) or 1.0
         self._classes = sorted({name for task in expected for name in task.amounts})
         shapes: dict[tuple[int, int, frozenset[str]], dict[tuple[int, ...], float]] = {}
@@ -31,12 +31,12 @@ class Fragmentation:
         self._shapes = [(*shape, sum(of.values()), list(of.items())) for shape, of in shapes.items()]
         self._of = cache(self._computed)  # Hosts of a cloud are much alike.
 
-    def of(self, host: Host) -> float:
+    def of(self, host: FreeHost) -> float:
         """Return the fragmentation of a host."""
         free = tuple([host.free.get(name, 0) for name in self._classes])
         return self._of((free, tuple(sorted([(device.left, device.kind) for device in host.devices]))))
 
-    def _computed(self, form: _Form) -> float:
+    def _computed(self, form: _HostForm) -> float:
         free, devices = form
         total = sum([left for left, _kind in devices])
         useless = 0.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from placement.allocators.entries import InvalidEntry
 
 
-class Device(NamedTuple):
+class FreeDevice(NamedTuple):
     """What is left of a device, in units, and of which kind it is: a GPU model, say."""
 
     left: int
@@ -15,7 +15,7 @@ class Device(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class FreeHost:
     """What is free on a host.
 
     Args:
@@ -24,23 +24,23 @@ class Host:
     """
 
     free: Mapping[str, int]
-    devices: tuple[Device, ...] = ()
+    devices: tuple[FreeDevice, ...] = ()
 
     def has_room(self, amounts: Mapping[str, int]) -> bool:
         """Tell whether so much is free, devices aside."""
         return all(self.free.get(name, 0) >= amount for name, amount in amounts.items())
 
-    def after(self, task: "Task", chosen: tuple[int, ...]) -> "Host":
+    def after(self, task: "DeviceTask", chosen: tuple[int, ...]) -> "FreeHost":
         """Return the host with a task on it; ``chosen`` are the numbers of the devices that it takes a share of."""
         free = {name: left - task.amounts.get(name, 0) for name, left in self.free.items()}
         devices = list(self.devices)
         for number in chosen:
-            devices[number] = Device(devices[number].left - task.share, devices[number].kind)
-        return Host(free, tuple(devices))
+            devices[number] = FreeDevice(devices[number].left - task.share, devices[number].kind)
+        return FreeHost(free, tuple(devices))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class DeviceTask:
     """Work to be placed on one host.
 
     Args:
@@ -62,18 +62,18 @@ class Task:
         if (self.devices > 0) != (self.share > 0):
             raise InvalidEntry(("share",), "units of each device, or no devices", self.share)
 
-    def can_use(self, device: Device) -> bool:
+    def can_use(self, device: FreeDevice) -> bool:
         """Tell whether a device has the share, and is of a kind that will do."""
         return device.left >= self.share and (not self.kinds or device.kind in self.kinds)
 
-    def usable(self, host: Host) -> list[int]:
+    def usable(self, host: FreeHost) -> list[int]:
         """Return the numbers of the devices of a host that can be used, if there are enough and room beside them."""
         if not host.has_room(self.amounts):
             return []
         numbers = [number for number, device in enumerate(host.devices) if self.can_use(device)]
         return numbers if len(numbers) >= self.devices else []
 
-    def fits(self, host: Host) -> bool:
+    def fits(self, host: FreeHost) -> bool:
         """Tell whether a host has room for the task."""
         return host.has_room(self.amounts) and (not self.devices or bool(self.usable(host)))
 

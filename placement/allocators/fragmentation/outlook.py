@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from placement.allocators.fragmentation.gradient import Fragmentation
-from placement.allocators.fragmentation.hosts import Device, Host, Supply, Task
+from placement.allocators.fragmentation.hosts import DeviceTask, FreeDevice, FreeHost, Supply
 from placement.allocators.fragmentation.offcuts import Offcuts
 
 
@@ -32,7 +32,7 @@ class Outlook:
         weights: how much each part of the cost counts.
     """
 
-    def __init__(self, expected: Mapping[Task, float], supply: Supply, weights: Weights | None = None) -> None:
+    def __init__(self, expected: Mapping[DeviceTask, float], supply: Supply, weights: Weights | None = None) -> None:
         self._supply = supply
         self._weights = weights or Weights()
         self._fragmentation = Fragmentation(expected)
@@ -42,11 +42,11 @@ class Outlook:
         self._offcuts = Offcuts(shares, size=supply.size)
         self._scarcity = scarcity(expected, supply.units)
 
-    def useless(self, host: Host) -> float:
+    def useless(self, host: FreeHost) -> float:
         """Return how much of a host's free devices is useless for the expected work on average, in whole devices."""
         return self._fragmentation.of(host) / self._supply.size
 
-    def cost(self, host: Host, task: Task, device: Device | None = None) -> float:
+    def cost(self, host: FreeHost, task: DeviceTask, device: FreeDevice | None = None) -> float:
         """Return what it costs to place a task on a host, in whole devices; negative where that tidies up.
 
         Args:
@@ -57,11 +57,11 @@ class Outlook:
         chosen = self.best_devices(host, task) if device is None else (host.devices.index(device),)
         return self._cost(host, task, chosen)
 
-    def best_device(self, host: Host, task: Task) -> int:
+    def best_device(self, host: FreeHost, task: DeviceTask) -> int:
         """Return the number of the device that a task with one device had best take."""
         return self.best_devices(host, task)[0]
 
-    def best_devices(self, host: Host, task: Task) -> tuple[int, ...]:
+    def best_devices(self, host: FreeHost, task: DeviceTask) -> tuple[int, ...]:
         """Return the numbers of the devices that a task had best take; it fits on the host."""
         usable = task.usable(host)
         # Of devices that are alike any will do, and of those that cost the same the fullest.
@@ -69,7 +69,7 @@ class Outlook:
         some = {tuple(sorted([host.devices[number] for number in chosen])): chosen for chosen in sets}
         return min(some.items(), key=lambda one: (self._cost(host, task, one[1]), one[0]))[1]
 
-    def _cost(self, host: Host, task: Task, chosen: tuple[int, ...]) -> float:
+    def _cost(self, host: FreeHost, task: DeviceTask, chosen: tuple[int, ...]) -> float:
         weights, size = self._weights, self._supply.size
         after = host.after(task, chosen)
         taken = [host.devices[number] for number in chosen]
@@ -83,7 +83,7 @@ class Outlook:
             + weights.fit * self._room(after)
         )
 
-    def _room(self, host: Host) -> float:
+    def _room(self, host: FreeHost) -> float:
         """Return how empty a host is beside the largest one, from 0 to 1."""
         largest = self._supply.largest
         parts = [host.free.get(name, 0) / most for name, most in largest.items() if most]
@@ -91,12 +91,12 @@ class Outlook:
         return sum(parts) / len(parts)
 
 
-def scarcity(expected: Mapping[Task, float], units: Mapping[str, int]) -> dict[str, float]:
+def scarcity(expected: Mapping[DeviceTask, float], units: Mapping[str, int]) -> dict[str, float]:
     """Return for each kind of device how much of it is asked for by work that insists on it, if all were to be filled.
 
     Work that will do with some kinds counts for each of them by their part in the supply.
 
-    >>> any_, a100 = Task({}, devices=1, share=10), Task({}, devices=1, share=10, kinds=frozenset({"A100"}))
+    >>> any_, a100 = DeviceTask({}, devices=1, share=10), DeviceTask({}, devices=1, share=10, kinds=frozenset({"A100"}))
     >>> scarcity({any_: 3, a100: 1}, {"A100": 100, "T4": 100})
     {'A100': 0.5, 'T4': 0.0}
     """

@@ -3,23 +3,23 @@
 import heapq
 from collections.abc import Iterable, Sequence
 
-from placement.allocators.fragmentation import Host, Outlook, Task
+from placement.allocators.fragmentation import DeviceTask, FreeHost, Outlook
 
-_Entry = tuple[float, int, int]
+_JudgedHost = tuple[float, int, int]
 """What a task costs on a host, the number of the host, and how often it had changed by then."""
 
 
 class FillingHosts:
     """Hosts that tasks are placed on, one after the other."""
 
-    def __init__(self, hosts: Sequence[Host], outlook: Outlook) -> None:
+    def __init__(self, hosts: Sequence[FreeHost], outlook: Outlook) -> None:
         self.hosts = list(hosts)
         self._outlook = outlook
         self._changes = [0] * len(self.hosts)
         self._log: list[int] = []
-        self._judged: dict[Task, tuple[list[_Entry], int]] = {}
+        self._judged: dict[DeviceTask, tuple[list[_JudgedHost], int]] = {}
 
-    def place(self, task: Task) -> bool:
+    def place(self, task: DeviceTask) -> bool:
         """Place a task where it costs least; tell whether it fits anywhere. Of equals, the first host takes it."""
         number = self._cheapest(task)
         if number is None:
@@ -30,7 +30,7 @@ class FillingHosts:
         self._log.append(number)
         return True
 
-    def _cheapest(self, task: Task) -> int | None:
+    def _cheapest(self, task: DeviceTask) -> int | None:
         known, seen = self._judged.get(task, ([], None))
         changed = range(len(self.hosts)) if seen is None else set(self._log[seen:])
         for entry in self._entries(task, changed):
@@ -40,7 +40,7 @@ class FillingHosts:
             heapq.heappop(known)
         return known[0][1] if known else None
 
-    def _entries(self, task: Task, numbers: Iterable[int]) -> Iterable[_Entry]:
+    def _entries(self, task: DeviceTask, numbers: Iterable[int]) -> Iterable[_JudgedHost]:
         costs: dict[int, float | None] = {}  # Empty hosts that are alike are one object.
         for number in numbers:
             host = self.hosts[number]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from placement.allocators.fragmentation import Host, Outlook, Task
+from placement.allocators.fragmentation import DeviceTask, FreeHost, Outlook
 from placement.cli.packing.cheapest import FillingHosts
 from placement.cli.packing.policies import POLICIES
 from placement.cli.packing.traces import SIZE, PackingTrace
@@ -52,7 +52,7 @@ def packed(trace: PackingTrace, policy: str, seed: int) -> Packed:
     arrived = taken = 0
     refused: Counter[str] = Counter()
     allocated, useless = [0.0], [_useless(filling.hosts, outlook, units)]
-    at_the_first: Sequence[Host] = ()
+    at_the_first: Sequence[FreeHost] = ()
     for task in trace.arrivals(seed, percent=MILESTONES[-1]):
         arrived += task.devices * task.share
         if filling.place(task):
@@ -74,24 +74,24 @@ def packed(trace: PackingTrace, policy: str, seed: int) -> Packed:
     )
 
 
-def _useless(hosts: Sequence[Host], outlook: Outlook, units: int) -> float:
+def _useless(hosts: Sequence[FreeHost], outlook: Outlook, units: int) -> float:
     return 100 * sum([outlook.useless(host) for host in hosts if host.devices]) * SIZE / units
 
 
-def kind_of(task: Task) -> str:
+def kind_of(task: DeviceTask) -> str:
     """Return in words how many devices a task asks for."""
     if not task.devices:
         return "no GPU"
     return "a part" if task.share < SIZE else f"{task.devices} GPU"
 
 
-def _empty(hosts: Sequence[Host]) -> int:
+def _empty(hosts: Sequence[FreeHost]) -> int:
     return sum([bool(host.devices) and all(device.left == SIZE for device in host.devices) for host in hosts])
 
 
-def _stranded(hosts: Sequence[Host], size: int) -> float:
+def _stranded(hosts: Sequence[FreeHost], size: int) -> float:
     return sum([_free(host) for host in hosts if sum(device.left == SIZE for device in host.devices) < size]) / SIZE
 
 
-def _free(host: Host) -> int:
+def _free(host: FreeHost) -> int:
     return sum([device.left for device in host.devices])

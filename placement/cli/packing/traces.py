@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from placement.allocators.fragmentation import Device, Host, Supply, Task
+from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost, Supply
 
 SIZE = 1000
 """The units of a whole GPU in these files."""
@@ -29,8 +29,8 @@ class NoTrace(Exception):
 class PackingTrace:
     """Hosts, and the tasks that are drawn from; hosts and tasks that are alike are one object."""
 
-    hosts: Sequence[Host]
-    tasks: Sequence[Task]
+    hosts: Sequence[FreeHost]
+    tasks: Sequence[DeviceTask]
 
     @cached_property
     def supply(self) -> Supply:
@@ -44,11 +44,11 @@ class PackingTrace:
         return Supply(units, SIZE, largest, max(len(host.devices) for host in self.hosts))
 
     @cached_property
-    def expected(self) -> Mapping[Task, int]:
+    def expected(self) -> Mapping[DeviceTask, int]:
         """How often each task is drawn."""
         return Counter(self.tasks)
 
-    def arrivals(self, seed: int, *, percent: int) -> list[Task]:
+    def arrivals(self, seed: int, *, percent: int) -> list[DeviceTask]:
         """Draw tasks, with replacement, until they ask for this share of all devices; in any order."""
         dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
         wanted, asked = sum(self.supply.units.values()) * percent // 100, 0
@@ -88,14 +88,14 @@ def published(folder: Path) -> dict[tuple[str, str, int], float]:
     return {(row["workload"], row["policy"], int(row["arrived_percent"])): float(row["mean"]) for row in rows}
 
 
-def _host(cpu: str, memory: str, gpus: str, model: str) -> Host:
-    return Host({"CPU": int(cpu), "MEMORY": int(memory)}, (Device(SIZE, model),) * int(gpus))
+def _host(cpu: str, memory: str, gpus: str, model: str) -> FreeHost:
+    return FreeHost({"CPU": int(cpu), "MEMORY": int(memory)}, (FreeDevice(SIZE, model),) * int(gpus))
 
 
-def _task(cpu: str, memory: str, gpus: str, share: str, models: str) -> Task:  # noqa: PLR0917 - the columns
+def _task(cpu: str, memory: str, gpus: str, share: str, models: str) -> DeviceTask:  # noqa: PLR0917 - the columns
     devices = int(gpus)
     kinds = frozenset(models.split("|")) - {""} if devices else frozenset[str]()
-    return Task({"CPU": int(cpu), "MEMORY": int(memory)}, devices, int(share) if devices else 0, kinds)
+    return DeviceTask({"CPU": int(cpu), "MEMORY": int(memory)}, devices, int(share) if devices else 0, kinds)
 
 
 def _rows(path: Path) -> Iterator[Row]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fragmentation import Device, Host, Outlook, Supply, Task
+from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost, Outlook, Supply
 from placement.cli.packing import traces
 from placement.cli.packing.cheapest import FillingHosts
 from placement.cli.packing.run import packed
@@ -72,14 +72,14 @@ def test_a_run_allocates_no_more_than_there_is(folder: Path, policy: str):
     assert done.allocated[100] == done.allocated_by_arrival[50]
 
 
-tasks = st.builds(lambda amount, share: Task({"C": amount}, 1, share), st.integers(0, 3), st.integers(1, 10))
+tasks = st.builds(lambda amount, share: DeviceTask({"C": amount}, 1, share), st.integers(0, 3), st.integers(1, 10))
 
 
 @given(st.lists(tasks, min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=20))
-def test_each_task_goes_to_a_host_that_is_cheapest_then(some: list[Task], arrivals: list[int]):
+def test_each_task_goes_to_a_host_that_is_cheapest_then(some: list[DeviceTask], arrivals: list[int]):
     outlook = Outlook(dict.fromkeys(some, 1), Supply({"": 60}, 10, {"C": 8}, 2))
-    empty = Host({"C": 8}, (Device(10), Device(10)))
-    filling = FillingHosts([empty, Host({"C": 4}, (Device(10),)), empty], outlook)
+    empty = FreeHost({"C": 8}, (FreeDevice(10), FreeDevice(10)))
+    filling = FillingHosts([empty, FreeHost({"C": 4}, (FreeDevice(10),)), empty], outlook)
     for number in arrivals:
         task, before = some[number % len(some)], list(filling.hosts)
         costs = [outlook.cost(host, task) for host in before if task.fits(host)]
