@@ -5,7 +5,7 @@ from functools import cache
 
 from placement.allocators.fragmentation.hosts import DeviceTask, FreeHost
 
-_HostForm = tuple[tuple[int, ...], tuple[tuple[int, str], ...]]
+_Remains = tuple[tuple[int, ...], tuple[tuple[int, str], ...]]
 """A host as far as it matters: what is free of each class, and its devices, in any order."""
 
 
@@ -36,7 +36,7 @@ class Fragmentation:
         free = tuple([host.free.get(name, 0) for name in self._classes])
         return self._of((free, tuple(sorted([(device.left, device.kind) for device in host.devices]))))
 
-    def _computed(self, form: _HostForm) -> float:
+    def _computed(self, form: _Remains) -> float:
         free, devices = form
         total = sum([left for left, _kind in devices])
         useless = 0.0
