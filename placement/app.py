@@ -7,6 +7,7 @@ from typing import Any
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from placement.advisories import warn_of_old_libraries
 from placement.api.call import Server
 from placement.api.cors import wrap_with_cors
 from placement.api.dispatch import install
@@ -43,6 +44,7 @@ def create_app(settings: Settings) -> Flask:
     Raises:
         ConfigurationError: what stops the start, in one sentence.
     """
+    warn_of_old_libraries()
     strategy = strategy_from(settings)
     policy = Policy(settings)
     policy.prepare()

@@ -1,0 +1,61 @@
+"""Releases of libraries that mend what users of this server should not live with.
+
+They are no floors of the package, because OpenStack's upper-constraints or a distribution may hold a library back: the
+server starts, and says what to look after.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Advisory:
+    """What a release of a package mends; installations before it are warned."""
+
+    package: str
+    mended_in: tuple[int, ...]
+    trouble: str
+
+
+ADVISORIES = (
+    Advisory(
+        "marshmallow",
+        (4, 1, 2),
+        "a long list in a request may take much processor time (CVE-2025-68480)",
+    ),
+    Advisory(
+        "gunicorn",
+        (27, 0, 1),
+        "keep-alive connections of gthread workers and malformed HTTP are handled less strictly",
+    ),
+)
+
+
+def warn_of_old_libraries(
+    advisories: Iterable[Advisory] = ADVISORIES, installed: Callable[[str], str] = version
+) -> None:
+    """Log one warning for each library here that is older than a release with a fix."""
+    for advisory in advisories:
+        try:
+            found = installed(advisory.package)
+        except PackageNotFoundError:
+            continue
+        if _numbers(found) < advisory.mended_in:
+            wanted = ".".join(map(str, advisory.mended_in))
+            LOG.warning(
+                "%s %s is installed: %s. Release %s mends it.", advisory.package, found, advisory.trouble, wanted
+            )
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    """Return the numbers that a version begins with."""
+    numbers = []
+    for part in release.split("."):
+        if not part.isdigit():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
