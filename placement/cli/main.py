@@ -4,6 +4,7 @@ import importlib
 
 import click
 
+from placement import __version__
 from placement.errors import PlacementError
 
 COMMANDS = {
@@ -49,7 +50,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="placement-server", prog_name="placement")
+@click.version_option(__version__, prog_name="placement")
 def main() -> None:
     """Run or try a server of the OpenStack Placement API.
 

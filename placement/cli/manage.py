@@ -1,10 +1,10 @@
 """``placement-manage``, as deployment tools call it: the reference's subcommands, outputs and exit statuses."""
 
 from collections.abc import Callable
-from importlib.metadata import version as installed_version
 
 import click
 
+from placement import __version__
 from placement.cli.boxes import box
 from placement.cli.configuration import PlainErrors, configured, connected, progress, settings_of
 from placement.errors import ConfigurationError, PlacementError
@@ -25,7 +25,7 @@ NO_NUMBER = 127
 
 @click.group(cls=PlainErrors, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @configured
-@click.version_option(installed_version("placement-server"), message="%(version)s")
+@click.version_option(__version__, message="%(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
     """Look after the database of Placement."""

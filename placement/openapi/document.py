@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
-from importlib.metadata import version
 from inspect import getdoc
 from typing import Any
 
+from placement import __version__
 from placement.api.planner.index import is_planner_path
 from placement.api.routes import ROUTES
 from placement.api.routing import Route
@@ -31,7 +31,7 @@ def document() -> Json:
         paths[path_of(routes[0])][routes[0].method.lower()] = _operation(routes, shown)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Placement", "version": version("placement-server"), "description": DESCRIPTION},
+        "info": {"title": "Placement", "version": __version__, "description": DESCRIPTION},
         "servers": [{"url": "/"}],
         "security": [{"token": []}, {"basic": []}],
         "paths": dict(paths),

@@ -19,15 +19,20 @@ PARTS = ("LICENSE", "README.md", "pyproject.toml", "setup.cfg", "setup.py", "bin
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel file."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for part in PARTS:
-        path = SOURCE / part
-        if path.is_dir():
-            shutil.copytree(path, source / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(path, source / part)
+    copied_source(source)
     _run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(target), str(source))
     (built,) = target.glob("*.whl")
     return built
+
+
+def copied_source(target: Path) -> None:
+    """Copy what building needs into a directory."""
+    for part in PARTS:
+        path = SOURCE / part
+        if path.is_dir():
+            shutil.copytree(path, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(path, target / part)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,20 @@
+"""Under OpenStack's upper-constraints this server can be installed, as kolla, OpenStack-Ansible and devstack do.
+
+``UPPER_CONSTRAINTS`` names another file than the pins that are kept here.
+"""
+
+import os
+from pathlib import Path
+
+from tests.packaging.constraints import PINS, pins_in, resolved
+
+
+def test_pip_finds_a_solution_with_what_is_pinned() -> None:
+    constraints = Path(os.environ.get("UPPER_CONSTRAINTS", PINS))
+    pins, found = pins_in(constraints), resolved(constraints)
+    assert found["sqlalchemy"] in pins["sqlalchemy"]
+    assert [
+        name
+        for name in found.keys() & pins.keys()
+        if pins[name].partition(";")[0].split("==")[1].lstrip("=") != found[name]
+    ] == []
