@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from flask import Flask
@@ -12,10 +13,12 @@ from placement.api.call import Server
 from placement.api.cors import wrap_with_cors
 from placement.api.dispatch import install
 from placement.auth import Strategy, strategy_from
+from placement.auth.audit import audited
 from placement.auth.policy import Policy
 from placement.services.kept_usage import KeptUsage
 from placement.settings import Settings
 from placement.store.lifecycle.opening import open_database
+from placement.telemetry.tracing import traced, traces_statements
 from placement.telemetry.watching import meters_for, watched
 from placement.tuning import keep_freed_memory, spare_the_collector
 from placement.ui.blueprint import install_console
@@ -48,8 +51,10 @@ def create_app(settings: Settings) -> Flask:
     strategy = strategy_from(settings)
     policy = Policy(settings)
     policy.prepare()
+    # What sends statements past SQLAlchemy sends them past those who listen to it.
+    plain = settings.database.plain_sqlalchemy or traces_statements(settings)
     database = open_database(
-        settings.database,
+        replace(settings.database, plain_sqlalchemy=plain),
         retries=settings.placement.allocation_conflict_retry_count,
         keep_journal=settings.journal.enabled,
     )
@@ -62,7 +67,7 @@ def create_app(settings: Settings) -> Flask:
     install(app, server, Visitors(strategy, settings) if settings.ui.enabled else strategy)
     if settings.ui.enabled:
         install_console(app, server)
-    wrapped = _wrapped(app, strategy, settings)
+    wrapped = traced(_wrapped(app, strategy, settings), database, settings)
     app.wsgi_app = watched(wrapped, database, meters=meters, settings=settings)  # type: ignore[assignment, method-assign]
     spare_the_collector()
     keep_freed_memory()
@@ -71,7 +76,7 @@ def create_app(settings: Settings) -> Flask:
 
 def _wrapped(app: Flask, strategy: Strategy, settings: Settings) -> Any:
     """Return the application behind what has to see a request before it, the outermost last."""
-    wrapped = wrap_with_cors(strategy.wrap(app.wsgi_app), settings)
+    wrapped = wrap_with_cors(strategy.wrap(audited(app.wsgi_app, settings)), settings)
     if settings.proxy_headers_parsing:
         wrapped = ProxyFix(wrapped, x_for=1, x_proto=1, x_host=1, x_prefix=1)
     return wrapped

@@ -65,7 +65,8 @@ def _require_cache_client(options: Any) -> None:
     """Refuse to start without the client for memcached: the middleware would look for it at each token, and fail."""
     if not options.memcached_servers:
         return
-    has_login = options.memcache_sasl_enabled or options.memcache_tls_enabled
+    # Which of them there are depends on the middleware's release.
+    has_login = any(options[name] for name in ("memcache_sasl_enabled", "memcache_tls_enabled") if name in options)
     module, package = ("bmemcached", "python-binary-memcached") if has_login else ("memcache", "python-memcached")
     if find_spec(module) is None:
         raise ConfigurationError(

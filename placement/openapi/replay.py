@@ -16,6 +16,7 @@ from placement.settings import AccessLogSettings, DatabaseSettings, Settings
 
 REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SAME_ID = "req-00000000-0000-0000-0000-000000000000"
+TIME, SAME_TIME = re.compile(r'"time":"[^"]+"'), '"time":"2026-11-22T12:00:00.000Z"'
 AGE, SAME_AGE = re.compile(r'"age_s":[0-9.e-]+'), '"age_s":0.5'
 
 
@@ -61,7 +62,7 @@ def _played(app: Any, step: Step) -> Example:
     sent = {} if step.body is None else {"json": step.body}
     answer = app.test_client().open(step.path, method=step.method, headers=headers, **sent)
     found, _ = app.url_map.bind("localhost").match(step.path.partition("?")[0])
-    body = AGE.sub(SAME_AGE, REQUEST_ID.sub(SAME_ID, answer.text))
+    body = TIME.sub(SAME_TIME, AGE.sub(SAME_AGE, REQUEST_ID.sub(SAME_ID, answer.text)))
     answer.close()
     return Example(step, str(found), answer.status_code, _parsed(body))
 

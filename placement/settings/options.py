@@ -176,6 +176,36 @@ OSLO_MIDDLEWARE = (
     ),
 )
 
+PROFILER = (
+    cfg.BoolOpt(
+        "enabled",
+        default=False,
+        help="Trace requests that carry a signed trace header, by OSprofiler. Its other options are read, too.",
+    ),
+    cfg.StrOpt("connection_string", default="messaging://", secret=True, help="Where OSprofiler sends its traces."),
+    cfg.StrOpt("hmac_keys", default="SECRET_KEY", secret=True, help="Keys that trace headers are signed with."),
+    cfg.BoolOpt(
+        "trace_sqlalchemy",
+        default=False,
+        help="Trace SQL statements, too. On PostgreSQL all of them then go through SQLAlchemy, which takes longer.",
+    ),
+)
+
+AUDIT = (
+    cfg.BoolOpt(
+        "enabled",
+        default=False,
+        help="Send a CADF event for each request, by the audit middleware of keystonemiddleware. "
+        "[audit_middleware_notifications] says where to.",
+    ),
+    cfg.StrOpt(
+        "audit_map_file",
+        default="/etc/placement/api_audit_map.conf",
+        help="What events call the things that paths lead to.",
+    ),
+    cfg.StrOpt("ignore_req_list", default="", help="Methods that leave no event, by commas, such as GET,HEAD."),
+)
+
 CORS = (
     cfg.ListOpt(
         "allowed_origin",
@@ -249,6 +279,8 @@ OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
     "http_basic": HTTP_BASIC,
     "oslo_middleware": OSLO_MIDDLEWARE,
     "cors": CORS,
+    "profiler": PROFILER,
+    "audit": AUDIT,
 }
 """The options by group; None is ``[DEFAULT]``."""
 
@@ -256,7 +288,6 @@ NO_EFFECT: dict[str, tuple[str, ...]] = {
     "DEFAULT": ("tempdir", "pybasedir", "state_path", *LOGGING_NO_EFFECT),
     "placement_database": ("connection_trace",),
     "workarounds": ("optimize_for_wide_provider_trees",),
-    "profiler": ("enabled", "connection_string", "hmac_keys", "trace_sqlalchemy"),
 }
 """Options of openstack-placement that real files hold and that do nothing here, by group."""
 

@@ -45,7 +45,8 @@ STEPS = [
 """What sends every statement."""
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?")
-MOMENTS = {"created_at", "updated_at"}
+OF_THE_RUN = {"created_at", "updated_at", "time", "commit_mark", "request_id"}
+"""Columns that tell when something was done, or by which request."""
 
 
 @pytest.fixture
@@ -160,8 +161,8 @@ def timeless(example: Example) -> tuple[str, int, str]:
 
 
 def rows_of(connection: Any, table: Any) -> Any:
-    columns = [column for column in table.columns if column.name not in MOMENTS]
-    return sorted(map(repr, connection.execute(select(*columns))))
+    columns = [column for column in table.columns if column.name not in OF_THE_RUN]
+    return sorted(MOMENT.sub("then", repr(row)) for row in connection.execute(select(*columns)))
 
 
 @pytest.mark.parametrize("need", direct._NEEDS)

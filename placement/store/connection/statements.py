@@ -3,6 +3,7 @@
 import threading
 from typing import Any
 
+import sqlalchemy
 from sqlalchemy import Engine, event
 
 
@@ -25,3 +26,8 @@ def count_statements(engine: Engine) -> None:
 
 def _count(*_statement: Any) -> None:
     _COUNTED.sent += 1
+
+
+def record_statements(engine: Engine, tracer: Any) -> None:
+    """Let ``osprofiler.sqlalchemy`` record what is sent to a database from now on, and how long it takes."""
+    tracer.add_tracing(sqlalchemy, engine, "db")

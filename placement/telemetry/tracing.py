@@ -1,0 +1,68 @@
+"""Traces of requests and of their SQL statements, by OSprofiler, as ``[profiler]`` says."""
+
+import socket
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
+
+from placement.errors import ConfigurationError
+from placement.settings import Settings
+from placement.store.connection.statements import record_statements
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
+    from placement.store.connection.database import Database
+
+GROUP = "profiler"
+
+
+def traces_statements(settings: Settings) -> bool:
+    """Tell whether SQL statements are to be traced."""
+    source = settings.source
+    return source is not None and bool(source.profiler.enabled and source.profiler.trace_sqlalchemy)
+
+
+def traced(app: "WSGIApplication", database: "Database", settings: Settings) -> "WSGIApplication":
+    """Return the application behind OSprofiler's middleware; as it is where that is not enabled.
+
+    Raises:
+        ConfigurationError: it is enabled, and not installed or its connection cannot be used.
+    """
+    source = settings.source
+    if source is None or not source.profiler.enabled:
+        return app
+    values = _values(source)
+    try:
+        _osprofiler("initializer").init_from_conf(
+            conf=values, context={}, project="placement", service="placement", host=socket.gethostname()
+        )
+    except Exception as error:
+        # Its drivers raise what they like; the operator needs the sentence.
+        raise ConfigurationError(f"[profiler] cannot be used: {error}") from error
+    if traces_statements(settings):
+        tracer = _osprofiler("sqlalchemy")
+        for engine in database.engines:
+            record_statements(engine, tracer)
+    made: WSGIApplication = _osprofiler("web").WsgiMiddleware(app, hmac_keys=values.profiler.hmac_keys, enabled=True)
+    return made
+
+
+def _osprofiler(module: str) -> Any:
+    try:
+        return import_module(f"osprofiler.{module}")
+    except ImportError as error:
+        raise ConfigurationError(
+            "[profiler] enabled needs osprofiler, which is not installed: pip install 'placement-server[profiler]'."
+        ) from error
+
+
+def _values(source: cfg.ConfigOpts) -> cfg.ConfigOpts:
+    """Return the values in an object of their own, with the options that only the library declares."""
+    values = cfg.ConfigOpts()
+    _osprofiler("opts").set_defaults(values)
+    values([], default_config_files=[*source.config_file], default_config_dirs=[*source.config_dir])
+    for name, value in source.profiler.items():
+        values.set_override(name, value, group=GROUP)
+    return values

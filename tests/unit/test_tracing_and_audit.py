@@ -1,0 +1,113 @@
+"""OSprofiler and the audit middleware in the stack of a server, as their options say."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from placement.app import create_app
+from placement.errors import ConfigurationError
+from placement.settings import load
+from tests.databases import SQLiteDatabases
+
+MAP = Path(__file__).parents[2] / "etc" / "placement" / "api_audit_map.conf"
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+
+ALICE, PROJECT = "0a0a0a0a-0000-4000-8000-000000000001", "0a0a0a0a-0000-4000-8000-000000000002"
+
+CONFIGURATION = """
+[placement_database]
+connection = {url}
+[api]
+auth_strategy = noauth2
+[access_log]
+enabled = false
+{more}
+"""
+
+
+class Servers:
+    """Makes servers with options of one's own."""
+
+    def __init__(self, url: str, directory: Path) -> None:
+        self._url = url
+        self._file = directory / "placement.conf"
+        self.made: list[Flask] = []
+
+    def server(self, more: str) -> Flask:
+        self._file.write_text(CONFIGURATION.format(url=self._url, more=more))
+        self.made.append(create_app(load([str(self._file)], {}, search=False)))
+        return self.made[-1]
+
+
+@pytest.fixture
+def servers(sqlite_databases: SQLiteDatabases, tmp_path: Path) -> Iterator[Servers]:
+    servers = Servers(sqlite_databases.copy(tmp_path), tmp_path)
+    yield servers
+    for app in servers.made:
+        app.extensions["placement"].database.dispose()
+
+
+@pytest.fixture
+def traces() -> list[dict[str, Any]]:
+    """What OSprofiler's driver ``memory`` is told."""
+    base = pytest.importorskip("osprofiler.drivers.base")
+    told: list[dict[str, Any]] = []
+
+    class Memory(base.Driver):  # type: ignore[misc, name-defined]
+        @classmethod
+        def get_name(cls) -> str:
+            return "memory"
+
+        def notify(self, info: dict[str, Any], **_context: object) -> None:
+            told.append(info)
+
+    told.append({"driver": Memory})  # it is found among the living subclasses
+    return told
+
+
+def test_requests_with_a_signed_header_are_traced_with_their_statements(
+    servers: Servers, traces: list[dict[str, Any]]
+) -> None:
+    web = pytest.importorskip("osprofiler.web")
+    profiler = pytest.importorskip("osprofiler.profiler")
+    app = servers.server(
+        "[profiler]\nenabled = true\nhmac_keys = KEY\nconnection_string = memory://\ntrace_sqlalchemy = true\n"
+    )
+    profiler.init("KEY", base_id="11111111-1111-1111-1111-111111111111")
+    signed = web.get_trace_id_headers()
+    profiler.clean()
+    app.test_client().get("/resource_providers", headers=HEADERS)
+    names = [trace["name"] for trace in traces[1:]]
+    assert names == []
+    assert app.test_client().get("/resource_providers", headers=HEADERS | signed).status_code == 200
+    names = [trace["name"] for trace in traces[1:]]
+    assert (names[0], names[-1]) == ("wsgi-start", "wsgi-stop")
+    assert "db-start" in names
+
+
+@pytest.mark.filterwarnings("ignore:Invalid uuid")  # the endpoint's id, where no catalogue tells it
+def test_each_request_leaves_events_that_say_who_did_what(servers: Servers, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("keystonemiddleware")
+    app = servers.server(
+        f"[audit]\nenabled = true\naudit_map_file = {MAP}\nignore_req_list = HEAD\n"
+        "[audit_middleware_notifications]\nuse_oslo_messaging = false\n"
+    )
+    caplog.set_level(logging.INFO)
+    client = app.test_client()
+    client.get("/", headers=HEADERS)
+    client.head("/resource_providers", headers=HEADERS)
+    assert [text for text in caplog.messages if "audit.http" in text] == []
+    client.get("/resource_providers", headers=HEADERS | {"x-user-id": ALICE, "x-project-id": PROJECT})
+    (asked, answered) = [text for text in caplog.messages if "audit.http" in text]
+    assert "audit.http.request" in asked
+    assert "'outcome': 'success'" in answered
+    assert ALICE in answered
+
+
+def test_an_audit_map_that_cannot_be_used_stops_the_start_with_a_sentence(servers: Servers) -> None:
+    with pytest.raises(ConfigurationError, match=r"\[audit\] cannot be used: .*nowhere"):
+        servers.server("[audit]\nenabled = true\naudit_map_file = /nowhere\n")
