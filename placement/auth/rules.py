@@ -61,7 +61,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:show": (("GET", "/planner/v1"),),
     "placement:planner:explain": (("GET", "/planner/v1/explain"),),
     "placement:planner:inventory:list": (("GET", "/planner/v1/inventory"),),
-    "placement:planner:journal": (("GET", "/planner/v1/journal"),),
+    "placement:planner:journal": (("GET", "/planner/v1/journal"), ("GET", "/planner/v1/journal/at")),
     "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),
     "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
     "placement:planner:claims": (("POST", "/planner/v1/claims"),),

@@ -25,7 +25,10 @@ SUCCESS: dict[tuple[str, str], tuple[int, ...]] = {
 }
 """Where it is not the usual one of the method."""
 
-FURTHER_FAILURES: dict[tuple[str, str], set[int]] = {("GET", "/planner/v1/journal"): {404, 410}}
+FURTHER_FAILURES: dict[tuple[str, str], set[int]] = {
+    ("GET", "/planner/v1/journal"): {404, 410},
+    ("GET", "/planner/v1/journal/at"): {404, 410},
+}
 """Those that an operation has and its like have not."""
 
 USUAL_SUCCESS = {"GET": (200,), "PUT": (200,), "POST": (200,), "DELETE": (204,)}
@@ -69,6 +72,7 @@ PARAMETERS = {
     "user": "Only what this user did.",
     "since": "Only from this time on, in ISO 8601; UTC unless it says otherwise.",
     "until": "Only before this time.",
+    "time": "A moment in ISO 8601; UTC unless it says otherwise.",
     "before": "Only rows below this id: where the last answer ended.",
     "after": "What comes after the cursor of an answer, in the order of commits; `0` is the beginning, `now` the end.",
 }

@@ -2,10 +2,11 @@
 
 from datetime import datetime, timedelta
 
-from placement.errors import Unavailable
+from placement.errors import NotFound, Unavailable
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.journal import order, reading
+from placement.store.journal.history import PastProvider, provider_at
 from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
 from placement.store.journal.position import BEGINNING, Position
 from placement.store.journal.pruning import prune_some
@@ -54,6 +55,20 @@ def prune(database: Database, *, keep_days: int) -> int:
 @writes
 def _prune_some(tx: Transaction, before: datetime) -> int:
     return prune_some(tx, before)
+
+
+@reads
+def read_history(tx: Transaction, provider_uuid: str, moment: datetime) -> PastProvider:
+    """Return what a provider was at a moment.
+
+    Raises:
+        TooLongAgo: the journal does not reach back that far.
+        NotFound: there was no such provider.
+    """
+    past = provider_at(tx, provider_uuid, moment)
+    if not past.exists:
+        raise NotFound(f"There was no resource provider with uuid {provider_uuid} at that time.")
+    return past
 
 
 @reads

@@ -24,7 +24,7 @@ def example() -> ModuleType:
     return module
 
 
-def _change(api: Api, choice: random.Random, providers: list[str], consumers: list[str]) -> None:
+def change(api: Api, choice: random.Random, providers: list[str], consumers: list[str]) -> None:
     provider = choice.choice(providers)
     path = f"/resource_providers/{provider}"
     generation = api.get(path).get_json()["generation"]
@@ -67,7 +67,7 @@ def test_a_mirror_that_follows_is_what_the_server_says(api: Api, example: Module
     mirror, cursor = example.snapshot(get)
     for _ in range(6):
         for _ in range(10):
-            _change(api, choice, providers, consumers)
+            change(api, choice, providers, consumers)
         cursor = example.follow(get, mirror, cursor)
         fresh, _ = example.snapshot(get)
         assert example.same(mirror, fresh)

@@ -6,7 +6,7 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.planner.index import PATH
-from placement.api.planner.journal_json import entry_json
+from placement.api.planner.journal_json import entry_json, time_text
 from placement.api.query import ANY, UUID, ValueRule
 from placement.api.routing import Route
 from placement.errors import Invalid, NotFound
@@ -31,10 +31,39 @@ QUERY = {
 }
 
 
-def show_journal(call: Call) -> Response:
-    """Answer with the newest rows, or with those that come after a cursor."""
+AT_QUERY = {"provider": UUID, "time": ANY}
+
+
+def show_provider_at(call: Call) -> Response:
+    """Answer with what a provider had at a time, and who held it."""
+    call.authorize(RULE, project_id=None)
+    _check_there_is_one(call)
+    call.query.check(AT_QUERY, required=("provider", "time"))
+    provider, moment = call.query.last("provider"), _moment(call.query.last("time"))
+    assert provider is not None
+    assert moment is not None
+    past = service.read_history(call.database, provider, moment)
+    return call.json(
+        {
+            "provider_uuid": provider,
+            "time": time_text(moment),
+            "inventories": past.inventories,
+            "usages": past.usages,
+            "holders": past.holders,
+            "traits": sorted(past.traits),
+            "aggregates": sorted(past.aggregates),
+        }
+    )
+
+
+def _check_there_is_one(call: Call) -> None:
     if not (call.server.settings.journal.enabled and call.database.keeps_journal):
         raise NotFound("There is no journal: [journal] enabled is off, or its triggers are missing.")
+
+
+def show_journal(call: Call) -> Response:
+    """Answer with the newest rows, or with those that come after a cursor."""
+    _check_there_is_one(call)
     project = _project(call)
     call.query.check(QUERY)
     wanted = _wanted(call, project)
@@ -91,5 +120,8 @@ def _feed(call: Call, wanted: Wanted, limit: int, after: str) -> Response:
     return call.json({"entries": [entry_json(entry) for entry in entries], "cursor": reached.text})
 
 
-ROUTES = (Route(method="GET", path=f"{PATH}/journal", view=show_journal, answers_json=True, query=QUERY),)
+ROUTES = (
+    Route(method="GET", path=f"{PATH}/journal", view=show_journal, answers_json=True, query=QUERY),
+    Route(method="GET", path=f"{PATH}/journal/at", view=show_provider_at, answers_json=True, query=AT_QUERY),
+)
 """The view asks the policy itself: whoever may not see everything sees what is about the own project."""

@@ -131,6 +131,17 @@ _JOURNAL = record(
     },
     {"cursor": TEXT, "before": COUNT},
 )
+_AT = record(
+    {
+        "provider_uuid": UUID,
+        "time": TEXT,
+        "inventories": by_class(by_name(NUMBER)),
+        "usages": AMOUNTS,
+        "holders": by_name(AMOUNTS),
+        "traits": array(TEXT),
+        "aggregates": array(TEXT),
+    }
+)
 _PROFILE = record(
     {},
     {
@@ -206,6 +217,7 @@ ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("POST", f"{PATH}/fair-share/reclaim", 200): always(_RECLAIMED),
     ("GET", f"{PATH}/inventory", 200): always(_INVENTORY),
     ("GET", f"{PATH}/journal", 200): always(_JOURNAL),
+    ("GET", f"{PATH}/journal/at", 200): always(_AT),
     ("GET", f"{PATH}/profiles", 200): always(_PROFILES),
     ("POST", f"{PATH}/scores", 200): always(_SCORES),
 }

@@ -1,5 +1,6 @@
 """Reading the journal: as a feed, in the order of commits, and as an audit trail, the newest first."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ from placement.store.tables import (
     traits,
     users,
 )
+
+PORTION = 1000
 
 _LINKS = {"parent_provider_id": "parent_provider_uuid", "root_provider_id": "root_provider_uuid"}
 
@@ -152,6 +155,14 @@ def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = N
     if before is not None:
         query = query.where(J.id < before)
     return _entries(tx, query)
+
+
+def since_then(tx: Transaction, wanted: Wanted) -> Iterator[Entry]:
+    """Yield rows, the newest first, all of them, in portions."""
+    before: int | None = None
+    while entries := trail(tx, wanted, limit=PORTION, before=before):
+        yield from entries
+        before = entries[-1].id
 
 
 def _entries(tx: Transaction, query: Select[Any]) -> list[Entry]:
