@@ -12,7 +12,7 @@ from placement.advisories import warn_of_old_libraries
 from placement.api.call import Server
 from placement.api.cors import wrap_with_cors
 from placement.api.dispatch import install
-from placement.auth import Strategy, strategy_from
+from placement.auth import AuthStrategy, strategy_from
 from placement.auth.audit import audited
 from placement.auth.policy import Policy
 from placement.services.kept_usage import KeptUsage
@@ -74,7 +74,7 @@ def create_app(settings: Settings) -> Flask:
     return app
 
 
-def _wrapped(app: Flask, strategy: Strategy, settings: Settings) -> Any:
+def _wrapped(app: Flask, strategy: AuthStrategy, settings: Settings) -> Any:
     """Return the application behind what has to see a request before it, the outermost last."""
     wrapped = wrap_with_cors(strategy.wrap(audited(app.wsgi_app, settings)), settings)
     if settings.proxy_headers_parsing:

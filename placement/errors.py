@@ -73,7 +73,7 @@ class Unavailable(PlacementError):
 
 
 class OutOfSteps(Unavailable):
-    """The search for candidates ran out of steps before it found any; make the request narrower."""
+    """The search limit was reached before any candidate was found; make the request narrower."""
 
 
 class ProviderNotFound(NotFound):

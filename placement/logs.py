@@ -166,7 +166,7 @@ class RequestFormatter(logging.Formatter):
         request = CURRENT_REQUEST.get()
         record.message = record.getMessage()
         record.asctime = self.formatTime(record, self.datefmt)
-        values = _Values(record.__dict__ | self._request_values(request))
+        values = _FormatValues(record.__dict__ | self._request_values(request))
         text = self._format_string(record, with_request=request is not None) % values
         if record.exc_info:
             prefix = self._options.logging_exception_prefix % values
@@ -195,7 +195,7 @@ class RequestFormatter(logging.Formatter):
             **identity,
             "request_id": request.request_id,
             "global_request_id": request.global_request_id or "-",
-            "user_identity": self._options.logging_user_identity_format % _Values(identity),
+            "user_identity": self._options.logging_user_identity_format % _FormatValues(identity),
         }
 
 
@@ -246,7 +246,7 @@ class JsonStandIn(StandIn):
 _STAND_INS = {"oslo_log.formatters.ContextFormatter": StandIn, "oslo_log.formatters.JSONFormatter": JsonStandIn}
 
 
-class _Values(dict[str, Any]):
+class _FormatValues(dict[str, Any]):
     """Values for a format string, with something for every key."""
 
     def __missing__(self, key: str) -> str:

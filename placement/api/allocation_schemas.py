@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import fields, post_load
 
-from placement.api.fields import Array, Integer, Mapping, Object, Text, Uuid
+from placement.api.fields import Array, Integer, JsonText, Mapping, Object, Uuid
 from placement.api.validation import Schema
 from placement.api.versions import Versioned
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
@@ -22,9 +22,9 @@ def resources() -> Mapping:
     return Mapping(NAME_PATTERN, Integer(minimum=1), smallest=1)
 
 
-def owner_id() -> Text:
+def owner_id() -> JsonText:
     """Return a field for the id of a project or a user; it need not be a uuid."""
-    return Text(shortest=1, longest=255)
+    return JsonText(shortest=1, longest=255)
 
 
 class GroupMappings(Mapping):
@@ -52,7 +52,7 @@ class ListedAllocation(Schema):
     resources = resources()
 
 
-class Listed(Schema):
+class ListedAllocations(Schema):
     """The body of PUT, 1.0 to 1.7."""
 
     allocations = Array(Object(ListedAllocation), shortest=1)
@@ -64,7 +64,7 @@ class Listed(Schema):
         return {**loaded, "allocations": entries}
 
 
-class ListedWithOwner(Listed):
+class ListedWithOwner(ListedAllocations):
     """The body of PUT, 1.8 to 1.11."""
 
     project_id = owner_id()
@@ -113,7 +113,7 @@ class WithMappings(WithGeneration):
 class WithType(WithMappings):
     """The same, from 1.38 on."""
 
-    consumer_type = Text(pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
+    consumer_type = JsonText(pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
 
 
 class ByConsumer(Schema):
@@ -135,7 +135,7 @@ def by_consumer(entry: type[Schema], *, smallest: int = 0) -> Mapping:
 
 PUT: Versioned[Schema] = Versioned(
     {
-        (1, 0): Listed(),
+        (1, 0): ListedAllocations(),
         (1, 8): ListedWithOwner(),
         (1, 12): NonEmptyByProvider(),
         (1, 28): WithGeneration(),

@@ -78,7 +78,7 @@ class Integer(_Bounded):
         return int(self._within(value))
 
 
-class Number(_Bounded):
+class JsonNumber(_Bounded):
     """A number."""
 
     kind = "number"
@@ -89,7 +89,7 @@ class Number(_Bounded):
         return float(self._within(value))
 
 
-class Text(Exact):
+class JsonText(Exact):
     """A string. NUL characters, which databases refuse, are refused here."""
 
     def __init__(

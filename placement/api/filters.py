@@ -36,7 +36,7 @@ def parse_resources(value: str) -> dict[str, int]:
     """
     if not value.strip():
         raise _bad_resources("empty string")
-    refuse_flood("resources", value.split(","))
+    check_size("resources", value.split(","))
     return dict(_class_and_amount(item) for item in value.split(","))
 
 
@@ -70,7 +70,7 @@ def parse_required(values: Sequence[str], version: Version) -> tuple[ALL_OF_ANY,
     Raises:
         Invalid: a value has another form, or one that the microversion does not know yet.
     """
-    refuse_flood("required", values)
+    check_size("required", values)
     required: ALL_OF_ANY = []
     forbidden: set[str] = set()
     for value in values if version >= ANY_TRAITS else values[-1:]:
@@ -117,7 +117,7 @@ def parse_member_of(values: Sequence[str], version: Version, *, suffix: str = ""
     """
     if len(values) > 1 and version < SEVERAL_MEMBER_OF:
         raise Invalid(f"Multiple member_of{suffix} parameters are not supported")
-    refuse_flood("member_of", values)
+    check_size("member_of", values)
     required: ALL_OF_ANY = []
     forbidden: set[str] = set()
     for value in values:
@@ -161,7 +161,7 @@ def parse_in_tree(value: str) -> str:
     return uuid
 
 
-def refuse_flood(key: str, values: Sequence[str]) -> None:
+def check_size(key: str, values: Sequence[str]) -> None:
     """Refuse more conditions and listed values than a statement can hold.
 
     Raises:

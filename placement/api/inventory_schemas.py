@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from placement.api.fields import LARGEST_COLUMN, Integer, Mapping, Number, Object, Text
+from placement.api.fields import LARGEST_COLUMN, Integer, JsonNumber, JsonText, Mapping, Object
 from placement.api.of_provider import generation
 from placement.api.validation import Schema
 from placement.domain.inventory import Inventory
@@ -16,7 +16,7 @@ def _amount(*, minimum: int, required: bool = False) -> Integer:
     return Integer(minimum=minimum, maximum=LARGEST_COLUMN, required=required)
 
 
-class Amounts(Schema):
+class InventoryBody(Schema):
     """An inventory among others; a generation in it is not looked at."""
 
     total = _amount(minimum=1, required=True)
@@ -24,17 +24,17 @@ class Amounts(Schema):
     min_unit = _amount(minimum=1)
     max_unit = _amount(minimum=1)
     step_size = _amount(minimum=1)
-    allocation_ratio = Number(maximum=LARGEST_RATIO, required=False)
+    allocation_ratio = JsonNumber(maximum=LARGEST_RATIO, required=False)
     resource_provider_generation = generation(required=False)
 
 
-class NewInventory(Amounts):
+class NewInventory(InventoryBody):
     """An inventory of a class that the provider has none of; a generation in it is not looked at."""
 
-    resource_class = Text(pattern=NAME_PATTERN)
+    resource_class = JsonText(pattern=NAME_PATTERN)
 
 
-class ChangedInventory(Amounts):
+class ChangedInventory(InventoryBody):
     """An inventory of the class in the path."""
 
     resource_provider_generation = generation()
@@ -44,7 +44,7 @@ class AllInventories(Schema):
     """All inventories of a provider."""
 
     resource_provider_generation = generation()
-    inventories = Mapping(NAME_PATTERN, Object(Amounts))
+    inventories = Mapping(NAME_PATTERN, Object(InventoryBody))
 
 
 AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")

@@ -11,7 +11,7 @@ from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.api.versions import Versioned
 from placement.services import reshaper as service
-from placement.services.reshaper import NewInventories
+from placement.services.reshaper import ReshapedInventories
 
 
 class Reshape(Schema):
@@ -42,7 +42,7 @@ def reshape(call: Call) -> Response:
     """Replace inventories and allocations as the body says, all of them or none."""
     body = call.body(SCHEMAS)
     wanted = {
-        uuid: NewInventories(
+        uuid: ReshapedInventories(
             entry["resource_provider_generation"],
             {name: inventory_of(amounts) for name, amounts in entry["inventories"].items()},
         )

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import Text
+from placement.api.fields import JsonText
 from placement.api.routing import Route
 from placement.api.validation import Schema, load
 from placement.domain.names import CUSTOM_PATTERN
@@ -18,7 +18,7 @@ RULE = "placement:resource_classes:"
 class NewClass(Schema):
     """The name of a custom resource class."""
 
-    name = Text(pattern=CUSTOM_PATTERN, longest=255)
+    name = JsonText(pattern=CUSTOM_PATTERN, longest=255)
 
 
 NEW_CLASS = NewClass()

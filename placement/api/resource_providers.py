@@ -6,7 +6,7 @@ from uuid import uuid4
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import Text, Uuid, canonical_uuid
+from placement.api.fields import JsonText, Uuid, canonical_uuid
 from placement.api.of_provider import ONE, body_for, path_of
 from placement.api.provider_query import FILTERS, provider_filter
 from placement.api.routing import Route
@@ -23,19 +23,19 @@ ANY_MOVE = 37
 """The minor version since which a provider may change or leave its parent."""
 
 
-class Change(Schema):
+class ProviderChange(Schema):
     """The name of a provider."""
 
-    name = Text(longest=200)
+    name = JsonText(longest=200)
 
 
-class New(Change):
+class New(ProviderChange):
     """A provider to be made."""
 
     uuid = Uuid(required=False)
 
 
-class NestedChange(Change):
+class NestedChange(ProviderChange):
     """The name of a provider, and where in a tree it goes."""
 
     parent_provider_uuid = Uuid(required=False, nullable=True)
@@ -45,7 +45,7 @@ class NestedNew(New, NestedChange):
     """A provider to be made in a tree."""
 
 
-CHANGE: Versioned[Schema] = Versioned({(1, 0): Change(), (1, PARENTS): NestedChange()})
+CHANGE: Versioned[Schema] = Versioned({(1, 0): ProviderChange(), (1, PARENTS): NestedChange()})
 NEW: Versioned[Schema] = Versioned({(1, 0): New(), (1, PARENTS): NestedNew()})
 
 LINKS: Versioned[tuple[str, ...]] = Versioned(

@@ -6,8 +6,8 @@ from datetime import datetime
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import Array, Text
-from placement.api.filters import refuse_flood
+from placement.api.fields import Array, JsonText
+from placement.api.filters import check_size
 from placement.api.of_provider import ONE, generation
 from placement.api.query import ANY
 from placement.api.routing import Route
@@ -26,7 +26,7 @@ TRUTH = {"true": True, "false": False}
 class TraitSet(Schema):
     """The traits of a provider."""
 
-    traits = Array(Text(shortest=1, longest=255))
+    traits = Array(JsonText(shortest=1, longest=255))
     resource_provider_generation = generation()
 
 
@@ -57,7 +57,7 @@ def _name_filter(value: str | None) -> tuple[list[str] | None, str]:
             f'?name=[in|startswith]:[name1,name2|prefix]. Got: "{value}"'
         )
     if word == "in":
-        refuse_flood("name", [wanted])
+        check_size("name", [wanted])
         return wanted.split(","), ""
     return None, wanted if word == "startswith" else ""
 

@@ -14,7 +14,7 @@ from marshmallow import Schema as MarshmallowSchema
 
 from placement.errors import Invalid, InvalidAt
 
-Path = tuple[str | int, ...]
+BodyPath = tuple[str | int, ...]
 """The keys and positions that lead to a part of a body."""
 
 
@@ -62,7 +62,7 @@ def load_document(schema: Schema, document: Any) -> Any:
     return _loaded(schema, document, InvalidAt)
 
 
-def _loaded(schema: Schema, document: Any, refusal: Callable[[Path, Fault], Invalid]) -> Any:
+def _loaded(schema: Schema, document: Any, refusal: Callable[[BodyPath, Fault], Invalid]) -> Any:
     if not isinstance(document, dict) and not getattr(schema, "bare", False):
         raise refusal((), Fault(f"{shown(document)} is not of type 'object'", "type"))
     try:
@@ -78,13 +78,13 @@ def shown(value: Any) -> str:
     return text if len(text) <= 500 else text[:500] + "..."
 
 
-def _in_schema(path: Path, fault: Fault) -> Invalid:
+def _in_schema(path: BodyPath, fault: Fault) -> Invalid:
     """Return the error of a JSON Schema validator."""
     steps = "".join("['items']" if isinstance(step, int) else f"['properties'][{step!r}]" for step in path)
     return Invalid(f"JSON does not validate: {fault}. Failed validating '{fault.rule}' in schema{steps}")
 
 
-def _faults(messages: Any, path: Path = ()) -> Iterator[tuple[Path, Fault]]:
+def _faults(messages: Any, path: BodyPath = ()) -> Iterator[tuple[BodyPath, Fault]]:
     """Flatten marshmallow's nested messages into paths and faults."""
     if isinstance(messages, dict):
         for key, inner in messages.items():
@@ -96,7 +96,7 @@ def _faults(messages: Any, path: Path = ()) -> Iterator[tuple[Path, Fault]]:
         yield path, messages if isinstance(messages, Fault) else Fault(str(messages), "type")
 
 
-def _faults_at(key: Any, inner: Any, path: Path) -> Iterator[tuple[Path, Fault]]:
+def _faults_at(key: Any, inner: Any, path: BodyPath) -> Iterator[tuple[BodyPath, Fault]]:
     if inner == ["Unknown field."]:
         sentence = f"Additional properties are not allowed ({key!r} was unexpected)"
         yield path, Fault(sentence, "additionalProperties")

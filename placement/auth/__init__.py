@@ -1,6 +1,6 @@
 """Who is calling, and what they may do: the strategies of authentication, and policy."""
 
 from placement.auth.policy import Policy
-from placement.auth.strategy import Strategy, strategy_from
+from placement.auth.strategy import AuthStrategy, strategy_from
 
-__all__ = ["Policy", "Strategy", "strategy_from"]
+__all__ = ["AuthStrategy", "Policy", "strategy_from"]

@@ -76,7 +76,7 @@ class PasswordFile:
                 self.read()
         except OSError as error:
             if self._content.hashes:
-                LOG.error("The password file cannot be read, nobody is let in: %s", error)
+                LOG.error("The password file cannot be read; all callers are refused: %s", error)
             self._content = _Content(None, {}, self._content.decoy)
 
     def _stamp(self) -> tuple[int, int, int]:
@@ -104,7 +104,7 @@ def _parse(text: bytes, path: Path) -> dict[str, bytes]:
         if BCRYPT.fullmatch(stored):
             hashes.setdefault(user.decode(errors="replace"), stored)
         else:
-            LOG.warning("%s line %d is not used: only bcrypt hashes are (htpasswd -B)", path, number)
+            LOG.warning("%s line %d is ignored: only bcrypt hashes are supported (htpasswd -B)", path, number)
     return hashes
 
 

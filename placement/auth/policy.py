@@ -30,7 +30,7 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class _LoadedRules:
     """The rules as they were read at one moment, and what was decided by them about roles alone."""
 
     enforcer: "Enforcer"
@@ -52,7 +52,7 @@ class Policy:
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
-        self._rules: _Rules | None = None
+        self._rules: _LoadedRules | None = None
         self._look_again_at = 0.0
 
     def prepare(self) -> None:
@@ -78,7 +78,7 @@ class Policy:
             rules.decisions[rule, identity.roles] = decision
         return decision
 
-    def _current(self) -> _Rules:
+    def _current(self) -> _LoadedRules:
         rules = self._rules
         if rules is not None and not self._is_stale(rules):
             return rules
@@ -89,7 +89,7 @@ class Policy:
                 self._rules = _reload(rules)
             return self._rules
 
-    def _is_stale(self, rules: _Rules) -> bool:
+    def _is_stale(self, rules: _LoadedRules) -> bool:
         """Tell whether a file has changed since; now and then also whether there are other files."""
         now = self._clock()
         if now < self._look_again_at:
@@ -116,7 +116,7 @@ def enforcer() -> "Enforcer":
     return made
 
 
-def _load(source: cfg.ConfigOpts) -> _Rules:
+def _load(source: cfg.ConfigOpts) -> _LoadedRules:
     try:
         return _read_rules(source)
     except Exception as error:
@@ -124,7 +124,7 @@ def _load(source: cfg.ConfigOpts) -> _Rules:
         raise ConfigurationError(f"The policy files cannot be used: {error}") from error
 
 
-def _reload(old: _Rules) -> _Rules:
+def _reload(old: _LoadedRules) -> _LoadedRules:
     """Return new rules, or the old ones if the files cannot be used: a slip must not stop a running server."""
     source = old.enforcer.conf
     paths = _policy_paths(source)
@@ -132,20 +132,20 @@ def _reload(old: _Rules) -> _Rules:
     try:
         rules = _read_rules(source)
     except Exception:
-        LOG.exception("The policy files have changed and cannot be used; the rules stay as they were")
+        LOG.exception("The policy files have changed but are not valid; the previous rules stay in force")
         return replace(old, paths=paths, stamp=stamp)
     LOG.info("The policy files have changed; the new rules are in force")
     return rules
 
 
-def _read_rules(source: cfg.ConfigOpts) -> _Rules:
+def _read_rules(source: cfg.ConfigOpts) -> _LoadedRules:
     made = _enforcer(source)
     paths = _policy_paths(source)
     stamp = _stamp(paths)  # before the files are read: a change in between shows at the next check
     made.load_rules()
     made.use_conf = False  # from here on it never looks at files again
     texts = {name: str(check) for name, check in made.rules.items()}
-    return _Rules(made, paths, stamp, _rules_about_roles(texts))
+    return _LoadedRules(made, paths, stamp, _rules_about_roles(texts))
 
 
 def _enforcer(source: cfg.ConfigOpts) -> "Enforcer":

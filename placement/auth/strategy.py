@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-class Strategy(Protocol):
+class AuthStrategy(Protocol):
     """A way to find out who is calling."""
 
     def wrap(self, wsgi_app: "WSGIApplication") -> "WSGIApplication":
@@ -25,7 +25,7 @@ class Strategy(Protocol):
         """Return the caller, or None if the request does not tell or prove who it is."""
 
 
-def strategy_from(settings: Settings) -> Strategy:
+def strategy_from(settings: Settings) -> AuthStrategy:
     """Return the configured strategy; what it needs is imported here and nowhere before.
 
     Raises:
@@ -34,16 +34,16 @@ def strategy_from(settings: Settings) -> Strategy:
     name = settings.auth_strategy
     if name == "noauth2":
         if not settings.auth_is_implicit:
-            LOG.warning("[api] auth_strategy is noauth2: anybody who reaches this server can act as an administrator.")
+            LOG.warning("[api] auth_strategy is noauth2: anyone who can reach this server has administrator rights.")
         return NoAuth(local_only=settings.auth_is_implicit)
     if name == "http_basic":
-        return cast("Strategy", import_module("placement.auth.http_basic").HttpBasic.from_settings(settings))
+        return cast("AuthStrategy", import_module("placement.auth.http_basic").HttpBasic.from_settings(settings))
     if name == "keystone":
         return _keystone(settings)
     raise ConfigurationError(f"[api] auth_strategy is {name!r}; it must be keystone, http_basic or noauth2.")
 
 
-def _keystone(settings: Settings) -> Strategy:
+def _keystone(settings: Settings) -> AuthStrategy:
     try:
         module = import_module("placement.auth.keystone")
     except ImportError as error:
@@ -51,4 +51,4 @@ def _keystone(settings: Settings) -> Strategy:
             "[api] auth_strategy is keystone (the default wherever anything is configured), and keystonemiddleware is "
             "not installed: pip install 'placement-server[keystone]', or choose another auth_strategy."
         ) from error
-    return cast("Strategy", module.Keystone(settings))
+    return cast("AuthStrategy", module.Keystone(settings))

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Node
+from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.scores import Score, score
 from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.places import Layout, Places, level_bits
@@ -46,7 +46,7 @@ class Forest:
         self._by_root: dict[int, list[Member]] = defaultdict(list)
         for member in members.values():
             self._by_root[member.root].append(member)
-        self._nodes: dict[int, Node] = {}
+        self._nodes: dict[int, ScoredNode] = {}
         self._scores: dict[tuple[object, ...], Score] = {}
 
     def roots(self, taken: Taken) -> set[int]:
@@ -73,15 +73,15 @@ class Forest:
         counts = self._places.counts(self._places.around(own))
         alike = (root, counts, frozenset(requested.items()))
         if alike not in self._scores:
-            node = Node({}) if root is None else self._node(root)
+            node = ScoredNode({}) if root is None else self._node(root)
             self._scores[alike] = score(self._profile, requested, node, counts=counts)
         return self._scores[alike]
 
-    def _node(self, root: int) -> Node:
+    def _node(self, root: int) -> ScoredNode:
         """Return what a tree has and uses, summed over its providers."""
         if root not in self._nodes:
             members = self._by_root[root]
-            self._nodes[root] = Node(summed([m.capacities for m in members]), summed([m.used for m in members]))
+            self._nodes[root] = ScoredNode(summed([m.capacities for m in members]), summed([m.used for m in members]))
         return self._nodes[root]
 
     @cached_property

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 
-from placement.allocators.strategy_fit import Node
+from placement.allocators.strategy_fit import ScoredNode
 from placement.domain.search_plan import Plan
 from placement.domain.tree import PlaceFacts, Tree, TreesRead
 
@@ -36,7 +36,7 @@ class TreesInMemory:
         self,
         plan: Plan,
         trees: Sequence[Tree],
-        totals: Mapping[int, Node] | None = None,
+        totals: Mapping[int, ScoredNode] | None = None,
         *,
         places: PlaceFacts | None = None,
         shares: bool = False,

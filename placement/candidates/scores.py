@@ -7,7 +7,7 @@ from fractions import Fraction
 from placement.allocators.compactness import Counts, compactness
 from placement.allocators.entries import Number, exact
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Node, assess
+from placement.allocators.strategy_fit import ScoredNode, assess
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Score:
     keeps_proportion: bool | None
 
 
-def score(profile: RankingProfile, requested: Mapping[str, int], node: Node, *, counts: Counts) -> Score:
+def score(profile: RankingProfile, requested: Mapping[str, int], node: ScoredNode, *, counts: Counts) -> Score:
     """Return the score of a candidate.
 
     Args:
@@ -40,7 +40,7 @@ def score(profile: RankingProfile, requested: Mapping[str, int], node: Node, *, 
         node: what the tree has and uses, without the candidate.
         counts: how many places of each level the candidate touches.
 
-    >>> said = score(RankingProfile(), {"VCPU": 4}, Node({"VCPU": 16}), counts=(2, 2))
+    >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), counts=(2, 2))
     >>> said.total, said.fit, said.sra, said.compactness
     (57.5, 75.0, None, 40.0)
     """

@@ -1,4 +1,4 @@
-"""``placement audit``: what is held by nobody, and where more is given out than there is."""
+"""``placement audit``: orphaned allocations, and providers that have given out more than they have."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -22,25 +22,29 @@ from placement.store.lifecycle.maintenance import exclusively, looking
 @click.option(
     "--known-consumers",
     type=click.File("r", encoding="utf-8"),
-    help="File with the uuids of all consumers that live, one a line; - is standard input.",
+    help="File with the uuids of all consumers that exist, one per line; - is standard input.",
 )
-@click.option("--consumer-type", "kind", help="Look only for consumers of this type, INSTANCE for example.")
+@click.option("--consumer-type", "kind", help="Consider only consumers of this type, for example INSTANCE.")
 @click.option(
     "--older-than",
     type=click.IntRange(0),
     default=60,
     show_default=True,
     metavar="MINUTES",
-    help="Leave alone what was made after the list may have been.",
+    help="Ignore consumers younger than this: the list may be older.",
 )
-@click.option("--fix", is_flag=True, help="Ask, then delete what is held by consumers that are not known, and remains.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Ask, then delete orphaned allocations, consumers without allocations and unused aggregates.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @configured
 @click.pass_context
 def audit(
     context: click.Context, *, known_consumers: TextIO | None, kind: str | None, older_than: int, fix: bool, yes: bool
 ) -> None:
-    """Find what is held by nobody, and providers that are over-full.
+    """Find orphaned allocations and overcommitted providers.
 
     Servers, migrations and reservations are consumers. Give the uuids of all that live, of every service that
     claims, and the others are shown with what they hold; without a list this question is not asked. Nothing is
@@ -60,10 +64,10 @@ def _uuids(lines: TextIO) -> frozenset[str]:
     """Return the uuids of a list; a list without any is a mistake that would be expensive."""
     found = frozenset(line.split("#")[0].strip() for line in lines) - {""}
     if not found:
-        raise click.ClickException("The list of known consumers is empty, so everybody would be unknown.")
+        raise click.ClickException("The list of known consumers is empty; every consumer would count as unknown.")
     for uuid in found:
         if len(store.plain_uuid(uuid)) != 32 or not store.plain_uuid(uuid).isalnum():
-            raise click.ClickException(f"The list of known consumers holds {uuid[:50]!r}, which is no uuid.")
+            raise click.ClickException(f"The list of known consumers holds {uuid[:50]!r}, which is not a uuid.")
     return found
 
 
@@ -75,11 +79,11 @@ class _Audit:
     ) -> None:
         self._database = database
         with looking(database.engine) as connection:
-            progress("Looking for consumers without an owner")
+            progress("Looking for orphaned allocations")
             self._ownerless: Sequence[Ownerless] = (
                 () if known is None else store.ownerless(connection, known, kind=kind, older_than=older_than)
             )
-            progress("Looking for over-full providers")
+            progress("Looking for overcommitted providers")
             self._over_full: Sequence[OverFull] = store.over_full(connection)
             self._consumers = store.empty_consumers(connection)
             self._aggregates = store.empty_aggregates(connection)
@@ -98,8 +102,8 @@ class _Audit:
     def question(self) -> str:
         """What is asked before anything is deleted."""
         return (
-            f"Delete what {len(self._ownerless)} consumers hold, {self._consumers.total} consumers that hold nothing "
-            f"and {self._aggregates.total} aggregates of nobody?"
+            f"Delete the allocations of {len(self._ownerless)} consumers, {self._consumers.total} consumers without "
+            f"allocations and {self._aggregates.total} aggregates without members?"
         )
 
     def told(self) -> Iterator[str]:
@@ -107,16 +111,16 @@ class _Audit:
         if not self.is_anything_left:
             yield "Nothing was found."
         if self._ownerless:
-            yield f"Consumers that are not known: {len(self._ownerless)}"
+            yield f"Unknown consumers: {len(self._ownerless)}"
             yield from table(("consumer", "type", "project", "holds"), [_row(each) for each in self._ownerless])
         if self._over_full:
-            yield f"Providers that gave out more than they have: {len(self._over_full)} (needs a decision)"
+            yield f"Overcommitted providers: {len(self._over_full)} (needs a decision)"
             rows = [
                 (each.provider, each.name, each.resource_class, each.used, each.capacity) for each in self._over_full
             ]
             yield from table(("provider", "name", "class", "used", "capacity"), rows)
-        yield from _hits("Consumers that hold nothing", self._consumers)
-        yield from _hits("Aggregates that no provider is in", self._aggregates)
+        yield from _hits("Consumers without allocations", self._consumers)
+        yield from _hits("Aggregates without members", self._aggregates)
 
     def fix(self) -> None:
         """Delete what nobody needs. Consumers give back what they hold one by one, as if they had asked."""
@@ -125,7 +129,7 @@ class _Audit:
                 delete_allocations(self._database, consumer.uuid)
             except NotFound:
                 continue  # somebody else was faster
-            click.echo(f"Deleted what {consumer.uuid} held.")
+            click.echo(f"Deleted the allocations of {consumer.uuid}.")
         with exclusively(self._database.engine) as connection:
             store.delete_empty_consumers(connection)
             store.delete_empty_aggregates(connection)

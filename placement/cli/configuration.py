@@ -85,7 +85,7 @@ def readable(settings: Settings) -> Iterator[Database]:
     with connected(with_own_database(settings)) as database:
         state = schema.current(database.engine)
         if state.is_empty:
-            raise ConfigurationError("The database holds no tables of Placement.")
+            raise ConfigurationError("The database has no Placement tables.")
         database.keeps_usage = state.keeps_usage
         yield database
 

@@ -59,7 +59,7 @@ def current(context: click.Context) -> None:
 
 
 @db.command()
-@click.option("--repair", is_flag=True, help="Put right what can be put right without guessing.")
+@click.option("--repair", is_flag=True, help="Fix what can be fixed without guessing.")
 @configured
 @click.pass_context
 def check(context: click.Context, *, repair: bool) -> None:

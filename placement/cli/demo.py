@@ -24,7 +24,7 @@ USUAL_PORT = 8778
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on.  [default: 8778, or a free one]")
-@click.option("--once", is_flag=True, help="Stop after the walk instead of serving on.")
+@click.option("--once", is_flag=True, help="Stop after the demonstration instead of serving.")
 def demo(*, port: int | None, once: bool) -> None:
     """Show a small cloud, what it answers and what a claim does.
 

@@ -16,15 +16,15 @@ CONSUMER = uuid_of("a demo instance")
 CANDIDATES_PATH = "/allocation_candidates?" + urlencode(REQUEST, safe=":,")
 
 Say = Callable[[str], None]
-Candidate = Mapping[str, Any]
+CandidateJson = Mapping[str, Any]
 NAMES = {provider.uuid: provider.name for _, provider in walk(CLOUD)}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CandidatesAnswer:
     """The candidates of one GET /allocation_candidates."""
 
-    candidates: list[Candidate]
+    candidates: list[CandidateJson]
     summaries: Mapping[str, Any]
     milliseconds: float
 
@@ -80,14 +80,14 @@ def _parts(provider: DemoProvider) -> Iterator[tuple[str, object]]:
         yield "aggregates", [uuid_of(provider.aggregate)]
 
 
-def _ask(call: Client) -> Answer:
+def _ask(call: Client) -> CandidatesAnswer:
     begin = time.perf_counter()
     document = call("GET", CANDIDATES_PATH)
     taken = (time.perf_counter() - begin) * 1000
-    return Answer(document["allocation_requests"], document["provider_summaries"], taken)
+    return CandidatesAnswer(document["allocation_requests"], document["provider_summaries"], taken)
 
 
-def _claim(call: Client, candidate: Candidate) -> None:
+def _claim(call: Client, candidate: CandidateJson) -> None:
     body = {
         "project_id": "demo",
         "user_id": "demo",
@@ -112,7 +112,7 @@ def _show_request(say: Say) -> None:
     _say_table(("query", "which asks for"), parameters, say)
 
 
-def _show_candidates(answer: Answer, say: Say) -> None:
+def _show_candidates(answer: CandidatesAnswer, say: Say) -> None:
     say(f"THE ANSWER: {_count(answer)}\n")
     rows = [
         (number, *(", ".join(NAMES[chosen] for chosen in candidate["mappings"][suffix]) for suffix in GROUPS))
@@ -121,7 +121,7 @@ def _show_candidates(answer: Answer, say: Say) -> None:
     _say_table(("", *GROUPS), rows, say)
 
 
-def _show_claim(call: Client, candidate: Candidate, summaries: Mapping[str, Any], *, say: Say) -> None:
+def _show_claim(call: Client, candidate: CandidateJson, summaries: Mapping[str, Any], *, say: Say) -> None:
     say(f"THE CLAIM: PUT /allocations/{CONSUMER} with the first\n")
     rows = []
     for provider_uuid, wanted in candidate["allocations"].items():
@@ -138,7 +138,7 @@ def _say_table(header: Sequence[str], rows: Sequence[Sequence[object]], say: Say
     say("")
 
 
-def _count(answer: Answer) -> str:
+def _count(answer: CandidatesAnswer) -> str:
     return f"{len(answer.candidates)} candidates in {answer.milliseconds:.0f} ms"
 
 

@@ -24,7 +24,7 @@ PATH = "/planner/v1/explain"
 @click.option(
     "--token", envvar="OS_TOKEN", default="admin", help="The token for --url, or $OS_TOKEN.  [default: admin]"
 )
-@click.option("--microversion", default=str(MAXIMUM), show_default=True, help="How the query is meant.")
+@click.option("--microversion", default=str(MAXIMUM), show_default=True, help="The microversion of the query.")
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
 @configured
 @click.pass_context
@@ -60,4 +60,4 @@ def _asked(call: Client, query: str) -> Any:
     try:
         return call("GET", f"{PATH}?{query}")
     except OSError as error:
-        raise Unavailable(f"The server does not answer: {error}") from error
+        raise Unavailable(f"The server cannot be reached: {error}") from error

@@ -1,16 +1,13 @@
 """An explanation as plain text: a waterfall for each demand, then the cause and what would help."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from placement.api.planner.explain_json import telling_steps
-from placement.cli.output import printable, table
+from placement.cli.output import Document, printable, table
 
 BAR = 24
 NAMES = ("uuid", "name", "root_provider_uuid")
 """What a provider is called; everything else told of it shows how it fails."""
-
-Document = Mapping[str, Any]
 
 
 def explanation_text(document: Document, *, width: int | None = None) -> Iterator[str]:

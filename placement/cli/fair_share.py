@@ -41,7 +41,7 @@ def _asked(call: Client) -> Any:
     try:
         return call("GET", PATH)
     except OSError as error:
-        raise Unavailable(f"The server does not answer: {error}") from error
+        raise Unavailable(f"The server cannot be reached: {error}") from error
 
 
 def _read(context: click.Context) -> Any:

@@ -1,13 +1,10 @@
 """A tree of fair shares as plain text: a row for each node, with a bar for what it holds."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from placement.cli.output import printable, table
+from placement.cli.output import Document, printable, table
 
 BAR = 20
-
-Document = Mapping[str, Any]
 
 
 def tree_text(document: Document, *, width: int | None = None) -> Iterator[str]:

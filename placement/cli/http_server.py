@@ -153,7 +153,9 @@ class HttpServer(BaseApplication):
             try:
                 self._application = self._make_again()
             except PlacementError as error:
-                LOG.error("The configuration has changed and cannot be used; it stays as it was. %s", error.message)
+                LOG.error(
+                    "The configuration has changed but is not valid; the previous one stays in force. %s", error.message
+                )
             else:
                 self.callable = None
         super().reload()

@@ -109,7 +109,7 @@ class _Asked:
         try:
             return self.call("GET", f"{PATH}?{urlencode(self.only | further)}")
         except OSError as error:
-            raise Unavailable(f"The server does not answer: {error}") from error
+            raise Unavailable(f"The server cannot be reached: {error}") from error
 
 
 @journal.command("prune")

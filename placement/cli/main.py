@@ -13,7 +13,7 @@ COMMANDS = {
     "explain": ("placement.cli.explain:explain", "Tell why there are no allocation candidates."),
     "fair-share": ("placement.cli.fair_share:fair_share", "Show how resources are shared among projects."),
     "journal": ("placement.cli.journal:journal", "Show who changed what and when."),
-    "audit": ("placement.cli.audit:audit", "Find what is held by nobody, and over-full providers."),
+    "audit": ("placement.cli.audit:audit", "Find orphaned allocations and overcommitted providers."),
     "openapi": ("placement.cli.openapi:openapi", "Print the API reference as an OpenAPI document."),
     "simulate": ("placement.cli.simulate:simulate", "Compare orders of candidates on a made-up workload."),
     "db": ("placement.cli.db:db", "Look after the database."),

@@ -74,7 +74,7 @@ def stamp(context: click.Context, version: str) -> None:
 
 
 @db.command("online_data_migrations")
-@click.option("--max-count", metavar="<number>", help="Complete so many at most.")
+@click.option("--max-count", metavar="<number>", help="Complete at most this many.")
 @configured
 @click.pass_context
 def online_data_migrations(context: click.Context, max_count: str | None) -> None:

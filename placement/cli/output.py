@@ -2,7 +2,11 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Document = Mapping[str, Any]
+"""An answer of the server, as it came."""
 
 GAP = "  "
 CUT = "..."

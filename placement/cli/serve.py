@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 AUTHENTICATION = {
-    "noauth2": "noauth2: nobody is checked; send X-Auth-Token: admin",
+    "noauth2": "noauth2: no authentication; send X-Auth-Token: admin",
     "http_basic": "http_basic: users of {0.http_basic_file}",
     "keystone": "keystone: tokens as [keystone_authtoken] says",
 }

@@ -12,7 +12,7 @@ from placement.cli.simulation.cloud import Cloud, servers
 from placement.cli.simulation.curves import svg
 from placement.cli.simulation.policies import policies
 from placement.cli.simulation.report import Outcomes, charts, judgements, summary
-from placement.cli.simulation.run import WARM_UP, Outcome, run
+from placement.cli.simulation.run import WARM_UP, RunResult, run
 from placement.cli.simulation.workload import Load, trace
 
 PLAIN, WITH_GPUS = 120, 80
@@ -30,7 +30,7 @@ QUICK = 4
     show_default=True,
     help="VCPUs asked for by CPU jobs, of what servers without GPUs have.",
 )
-@click.option("--quick", is_flag=True, help="A quarter of the servers: some seconds, less to be learnt.")
+@click.option("--quick", is_flag=True, help="Use a quarter of the servers: takes seconds, says less.")
 @click.option(
     "--trace",
     "folder",
@@ -76,7 +76,7 @@ def simulate(
 
 
 def _outcomes(seeds: int, load: Load, *, plain: int, with_gpus: int) -> Outcomes:
-    outcomes: dict[str, list[Outcome]] = {}
+    outcomes: dict[str, list[RunResult]] = {}
     for seed in range(1, seeds + 1):
         made = servers(seed, plain=plain, with_gpus=with_gpus)
         empty = Cloud(made)

@@ -33,7 +33,7 @@ JSON_POLICY = (
 )
 
 
-class Outcome(IntEnum):
+class CheckResult(IntEnum):
     """How a check ended; the worst is the exit status."""
 
     SUCCESS = 0
@@ -46,7 +46,7 @@ class Check:
     """One check and its outcome."""
 
     name: str
-    outcome: Outcome
+    outcome: CheckResult
     details: str | None = None
 
 
@@ -83,12 +83,12 @@ def _database_checks(database: Database) -> list[Check]:
     with looking(database.engine) as connection:
         rootless, consumers = providers_without_root(connection), incomplete_consumers(connection)
     return [
-        Check("Missing Root Provider IDs", Outcome.FAILURE, NO_ROOT)
+        Check("Missing Root Provider IDs", CheckResult.FAILURE, NO_ROOT)
         if rootless
-        else Check("Missing Root Provider IDs", Outcome.SUCCESS),
-        Check("Incomplete Consumers", Outcome.WARNING, NO_CONSUMER.format(consumers))
+        else Check("Missing Root Provider IDs", CheckResult.SUCCESS),
+        Check("Incomplete Consumers", CheckResult.WARNING, NO_CONSUMER.format(consumers))
         if consumers
-        else Check("Incomplete Consumers", Outcome.SUCCESS),
+        else Check("Incomplete Consumers", CheckResult.SUCCESS),
     ]
 
 
@@ -96,8 +96,8 @@ def _policy_check(settings: Settings) -> Check:
     name = "Policy File JSON to YAML Migration"
     path = policy_file(settings)
     if path is not None and _is_json(Path(path)):
-        return Check(name, Outcome.FAILURE, JSON_POLICY.format(path))
-    return Check(name, Outcome.SUCCESS)
+        return Check(name, CheckResult.FAILURE, JSON_POLICY.format(path))
+    return Check(name, CheckResult.SUCCESS)
 
 
 def _is_json(path: Path) -> bool:

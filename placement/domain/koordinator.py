@@ -12,10 +12,10 @@ JOINT, HINT, REQUESTS = "device_joint_allocate", "device_allocate_hint", "reques
 KEYS = frozenset({JOINT, HINT, REQUESTS})
 """The keys of a body that are Koordinator's."""
 
-Body = Mapping[str, Any]
+Annotations = Mapping[str, Any]
 
 
-def in_planner_words(body: Body, devices: DeviceSettings) -> dict[str, Any]:
+def in_planner_words(body: Annotations, devices: DeviceSettings) -> dict[str, Any]:
     """Return what Koordinator's keys in a request body say, as the planner's groups, affinity and exclusive.
 
     A type is left out of the joint allocation if nothing is requested of it or all of it is (ApplyForAll).
@@ -49,7 +49,7 @@ def _suffix(name: str) -> str:
     return f"_{name}"
 
 
-def _check_types(body: Body, devices: DeviceSettings) -> None:
+def _check_types(body: Annotations, devices: DeviceSettings) -> None:
     joint = [((JOINT, "deviceTypes"), name) for name in body.get(JOINT, {}).get("deviceTypes", ())]
     for path, name in [*joint, *[((HINT, name), name) for name in body.get(HINT, {})]]:
         if name not in devices.types:
@@ -83,7 +83,7 @@ def _rest(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, Any
     return {"": {"resources": rest}} if rest else {}
 
 
-def _group(name: str, asked: int, hint: Body, devices: DeviceSettings) -> dict[str, Any]:
+def _group(name: str, asked: int, hint: Annotations, devices: DeviceSettings) -> dict[str, Any]:
     kind = devices.types[name]
     count, amount = _instances(name, asked, hint, kind)
     resources = {kind.resource_class: amount}
@@ -98,7 +98,7 @@ def _group(name: str, asked: int, hint: Body, devices: DeviceSettings) -> dict[s
     return {"resources": resources, **group, "count": count}
 
 
-def _instances(name: str, asked: int, hint: Body, kind: DeviceType) -> tuple[int | str, int]:
+def _instances(name: str, asked: int, hint: Annotations, kind: DeviceType) -> tuple[int | str, int]:
     """Return how many devices, and how much of each."""
     strategy = hint.get("allocateStrategy")
     if asked > kind.whole:
@@ -116,18 +116,18 @@ def _instances(name: str, asked: int, hint: Body, kind: DeviceType) -> tuple[int
     return 1, asked
 
 
-def _one_in_each_place(group: Body) -> dict[str, Any]:
+def _one_in_each_place(group: Annotations) -> dict[str, Any]:
     return {"count": "per-subtree", "at_least": group["count"]}
 
 
-def _affinity(names: list[str], joint: Body, devices: DeviceSettings) -> dict[str, Any]:
+def _affinity(names: list[str], joint: Annotations, devices: DeviceSettings) -> dict[str, Any]:
     mode = "required" if joint.get("requiredScope") == "SamePCIe" else "preferred"
     groups = [_suffix(name) for name in names]
     return {"groups": groups, "primary": groups[0], "level": devices.same_pcie, "mode": mode}
 
 
 def _exclusive(
-    hints: Mapping[str, Body], amounts: Mapping[str, int], devices: DeviceSettings
+    hints: Mapping[str, Annotations], amounts: Mapping[str, int], devices: DeviceSettings
 ) -> Iterator[dict[str, Any]]:
     levels = {"PCIeLevel": devices.same_pcie, "DeviceLevel": THE_DEVICE}
     for name, hint in hints.items():
@@ -135,7 +135,7 @@ def _exclusive(
             yield {"groups": [_suffix(name)], "level": levels[hint["exclusivePolicy"]]}
 
 
-def _traits(selector: Body, kind: DeviceType, path: tuple[str, ...]) -> Iterator[str]:
+def _traits(selector: Annotations, kind: DeviceType, path: tuple[str, ...]) -> Iterator[str]:
     """Yield the traits that a label selector demands; the key alone is a trait, too, for what only has to exist."""
     for key, value in selector.get("matchLabels", {}).items():
         yield _trait(kind, key, value)

@@ -8,8 +8,7 @@ from marshmallow import fields as marshmallow_fields
 from placement.api import fields
 from placement.api.allocation_schemas import ByConsumer
 from placement.api.validation import Schema
-
-Json = dict[str, Any]
+from placement.openapi.json_shapes import Json
 
 
 def schema_json(schema: Schema) -> Json:
@@ -40,13 +39,13 @@ def _bounded(field: Any) -> Json:
     return _without_none({"type": field.kind, "minimum": field.minimum, "maximum": field.maximum})
 
 
-def _text(field: fields.Text) -> Json:
+def _text(field: fields.JsonText) -> Json:
     pattern = None if field.pattern is None else f"^{field.pattern}$"
     shown = {"type": "string", "minLength": field.shortest, "maxLength": field.longest, "pattern": pattern}
     return _without_none({**shown, "enum": _words(field)})
 
 
-def _words(field: fields.Text) -> list[str] | None:
+def _words(field: fields.JsonText) -> list[str] | None:
     words = getattr(field, "words", None)
     return None if words is None else list(words)
 
@@ -92,8 +91,8 @@ def _without_none(values: Json) -> Json:
 
 _CONVERTERS: dict[type[Any], Callable[[Any], Json]] = {
     fields.Integer: _bounded,
-    fields.Number: _bounded,
-    fields.Text: _text,
+    fields.JsonNumber: _bounded,
+    fields.JsonText: _text,
     fields.Uuid: _uuid,
     fields.Array: _array,
     fields.Mapping: _mapping,

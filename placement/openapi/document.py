@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from inspect import getdoc
-from typing import Any
 
 from placement import __version__
 from placement.api.planner.index import is_planner_path
@@ -15,11 +14,10 @@ from placement.api.versions import MAXIMUM, Version, Versioned
 from placement.auth.headers import OPEN_PATHS
 from placement.openapi.answers import COMPONENTS, ERRORS, answers_to
 from placement.openapi.body_schemas import schema_json
+from placement.openapi.json_shapes import Json
 from placement.openapi.notes import DESCRIPTION, FURTHER_FAILURES, STATUSES, SUCCESS, USUAL_SUCCESS
 from placement.openapi.parameters import MICROVERSION, parameters_of, path_of
-from placement.openapi.replay import Example, examples, is_example_of
-
-Json = dict[str, Any]
+from placement.openapi.replay import PlayedStep, examples, is_example_of
 
 
 def document() -> Json:
@@ -55,7 +53,7 @@ def _operations(routes: Iterable[Route]) -> list[list[Route]]:
     return list(grouped.values())
 
 
-def _operation(routes: Sequence[Route], shown: Sequence[Example]) -> Json:
+def _operation(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
     newest = routes[-1]
     versions = {} if is_planner_path(newest.path) else {"x-openstack-microversions": _range(routes)}
     header = [] if is_planner_path(newest.path) else [{"$ref": "#/components/parameters/Microversion"}]
@@ -78,7 +76,7 @@ def _range(routes: Sequence[Route]) -> Json:
     return {"min": str(Version(*routes[0].since)), "max": str(Version(*routes[-1].until))}
 
 
-def _body(routes: Sequence[Route], shown: Sequence[Example]) -> Json:
+def _body(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
     schemas = [(since, schema_json(schema)) for route in routes for since, schema in _bodies(route)]
     content: Json = {"schema": _one_or_any(schemas)}
     sent = {example.step.title: example for example in shown if example.step.body is not None}
@@ -117,7 +115,7 @@ def _statuses(routes: Sequence[Route]) -> list[int]:
     return sorted(statuses)
 
 
-def _answer(route: Route, status: int, shown: Sequence[Example]) -> Json:
+def _answer(route: Route, status: int, shown: Sequence[PlayedStep]) -> Json:
     schemas = answers_to(route.method, route.path, status)
     if not schemas:
         return {"description": _in_words(status)}

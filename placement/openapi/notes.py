@@ -43,7 +43,7 @@ STATUSES = {
     404: "There is no such thing, or the path is not served at this microversion.",
     405: "The method is not served here at this microversion.",
     406: "The microversion is not served, or the client does not accept JSON.",
-    409: "It conflicts with what is there, or somebody else was faster.",
+    409: "It conflicts with the present state, or with a concurrent change.",
     410: "It was there, and is no longer: a cursor of the journal whose rows are gone.",
     413: "The body is larger than the server reads.",
     415: "The body is not of type application/json.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-Json = dict[str, Any]
+from placement.openapi.json_shapes import Json
 
 REFERENCE = re.compile("#/components/schemas/([A-Za-z0-9.]+-?[0-9.]*)")
 

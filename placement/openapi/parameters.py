@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from placement.api.candidate_query import KEYS, SUFFIX
 from placement.api.query import ValueRule
 from placement.api.routing import Route
 from placement.api.versions import MAXIMUM, MINIMUM, Version, Versioned
+from placement.openapi.json_shapes import Json
 from placement.openapi.notes import GROUPS, PARAMETERS
-
-Json = dict[str, Any]
 
 PLACEHOLDER = re.compile(r"<(?:[a-z]+:)?(?P<name>[a-z_]+)>")
 GROUP_KEYS = ("resources", "required", "member_of", "in_tree")

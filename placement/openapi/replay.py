@@ -21,7 +21,7 @@ AGE, SAME_AGE = re.compile(r'"age_s":[0-9.e-]+'), '"age_s":0.5'
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class PlayedStep:
     """A step and what came of it; ``route`` is the path as the route has it."""
 
     step: Step
@@ -30,7 +30,7 @@ class Example:
     body: Any
 
 
-def examples() -> list[Example]:
+def examples() -> list[PlayedStep]:
     """Play the story on a database of its own and return what came of each step."""
     with tempfile.TemporaryDirectory() as directory:
         database = DatabaseSettings(connection=f"sqlite:///{Path(directory) / 'story.sqlite'}", sync_on_startup=True)
@@ -47,12 +47,12 @@ def examples() -> list[Example]:
             app.extensions["placement"].database.dispose()
 
 
-def played_on(app: Any, steps: Sequence[Step] = STORY) -> list[Example]:
+def played_on(app: Any, steps: Sequence[Step] = STORY) -> list[PlayedStep]:
     """Play the story on an application whose database holds no providers."""
     return [_played(app, step) for step in steps]
 
 
-def _played(app: Any, step: Step) -> Example:
+def _played(app: Any, step: Step) -> PlayedStep:
     headers = {
         "x-auth-token": "admin",
         "x-roles": "admin,service",
@@ -64,13 +64,13 @@ def _played(app: Any, step: Step) -> Example:
     found, _ = app.url_map.bind("localhost").match(step.path.partition("?")[0])
     body = TIME.sub(SAME_TIME, AGE.sub(SAME_AGE, REQUEST_ID.sub(SAME_ID, answer.text)))
     answer.close()
-    return Example(step, str(found), answer.status_code, _parsed(body))
+    return PlayedStep(step, str(found), answer.status_code, _parsed(body))
 
 
 def _parsed(text: str) -> Any:
     return orjson.loads(text) if text else None
 
 
-def is_example_of(example: Example, route: Route) -> bool:
+def is_example_of(example: PlayedStep, route: Route) -> bool:
     """Tell whether an example is one of a route's path and method."""
     return (example.step.method, example.route) == (route.method, route.path)

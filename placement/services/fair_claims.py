@@ -87,7 +87,7 @@ def _check_limits(terms: Terms, settings: FairShareSettings) -> None:
     paths = {settings.queues.root, *settings.queues.weights}
     for path in terms.limits or ():
         if path not in paths:
-            raise InvalidAt((*terms.where, "limits", path), "There is no such queue.")
+            raise InvalidAt((*terms.where, "limits", path), "No such queue.")
 
 
 def claimed_amounts(

@@ -257,7 +257,7 @@ def counted(database: Database, settings: FairShareSettings, wishes: Sequence[Wi
                 raise InvalidAt((*wish.where, "resources", name), "There is no such resource class.")
         if not wish.resources.keys() & set(settings.classes):
             counting = ", ".join(settings.classes)
-            raise InvalidAt((*wish.where, "resources"), f"None of these counts in fair shares, but {counting}.")
+            raise InvalidAt((*wish.where, "resources"), f"None of these counts towards fair shares; {counting} do.")
     return [{name: wish.resources[name] for name in settings.classes if name in wish.resources} for wish in wishes]
 
 

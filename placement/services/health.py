@@ -37,9 +37,9 @@ def readiness(database: Database) -> Health:
     if found.problem is None and found.keeps_usage != database.keeps_usage:
         database.keeps_usage = found.keeps_usage
         if found.keeps_usage:
-            LOG.info("The triggers that keep usage are in place; it is read from there again.")
+            LOG.info("The triggers that keep usage are in place again; usage is read from the kept sums.")
         else:
             LOG.warning(
-                "The triggers that keep usage are missing; it is summed at each request. Run 'placement db upgrade'."
+                "The triggers that keep usage are missing; usage is summed at each request. Run 'placement db upgrade'."
             )
     return found

@@ -17,7 +17,7 @@ from placement.store.resource_classes import claimed_class_ids
 
 
 @dataclass(frozen=True, slots=True)
-class NewInventories:
+class ReshapedInventories:
     """What a provider is to have from now on, by name of the class, and the generation the client knows."""
 
     generation: int
@@ -25,7 +25,7 @@ class NewInventories:
 
 
 @writes
-def reshape(tx: Transaction, wanted: Mapping[str, NewInventories], claims: Sequence[Claim]) -> None:
+def reshape(tx: Transaction, wanted: Mapping[str, ReshapedInventories], claims: Sequence[Claim]) -> None:
     """Replace the inventories of providers and the allocations of consumers, all or nothing.
 
     Claims are judged by the final picture. An inventory may only go when the claims leave nothing of it allocated.
@@ -42,7 +42,7 @@ def reshape(tx: Transaction, wanted: Mapping[str, NewInventories], claims: Seque
         _replace(tx, provider, {class_ids[name]: inventory for name, inventory in new.inventories.items()})
 
 
-def _check_provider(provider_uuid: str, new: NewInventories, situation: Situation) -> None:
+def _check_provider(provider_uuid: str, new: ReshapedInventories, situation: Situation) -> None:
     provider = situation.providers.get(provider_uuid)
     if provider is None:
         raise Invalid(
@@ -57,7 +57,7 @@ def _check_provider(provider_uuid: str, new: NewInventories, situation: Situatio
         )
 
 
-def _class_ids(tx: Transaction, wanted: Mapping[str, NewInventories]) -> dict[str, int]:
+def _class_ids(tx: Transaction, wanted: Mapping[str, ReshapedInventories]) -> dict[str, int]:
     names = {name for new in wanted.values() for name in new.inventories}
     ids = claimed_class_ids(tx, names)
     if unknown := sorted(names - ids.keys()):
@@ -65,7 +65,7 @@ def _class_ids(tx: Transaction, wanted: Mapping[str, NewInventories]) -> dict[st
     return ids
 
 
-def _final(supplies: Mapping[Place, Supply], wanted: Mapping[str, NewInventories]) -> dict[Place, Supply]:
+def _final(supplies: Mapping[Place, Supply], wanted: Mapping[str, ReshapedInventories]) -> dict[Place, Supply]:
     """Return the supplies as they will be. Those that go are still there: what is left of them is looked at later."""
     final = dict(supplies)
     for provider_uuid, new in wanted.items():

@@ -52,7 +52,7 @@ def scores(
     for position, request in enumerate(requests):
         taken = {providers[uuid].id: amounts for uuid, amounts in request.items()}
         if len(forest.roots(taken)) > 1:
-            raise InvalidAt(_path(position), "The providers are of several trees; a request is scored in one.")
+            raise InvalidAt(_path(position), "The providers are in several trees; a request is scored in one tree.")
         found.append(ScoredRequest(forest.score(taken), forest.has_room(taken)))
     return found
 

@@ -12,7 +12,7 @@ from placement.services.scores import forest_of
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.facts import Named, named_providers
 
-__all__ = ["Named", "Served", "Showing", "Trial", "trial"]
+__all__ = ["CandidateInDetail", "Named", "Showing", "Trial", "trial"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Showing:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class CandidateInDetail:
     """A candidate looked at closely.
 
     Args:
@@ -55,7 +55,7 @@ class Trial:
     """All candidates, some of them looked at closely, and how the providers of their trees are called, by id."""
 
     answer: Answer
-    shown: Sequence[Served]
+    shown: Sequence[CandidateInDetail]
     names: Mapping[int, Named]
     explained: Explained | None = None
 
@@ -80,7 +80,7 @@ def trial(
     return Trial(answer, shown, names)
 
 
-def _served(answer: Answer, showing: Showing) -> list[Served]:
+def _served(answer: Answer, showing: Showing) -> list[CandidateInDetail]:
     chosen = answer.candidates[showing.first : showing.first + showing.count]
     served = [_laid_out(answer.plan, candidate) for candidate in chosen]
     if showing.profile is None:
@@ -89,7 +89,7 @@ def _served(answer: Answer, showing: Showing) -> list[Served]:
     return [replace(each, score=forest.score(_amounts(each))) for each in served]
 
 
-def _laid_out(plan: Plan, candidate: Candidate) -> Served:
+def _laid_out(plan: Plan, candidate: Candidate) -> CandidateInDetail:
     root, choice = candidate
     taken: dict[int, dict[str, int]] = {}
     groups: dict[int, list[str]] = {}
@@ -100,9 +100,9 @@ def _laid_out(plan: Plan, candidate: Candidate) -> Served:
         suffixes = groups.setdefault(provider, [])
         if slot.suffix not in suffixes:
             suffixes.append(slot.suffix)
-    return Served(root, taken, groups)
+    return CandidateInDetail(root, taken, groups)
 
 
-def _amounts(served: Served) -> dict[int, Mapping[str, int]]:
+def _amounts(served: CandidateInDetail) -> dict[int, Mapping[str, int]]:
     """Return what counts in a score: who only serves a group without resources gives nothing."""
     return {provider: amounts for provider, amounts in served.taken.items() if amounts}

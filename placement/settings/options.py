@@ -21,7 +21,7 @@ API = (
         ),
         sample_default="keystone",
         deprecated_group="DEFAULT",
-        help="How callers prove who they are. Unset means keystone, except where nothing at all is configured (no "
+        help="How callers authenticate. Unset means keystone, except where nothing at all is configured (no "
         "configuration file, no OS_* environment variable): there it is noauth2, and only callers on the same machine "
         "are served.",
     ),
@@ -34,14 +34,14 @@ PLACEMENT_DATABASE = (
         secret=True,
         help="URL of the database, for example postgresql://placement:PASSWORD@HOST/placement, mysql+pymysql://... or "
         "sqlite:////var/lib/placement/placement.sqlite. Required where anything is configured. "
-        "A dollar sign is written twice.",
+        "Write a dollar sign twice.",
     ),
     cfg.StrOpt(
         "slave_connection",
         default="",
         secret=True,
         help="URL of a standby of this database, PostgreSQL or MariaDB. Allocation candidates, explanations and bulk "
-        "reads are answered from it, so that they may be a moment old; the primary answers while it cannot be reached, "
+        "reads are answered from it and may be slightly out of date; the primary answers while it cannot be reached, "
         "is more than 5 seconds behind, or has an older schema.",
     ),
     cfg.StrOpt("connection_parameters", default="", help="Text appended to the URL as its query: name=value&..."),
@@ -51,7 +51,7 @@ PLACEMENT_DATABASE = (
     cfg.IntOpt("max_pool_size", help="Connections that one process keeps open."),
     cfg.IntOpt("max_overflow", help="Connections that one process may open beyond max_pool_size."),
     cfg.IntOpt("pool_timeout", help="Seconds to wait for a free connection of the pool."),
-    cfg.IntOpt("max_retries", default=10, help="Attempts to reach the database at start; -1: without end."),
+    cfg.IntOpt("max_retries", default=10, help="Attempts to reach the database at start; -1: no limit."),
     cfg.IntOpt("retry_interval", default=10, help="Seconds between these attempts."),
     cfg.IntOpt("connection_debug", default=0, help="How much SQL is logged: 0 none, 50 statements, 100 also rows."),
     cfg.BoolOpt("sync_on_startup", default=False, help="Whether the server migrates the database when it starts."),
@@ -96,7 +96,7 @@ PLACEMENT = (
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,
-        help="How often a write of allocations is tried again when another writer was faster.",
+        help="How often a write of allocations is retried after losing to a concurrent writer.",
     ),
 )
 
@@ -105,7 +105,7 @@ RANKING = (
         "enabled",
         default=True,
         help="Whether allocation candidates come best first, by the default profile of the planner file. Otherwise "
-        "they come in a stable order that means nothing.",
+        "they come in a stable order without meaning.",
     ),
     cfg.FloatOpt(
         "near_equal",
@@ -113,7 +113,7 @@ RANKING = (
         min=0,
         max=100,
         help="With [placement] randomize_allocation_candidates: provider trees whose scores (of 100) differ by no more "
-        "than this change places at random, so that clients which ask at once do not all take the same one.",
+        "than this change places at random, so that clients that ask at the same time do not all take the same one.",
     ),
     cfg.StrOpt(
         "planner_file",
@@ -166,7 +166,7 @@ OSLO_MIDDLEWARE = (
     cfg.BoolOpt(
         "enable_proxy_headers_parsing",
         default=False,
-        help="Believe the X-Forwarded-* headers. Only behind a proxy that sets or removes every one of them.",
+        help="Trust the X-Forwarded-* headers. Only behind a proxy that sets or removes every one of them.",
     ),
     cfg.IntOpt(
         "max_request_body_size",
@@ -245,12 +245,12 @@ METRICS = (
     cfg.BoolOpt(
         "enabled",
         default=False,
-        help="Keep metrics for Prometheus and show them at /metrics, to callers that the policy rule "
-        "placement:metrics:show lets in. Needs the extra metrics.",
+        help="Collect metrics for Prometheus and serve them at /metrics, to callers that the policy rule "
+        "placement:metrics:show allows. Needs the extra metrics.",
     ),
     cfg.StrOpt(
         "listen",
-        help="HOST:PORT where the metrics are shown to everybody, for example 127.0.0.1:9778. "
+        help="HOST:PORT where the metrics are served to everybody, for example 127.0.0.1:9778. "
         "'placement serve' listens there; another server has to be told to (gunicorn --bind).",
     ),
     cfg.StrOpt(
@@ -261,7 +261,7 @@ METRICS = (
     cfg.BoolOpt(
         "capacity",
         default=True,
-        help="Show inventory and usage of every provider too, under the names of the OpenStack exporter.",
+        help="Include inventory and usage of every provider, named as in the OpenStack exporter.",
     ),
 )
 

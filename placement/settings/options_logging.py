@@ -15,9 +15,9 @@ LOGGING = (
         help="A file in the format of Python's logging.config. It replaces every other logging option here.",
     ),
     cfg.StrOpt("log_date_format", default=_DEFAULTS.log_date_format, help="Format of %(asctime)s."),
-    cfg.StrOpt("log_file", deprecated_name="logfile", help="File to log to. It may be moved away while in use."),
+    cfg.StrOpt("log_file", deprecated_name="logfile", help="File to log to. It may be rotated while in use."),
     cfg.StrOpt("log_dir", deprecated_name="logdir", help="Directory of log_file; alone: of placement.log."),
-    cfg.BoolOpt("use_stderr", default=False, help="Log to standard error too. It is also used where nothing else is."),
+    cfg.BoolOpt("use_stderr", default=False, help="Log to standard error too. It is also used if nothing else is."),
     cfg.BoolOpt("use_syslog", default=False, help="Log to syslog too."),
     cfg.StrOpt("syslog_log_facility", default=_DEFAULTS.syslog_log_facility, help="The facility for syslog."),
     cfg.BoolOpt(
@@ -28,7 +28,7 @@ LOGGING = (
     cfg.BoolOpt(
         "use_json",
         default=_DEFAULTS.use_json,
-        help="Log one JSON object for each message; the format strings below are not used then.",
+        help="Log one JSON object per message; the format strings below are then ignored.",
     ),
     cfg.StrOpt(
         "logging_context_format_string",
@@ -43,12 +43,12 @@ LOGGING = (
     cfg.StrOpt(
         "logging_debug_format_suffix",
         default=_DEFAULTS.logging_debug_format_suffix,
-        help="What debug messages have at their end.",
+        help="Suffix of debug messages.",
     ),
     cfg.StrOpt(
         "logging_exception_prefix",
         default=_DEFAULTS.logging_exception_prefix,
-        help="What stands before each line of a traceback.",
+        help="Prefix of each line of a traceback.",
     ),
     cfg.StrOpt(
         "logging_user_identity_format",
@@ -58,7 +58,7 @@ LOGGING = (
     cfg.ListOpt(
         "default_log_levels",
         default=list(_DEFAULTS.default_log_levels),
-        help="Levels of single loggers, as logger=LEVEL.",
+        help="Levels of individual loggers, as logger=LEVEL.",
     ),
 )
 

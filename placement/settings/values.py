@@ -62,7 +62,7 @@ class RankingSettings:
 
     def __post_init__(self) -> None:
         if not 0 <= self.near_equal <= 100:  # so that "nan" is refused, too
-            raise ValueError(f"[ranking] near_equal has to be a number from 0 to 100, but is {self.near_equal}.")
+            raise ValueError(f"[ranking] near_equal must be a number from 0 to 100, but is {self.near_equal}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class MetricsSettings:
 
     def __post_init__(self) -> None:
         if self.listen is not None and not self.listen.rpartition(":")[2].isdecimal():
-            raise ValueError(f"[metrics] listen has to be HOST:PORT, but is {self.listen}.")
+            raise ValueError(f"[metrics] listen must be HOST:PORT, but is {self.listen}.")
 
     @property
     def address(self) -> tuple[str, int] | None:

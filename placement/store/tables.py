@@ -247,7 +247,5 @@ placement_journal = Table(
 )
 """What changed, in the order of its ids; an interface, described in docs/journal.md (store/journal)."""
 
-OUR_TABLES = (provider_usages, planner_claims, placement_journal)
-
 VERSION_TABLE = "placement_server_version"
 """Where Alembic keeps the revision of our tables; the reference's own is ``alembic_version``."""

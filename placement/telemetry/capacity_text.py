@@ -12,7 +12,7 @@ ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 GAUGES = (
     ("openstack_placement_resource_total", "Inventory of a resource class.", 2),
     ("openstack_placement_resource_allocation_ratio", "How often it may be given out.", 3),
-    ("openstack_placement_resource_reserved", "How much is kept back.", 4),
+    ("openstack_placement_resource_reserved", "How much is reserved.", 4),
     ("openstack_placement_resource_usage", "How much is allocated.", 5),
 )
 """Name, help, and index in a row."""

@@ -115,5 +115,5 @@ class Metrics:
         try:
             return [*head, kept, *capacity_lines(capacity(self._database) if self._shows_capacity else None)]
         except PlacementError as error:
-            LOG.warning("Metrics are shown without capacity: %s", error.message)
+            LOG.warning("Metrics are served without capacity: %s", error.message)
             return [*head, kept, "openstack_placement_up 0\n"]

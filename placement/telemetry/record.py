@@ -76,7 +76,7 @@ class Observed:
             record.status = 500
             self._tell(record)
             raise
-        return _Body(body, lambda: self._tell(record))
+        return _WatchedBody(body, lambda: self._tell(record))
 
     def _tell(self, record: RequestRecord) -> None:
         record.end()
@@ -84,7 +84,7 @@ class Observed:
             observer(record)
 
 
-class _Body:
+class _WatchedBody:
     """The body of an answer, with something to do when it has been sent."""
 
     __slots__ = ("_body", "_done")

@@ -33,7 +33,7 @@ def shared_directory(configured: str | None) -> Path:
     except OSError as error:
         raise ConfigurationError(f"[metrics] directory {path} cannot be used: {error.strerror}.") from error
     if path.is_symlink() or owner != os.geteuid() or not os.access(path, os.W_OK):
-        raise ConfigurationError(f"[metrics] directory {path} has to belong to the user of the server.")
+        raise ConfigurationError(f"[metrics] directory {path} must belong to the server's user.")
     os.environ[VARIABLE] = str(path)
     return path
 

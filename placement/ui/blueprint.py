@@ -10,10 +10,11 @@ from werkzeug.exceptions import HTTPException
 
 from placement.api.call import Server
 from placement.api.errors import SENTENCES, status_of
+from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
 from placement.ui import consumers, overview, shares, tree, try_request
 from placement.ui.numbers import install_filters
-from placement.ui.page import HTML, Page, View, call_of, navigation
+from placement.ui.page import HTML, Page, call_of, navigation
 from placement.ui.security import authorize, refuse_nul, secure
 
 LOG = logging.getLogger(__name__)

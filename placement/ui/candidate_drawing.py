@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placement.services.allocation_candidates import Stock, Summaries
-from placement.services.trial import Served, Trial
+from placement.services.trial import CandidateInDetail, Trial
 
 MOST_NODES = 40
 """Nodes of a tree that are drawn though they give nothing; those that give, and all above them, always are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gift:
+class TakenAmount:
     """What a node gives of one class, beside what it has and what of it is used already."""
 
     name: str
@@ -32,7 +32,7 @@ class DrawnNode:
 
     Args:
         uuid, name: how it is called.
-        gifts: what it gives, by class.
+        taken: what it gives, by class.
         groups: the suffixes of the groups it serves, ``""`` for the unsuffixed one; none if it is not taken.
         below: the nodes below it that are drawn.
         left_out: how many nodes right below it are not.
@@ -40,7 +40,7 @@ class DrawnNode:
 
     uuid: str
     name: str
-    gifts: Sequence[Gift] = ()
+    taken: Sequence[TakenAmount] = ()
     groups: Sequence[str] = ()
     below: "list[DrawnNode]" = field(default_factory=list)
     left_out: int = 0
@@ -58,7 +58,7 @@ class Drawings:
             if parent is not None:
                 self._below[parent].append(id_)
 
-    def trees(self, served: Served) -> list[DrawnNode]:
+    def trees(self, served: CandidateInDetail) -> list[DrawnNode]:
         """Return the trees that a candidate takes from: its own whole, if it is small; of others what gives."""
         on_the_way = set(self._upwards(served.taken))
         roots = dict.fromkeys(self._providers.members[provider].root_id for provider in served.taken)
@@ -84,19 +84,19 @@ class Drawings:
             others |= set([id_ for id_ in level if id_ not in shown][: MOST_NODES - len(others)])
         return others
 
-    def _node(self, id_: int, served: Served, shown: set[int]) -> DrawnNode:
+    def _node(self, id_: int, served: CandidateInDetail, shown: set[int]) -> DrawnNode:
         below = [child for child in self._below[id_] if child in shown]
         return DrawnNode(
             self._names[id_].uuid,
             self._names[id_].name,
-            gifts=[_gift(self._providers, id_, *taken) for taken in sorted(served.taken.get(id_, {}).items())],
+            taken=[_taken(self._providers, id_, *taken) for taken in sorted(served.taken.get(id_, {}).items())],
             groups=served.groups.get(id_, ()),
             below=[self._node(child, served, shown) for child in below],
             left_out=len(self._below[id_]) - len(below),
         )
 
 
-def _gift(providers: Summaries, id_: int, name: str, amount: int) -> Gift:
+def _taken(providers: Summaries, id_: int, name: str, amount: int) -> TakenAmount:
     stocks: Mapping[str, Stock] = {providers.class_names[row[0]]: Stock._make(row) for row in providers.stocks[id_]}
     stock = stocks[name]
-    return Gift(name, amount, int(stock.used), int((stock.total - stock.reserved) * stock.allocation_ratio))
+    return TakenAmount(name, amount, int(stock.used), int((stock.total - stock.reserved) * stock.allocation_ratio))

@@ -1,18 +1,16 @@
 """What a page of the console is, and how it is answered."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from flask import Response, g, render_template, request
 
 from placement.api.call import Call, Server
+from placement.api.routing import View
 from placement.api.versions import MAXIMUM
 from placement.ui.security import allows
 
 HTML = "text/html; charset=utf-8"
-
-View = Callable[..., Response]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

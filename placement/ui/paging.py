@@ -40,6 +40,6 @@ def paging_of(request: Request, *, size: int = SIZE) -> Paging:
     """
     text = request.args.get("page", "1")
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= LAST):
-        raise Invalid(f"page has to be a number from 1 to {LAST}.")
+        raise Invalid(f"page must be a number from 1 to {LAST}.")
     query = tuple(request.args.items(multi=True))
     return Paging(int(text), request.script_root + request.path, query, size)

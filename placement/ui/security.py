@@ -5,12 +5,13 @@ No page changes anything, and none takes anything but GET and HEAD: there is not
 
 from collections.abc import Iterable
 from ipaddress import ip_address
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Request, Response
 
 from placement.api.call import Call
+from placement.api.dispatch import Identifier
 from placement.auth.headers import is_console
 from placement.domain.identity import Identity
 from placement.errors import Forbidden, Invalid
@@ -29,13 +30,6 @@ HEADERS = {
 }
 
 TOKEN_HEADER = "HTTP_X_AUTH_TOKEN"  # noqa: S105 - a name
-
-
-class Identifier(Protocol):
-    """Tells who is calling."""
-
-    def identify(self, environ: dict[str, Any]) -> Identity | None:
-        """Return the caller, or None where the credentials are missing or wrong."""
 
 
 class Visitors:
@@ -85,7 +79,7 @@ def allows(call: Call, rules: Iterable[str]) -> bool:
 def refuse_nul(request: Request) -> None:
     """Raise Invalid where a value of the query string has a NUL, which no text of a database may have."""
     if any("\0" in value for values in request.args.listvalues() for value in values):
-        raise Invalid("The address has a character in it that no name has.")
+        raise Invalid("The query string contains a NUL character.")
 
 
 def secure(response: Response) -> Response:

@@ -26,7 +26,7 @@ MOST_OF_A_BRANCH = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ShareRow:
     """A node of the tree.
 
     Args:
@@ -78,7 +78,7 @@ class Branches:
         """Return what a node is called beside its siblings: members may have any name."""
         return self.shares.members[path] if self.nodes[path].is_leaf else path.rpartition("/")[2]
 
-    def rows(self, opened: str, first: int) -> list[Row]:
+    def rows(self, opened: str, first: int) -> list[ShareRow]:
         """Return the opened branch with some of its parts, and what of their parts there is room for."""
         shown = {opened: self.parts[opened][first : first + CHILDREN]}
         room, level = MOST_ROWS - len(shown[opened]), shown[opened]
@@ -92,12 +92,12 @@ class Branches:
             level = following
         return list(self._below(opened, shown, 0))
 
-    def _below(self, path: str, shown: Mapping[str, Sequence[NodeShare]], depth: int) -> Iterator[Row]:
+    def _below(self, path: str, shown: Mapping[str, Sequence[NodeShare]], depth: int) -> Iterator[ShareRow]:
         node, some = self.nodes[path], shown.get(path, ())
         held_most = _held_most(node.usage, self.shares.totals)
         fair = self.fair.get(path)
         entitled = self.shares.entitled[path].get(held_most, 0)
-        yield Row(node, self.name(path), depth, fair, held_most, entitled, len(self.parts[path]), len(some))
+        yield ShareRow(node, self.name(path), depth, fair, held_most, entitled, len(self.parts[path]), len(some))
         for part in some:
             yield from self._below(part.path, shown, depth + 1)
 

@@ -16,12 +16,12 @@ from placement.api.call import Call
 from placement.api.candidate_query import candidate_request
 from placement.api.errors import status_of
 from placement.api.planner.explain import FIRST_VERSION
-from placement.api.planner.explain_json import Document, explanation_json, telling_steps
+from placement.api.planner.explain_json import ExplainJson, explanation_json, telling_steps
 from placement.api.query import Query
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.scores import Score
 from placement.errors import Forbidden, Invalid, PlacementError
-from placement.services.trial import Served, Showing, Trial, trial
+from placement.services.trial import CandidateInDetail, Showing, Trial, trial
 from placement.ui.candidate_drawing import Drawings, DrawnNode
 from placement.ui.page import Page, show
 from placement.ui.paging import Paging, paging_of
@@ -139,10 +139,10 @@ def _outcome(call: Call, text: str, written: str) -> dict[str, Any]:
 
 def _version(written: str) -> Version:
     if not WRITTEN_VERSION.fullmatch(written):
-        raise Invalid(f"A microversion looks like {NEWEST}.")
+        raise Invalid(f"The microversion is not valid; an example is {NEWEST}.")
     version = requested_version(f"placement {written}")
     if version < FIRST_VERSION:
-        raise Invalid(f"GET /allocation_candidates begins with microversion {FIRST_VERSION}.")
+        raise Invalid(f"GET /allocation_candidates is available from microversion {FIRST_VERSION}.")
     return version
 
 
@@ -180,11 +180,11 @@ def _part(call: Call, tried: Trial, paging: Paging) -> CandidatePart:
     )
 
 
-def _touched(served: Served, levels: Sequence[str]) -> dict[str, int]:
+def _touched(served: CandidateInDetail, levels: Sequence[str]) -> dict[str, int]:
     return dict(zip(levels, served.score.counts, strict=True)) if served.score else {}
 
 
-def _parts(served: Served, profile: RankingProfile) -> list[ScorePart]:
+def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart]:
     """Return the parts of a score that the profile counts."""
     if served.score is None:
         return []
@@ -197,7 +197,7 @@ def _parts(served: Served, profile: RankingProfile) -> list[ScorePart]:
     return [ScorePart(name, meaning, value, weight) for name, meaning, value, weight in known if value is not None]
 
 
-def _explanation(tried: Trial) -> Document | None:
+def _explanation(tried: Trial) -> ExplainJson | None:
     """Return the explanation as the API shows it, of each waterfall what is worth showing."""
     if tried.explained is None:
         return None

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from placement.app import create_app
-from placement.cli.simulation.cloud import LEVELS, Cloud, Server, servers
+from placement.cli.simulation.cloud import LEVELS, Cloud, SimulatedServer, servers
 from placement.cli.simulation.policies import PROFILES, policies
 from placement.cli.simulation.workload import Job, Load, trace
 from placement.domain.search_plan import plan_for
@@ -19,7 +19,7 @@ SERVERS = servers(2, plain=3, with_gpus=3)
 JOBS = trace(4, Load(gpu=1.1, cpu=1.3, duration=3), gpus=3 * 8, vcpus=3 * 64)[:40]
 
 
-def described(server: Server, provider: int) -> Provider:
+def described(server: SimulatedServer, provider: int) -> Provider:
     """A provider of the simulation as one that can be made over HTTP; its name is its id."""
     children = [described(server, child) for child, parent in server.parents.items() if parent == provider]
     inventories = {name: amount for (place, name), amount in server.capacities.items() if place == provider}

@@ -58,7 +58,7 @@ def test_without_a_list_nobody_is_unknown(run: Audit) -> None:
 def test_who_is_not_on_the_list_is_shown_with_what_it_holds_and_kept(run: Audit, living: str) -> None:
     done = run("--known-consumers", living)
     assert done.exit_code == 1
-    assert "Consumers that are not known: 1" in done.output
+    assert "Unknown consumers: 1" in done.output
     assert f"{GONE}  INSTANCE  away-project  {uuid_of('away-numa0')}: VCPU 3, CUSTOM_AWAY 1" in done.output
     assert run.held(GONE)
 
@@ -71,7 +71,7 @@ def test_the_list_may_come_from_another_command(run: Audit) -> None:
 @pytest.mark.parametrize(("answer", "kept"), [("n\n", True), ("y\n", False), ("", True)])
 def test_nothing_is_deleted_before_somebody_agrees(run: Audit, living: str, answer: str, kept: bool) -> None:
     done = run("--known-consumers", living, "--fix", said=answer)
-    assert "Delete what 1 consumers hold" in done.output
+    assert "Delete the allocations of 1 consumers" in done.output
     assert run.held(GONE) is kept
     assert run.held(LIVING)
     assert done.exit_code == (1 if kept else 0)
@@ -90,7 +90,7 @@ def test_the_young_and_those_of_other_types_are_left_alone(run: Audit, living: s
     assert run("--known-consumers", living).exit_code == 0
 
 
-@pytest.mark.parametrize(("said", "sentence"), [("\n", "is empty"), ("id\n", "'id', which is no uuid")])
+@pytest.mark.parametrize(("said", "sentence"), [("\n", "is empty"), ("id\n", "'id', which is not a uuid")])
 def test_a_list_that_is_none_stops_it(run: Audit, said: str, sentence: str) -> None:
     done = run("--known-consumers", "-", "--fix", "--yes", said=said)
     assert done.exit_code == 1
@@ -102,7 +102,7 @@ def test_over_full_providers_are_shown_for_a_decision(run: Audit) -> None:
     run.sql("UPDATE inventories SET total = 1, reserved = 0, allocation_ratio = 1.5 WHERE total = 8")
     done = run("--fix", "--yes")
     assert done.exit_code == 1
-    assert "gave out more than they have: 2" in done.output
+    assert "Overcommitted providers: 2" in done.output
     assert f"{uuid_of('away-numa0')}  away-numa0  VCPU   3     1" in done.output
 
 
@@ -112,7 +112,7 @@ def test_what_belongs_to_nobody_goes(run: Audit) -> None:
     run.sql("UPDATE placement_aggregates SET created_at = '2020-01-01 00:00:00'")
     found = run()
     assert found.exit_code == 1
-    assert "Consumers that hold nothing: 2, for example " in found.output
-    assert f"Aggregates that no provider is in: 2, for example {uuid_of('host-aggregate')}" in found.output
+    assert "Consumers without allocations: 2, for example " in found.output
+    assert f"Aggregates without members: 2, for example {uuid_of('host-aggregate')}" in found.output
     assert run("--fix", "--yes").exit_code == 0
     assert run().output == "Nothing was found.\n"

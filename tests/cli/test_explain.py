@@ -76,7 +76,7 @@ def test_a_query_is_read_at_a_microversion(placement: Command, cloud: str):
     ("arguments", "message"),
     [
         (("resources=CUSTOM_NOTHING:1",), "No such resource class CUSTOM_NOTHING."),
-        (("--url", "http://127.0.0.1:9", "resources=VCPU:1"), "The server does not answer: "),
+        (("--url", "http://127.0.0.1:9", "resources=VCPU:1"), "The server cannot be reached: "),
         (("--microversion", "1.99", "resources=VCPU:1"), "Unacceptable version header: 1.99"),
     ],
 )
@@ -90,7 +90,7 @@ def test_what_cannot_be_explained_is_told_in_one_sentence(placement: Command, cl
 def test_without_tables_there_is_nothing_to_explain(placement: Command):
     done = placement.run("explain", "resources=VCPU:1")
     assert done.returncode == 1
-    assert done.stderr == "Error: The database holds no tables of Placement.\n"
+    assert done.stderr == "Error: The database has no Placement tables.\n"
 
 
 def test_names_of_providers_cannot_move_the_cursor():

@@ -72,8 +72,8 @@ def test_a_server_shows_the_same_as_its_database(placement: Command, cloud: str)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "The database holds no tables of Placement."),
-        (("--url", "http://127.0.0.1:9"), "The server does not answer: "),
+        ((), "The database has no Placement tables."),
+        (("--url", "http://127.0.0.1:9"), "The server cannot be reached: "),
     ],
 )
 def test_what_cannot_be_shown_is_told_in_one_sentence(placement: Command, arguments, message) -> None:

@@ -8,7 +8,7 @@ import pytest
 from placement.cli.main import COMMANDS
 from tests.cli.commands import Command
 
-NO_TABLES = "The database holds no tables of Placement"
+NO_TABLES = "The database has no Placement tables"
 PROCESSES = [
     ("--version", 0, "placement, version "),
     ("audit", 1, "Error: The database refused: "),

@@ -85,7 +85,7 @@ def test_a_configuration_that_names_no_database_is_told_in_one_sentence(placemen
     ("url", "sentence"),
     [
         ("sqlite:////nowhere/placement.sqlite", "Error: The database cannot be reached: unable to open database file"),
-        ("sqlite:///empty.sqlite", "Error: The database holds no tables of Placement: run 'placement db upgrade'"),
+        ("sqlite:///empty.sqlite", "Error: The database has no Placement tables: run 'placement db upgrade'"),
         ("oracle://here", "Error: The database URL must begin with postgresql://"),
     ],
 )
@@ -138,7 +138,7 @@ def test_sighup_reads_the_configuration_again_and_loses_no_connection(placement:
         assert call("GET", "/resource_providers", "1.0")[0] == 403
         path.write_text("[placement_database]\nconnection = oracle://\n")
         server.process.send_signal(signal.SIGHUP)
-        server.says("cannot be used; it stays as it was")
+        server.says("is not valid; the previous one stays in force")
         assert call("GET", "/resource_providers", "1.0")[0] == 403
         assert server.ends(signal.SIGTERM) == 0
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import select, text
 
 from placement.app import create_app
-from placement.openapi.replay import Example, played_on
+from placement.openapi.replay import PlayedStep, played_on
 from placement.openapi.story import STORY, Step
 from placement.settings import AccessLogSettings, DatabaseSettings, Settings
 from placement.store.connection import direct
@@ -164,7 +164,7 @@ def played(url: str, *, plain: bool) -> tuple[list[Any], dict[str, Any]]:
         database.dispose()
 
 
-def timeless(example: Example) -> tuple[str, int, str]:
+def timeless(example: PlayedStep) -> tuple[str, int, str]:
     return example.step.title, example.status, MOMENT.sub("then", repr(example.body))
 
 

@@ -50,4 +50,4 @@ def test_a_consumer_is_shown_with_its_allocations(demo: None, visitor: Visitor):
 def test_a_consumer_that_is_not_there_is_told_in_a_page(visitor: Visitor):
     answer = visitor.open(f"/ui/consumers/{VM0}")
     assert answer.status_code == 404
-    assert f"No consumer with uuid {VM0} holds anything." in Document(answer.text).text
+    assert f"No consumer with uuid {VM0} has allocations." in Document(answer.text).text

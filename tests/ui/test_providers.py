@@ -38,12 +38,12 @@ FAULTS = {
     "resources=VCPU": "Badly formed resources parameter",
     "resources=CUSTOM_NONE:1": "No such resource class CUSTOM_NONE",
     "member_of=here": "parameter to contain valid UUID(s). Got: here",
-    "page=0": "page has to be a number",
-    "page=-1": "page has to be a number",
-    "page=%C2%B2": "page has to be a number",
-    "page=999999999999": "page has to be a number",
-    "q=%00": "a character in it",
-    "q=a&q=%00": "a character in it",
+    "page=0": "page must be a number",
+    "page=-1": "page must be a number",
+    "page=%C2%B2": "page must be a number",
+    "page=999999999999": "page must be a number",
+    "q=%00": "a NUL character",
+    "q=a&q=%00": "a NUL character",
 }
 
 

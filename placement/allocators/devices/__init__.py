@@ -14,7 +14,7 @@ from placement.allocators.budget import Budget
 from placement.allocators.devices.attempts import STEPS, WIDTH, Attempts
 from placement.allocators.devices.costs import Costs, DeviceObjective
 from placement.allocators.devices.options import DeviceOption, options_of
-from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, Joint, Request, Within
+from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Limits
 from placement.allocators.devices.twins import Twins, shared_out, without_twins
 
@@ -26,9 +26,9 @@ __all__ = [
     "DeviceObjective",
     "Group",
     "Host",
+    "InOnePlace",
     "Joint",
     "Request",
-    "Within",
     "allocate",
 ]
 

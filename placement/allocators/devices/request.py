@@ -92,7 +92,7 @@ class Joint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Within:
+class InOnePlace:
     """Groups whose devices are all in one place of a level; if only preferred, in as few as possible."""
 
     groups: tuple[str, ...]
@@ -106,5 +106,5 @@ class Request:
 
     groups: tuple[Group, ...]
     joint: tuple[Joint, ...] = ()
-    within: tuple[Within, ...] = ()
+    within: tuple[InOnePlace, ...] = ()
     conditions: int = 0

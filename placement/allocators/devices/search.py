@@ -15,7 +15,7 @@ from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.counters import Counter, Counters
 from placement.allocators.devices.nesting import nesting
 from placement.allocators.devices.options import DeviceOption
-from placement.allocators.devices.request import Device, Group, Host, Joint, Request, Within
+from placement.allocators.devices.request import Device, Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Limits, Table, Tables
 
 STEPS_FOR_A_SET = 5
@@ -220,7 +220,7 @@ class Knapsack:
 
         return required if joint.required else preferred
 
-    def _wish(self, within: Within, level: int) -> Closing:
+    def _wish(self, within: InOnePlace, level: int) -> Closing:
         mask = self._mask(within.groups)
         return lambda state: self.costs.missed[level] if state & mask else 0
 

@@ -7,7 +7,7 @@ requests off nodes that have scarce resources, *proportional* keeps other resour
 For a scheduler with a few nodes: ``assess`` and ``best_first``, exact, over dicts of resource class -> amount. For
 thousands of nodes per request: ``scorer_for``, which gives the same numbers over tuples.
 
-Amounts are whole numbers; choose units fine enough (thousandths of a core, megabytes). A class that a node does not
+NodeAmounts are whole numbers; choose units fine enough (thousandths of a core, megabytes). A class that a node does not
 have may be missing or 0. Names in requests and nodes are resource classes; ``resource_class`` translates a vendor's.
 
 >>> gpu_first = Profile(
@@ -15,9 +15,9 @@ have may be missing or 0. Names in requests and nodes are resource classes; ``re
 ...     sra=Sra({"PGPU": 1}, weight=10),
 ... )
 >>> nodes = {
-...     "cpu-1": Node({"VCPU": 32}),
-...     "gpu-1": Node({"VCPU": 16, "PGPU": 8}),
-...     "gpu-2": Node({"VCPU": 16, "PGPU": 8}, used={"VCPU": 8, "PGPU": 4}),
+...     "cpu-1": ScoredNode({"VCPU": 32}),
+...     "gpu-1": ScoredNode({"VCPU": 16, "PGPU": 8}),
+...     "gpu-2": ScoredNode({"VCPU": 16, "PGPU": 8}, used={"VCPU": 8, "PGPU": 4}),
 ... }
 >>> best_first(gpu_first, {"VCPU": 4}, nodes)
 ['cpu-1', 'gpu-1', 'gpu-2']
@@ -35,19 +35,19 @@ from typing import NamedTuple
 from placement.allocators.entries import InvalidEntry, exact
 from placement.allocators.patterns import best_match, resource_class
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Preference, Profile, Proportional, Sra
-from placement.allocators.strategy_fit.scorer import Scorer, scorer_for
-from placement.allocators.strategy_fit.terms import Amounts, asked_amounts
+from placement.allocators.strategy_fit.scorer import NodeScorer, scorer_for
+from placement.allocators.strategy_fit.terms import NodeAmounts, asked_amounts
 
 __all__ = [
     "MAX_NODE_SCORE",
     "Assessment",
     "Fit",
     "InvalidEntry",
-    "Node",
+    "NodeScorer",
     "Preference",
     "Profile",
     "Proportional",
-    "Scorer",
+    "ScoredNode",
     "Sra",
     "assess",
     "best_first",
@@ -59,14 +59,14 @@ __all__ = [
     "sra_score",
 ]
 
-_NOTHING: Amounts = MappingProxyType({})
+_NOTHING: NodeAmounts = MappingProxyType({})
 
 
-class Node(NamedTuple):
+class ScoredNode(NamedTuple):
     """What a node offers: resource class -> capacity, and resource class -> how much of it is in use."""
 
-    allocatable: Amounts
-    used: Amounts = _NOTHING
+    allocatable: NodeAmounts
+    used: NodeAmounts = _NOTHING
 
     def idle(self, name: str) -> int:
         """Return how much of a class is left; less than nothing if more is in use than there is."""
@@ -77,18 +77,18 @@ class Node(NamedTuple):
         return self.allocatable.get(name, 0) > 0
 
 
-def can_serve(requested: Amounts, node: Node) -> bool:
+def can_serve(requested: NodeAmounts, node: ScoredNode) -> bool:
     """Tell whether the node has everything that is asked for, configured or not.
 
     The scores say nothing about that (RS-16, RS-22), hence this comes first.
 
-    >>> can_serve({"VCPU": 4}, Node({"VCPU": 8}, {"VCPU": 5}))
+    >>> can_serve({"VCPU": 4}, ScoredNode({"VCPU": 8}, {"VCPU": 5}))
     False
     """
     return all(amount <= node.idle(name) for name, amount in asked_amounts(requested).items())
 
 
-def fit_score(fit: Fit, requested: Amounts, node: Node) -> Fraction:
+def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode) -> Fraction:
     """Return how well a request fits a node: from 0 to 100 x ``fit.weight``, exactly.
 
     For each class that is asked for and configured, with used' = used + requested: used'/allocatable (MostAllocated)
@@ -102,7 +102,7 @@ def fit_score(fit: Fit, requested: Amounts, node: Node) -> Fraction:
         ValueError: for a negative amount.
 
     >>> packed = Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated", 1)})
-    >>> float(fit_score(packed, {"VCPU": 2, "PGPU": 2}, Node({"VCPU": 16, "PGPU": 8}, {"VCPU": 4, "PGPU": 2})))
+    >>> float(fit_score(packed, {"VCPU": 2, "PGPU": 2}, ScoredNode({"VCPU": 16, "PGPU": 8}, {"VCPU": 4, "PGPU": 2})))
     541.6666666666666
     """
     parts, weights = Fraction(), Fraction()
@@ -121,7 +121,7 @@ def fit_score(fit: Fit, requested: Amounts, node: Node) -> Fraction:
     return MAX_NODE_SCORE * exact(fit.weight) * parts / weights if weights else Fraction()
 
 
-def sra_score(sra: Sra, requested: Amounts, node: Node) -> Fraction:
+def sra_score(sra: Sra, requested: NodeAmounts, node: ScoredNode) -> Fraction:
     """Return how well a node keeps scarce resources free: from 0 to 100 x ``sra.weight``, exactly.
 
     It is the weight of the scarce resources that do not count against the node, of the weight of all of them. One
@@ -133,7 +133,7 @@ def sra_score(sra: Sra, requested: Amounts, node: Node) -> Fraction:
     Raises:
         ValueError: for a negative amount.
 
-    >>> scarce, node = Sra({"CUSTOM_T4": 1, "CUSTOM_A10": 1}, weight=2), Node({"VCPU": 16, "CUSTOM_T4": 10})
+    >>> scarce, node = Sra({"CUSTOM_T4": 1, "CUSTOM_A10": 1}, weight=2), ScoredNode({"VCPU": 16, "CUSTOM_T4": 10})
     >>> int(sra_score(scarce, {"VCPU": 2}, node)), int(sra_score(scarce, {"VCPU": 2, "CUSTOM_T4": 2}, node))
     (100, 200)
     """
@@ -148,7 +148,7 @@ def sra_score(sra: Sra, requested: Amounts, node: Node) -> Fraction:
     return MAX_NODE_SCORE * exact(sra.weight) * avoided / everything if everything else Fraction()
 
 
-def keeps_proportion(policy: Proportional, requested: Amounts, node: Node) -> bool:
+def keeps_proportion(policy: Proportional, requested: NodeAmounts, node: ScoredNode) -> bool:
     """Tell whether a node that serves the request keeps enough idle beside its idle primary resources.
 
     For each primary class that the node has: idle secondary - requested secondary >= idle primary x ratio; equality
@@ -160,7 +160,7 @@ def keeps_proportion(policy: Proportional, requested: Amounts, node: Node) -> bo
     Raises:
         ValueError: for a negative amount.
 
-    >>> policy, node = Proportional({"PGPU": {"VCPU": 8}}), Node({"VCPU": 74, "PGPU": 8})
+    >>> policy, node = Proportional({"PGPU": {"VCPU": 8}}), ScoredNode({"VCPU": 74, "PGPU": 8})
     >>> keeps_proportion(policy, {"VCPU": 10}, node), keeps_proportion(policy, {"VCPU": 11}, node)
     (True, False)
     """
@@ -176,7 +176,7 @@ def keeps_proportion(policy: Proportional, requested: Amounts, node: Node) -> bo
     )
 
 
-def _leaves(node: Node, asked: Amounts, *, primary: str, secondary: str, ratio: Fraction) -> bool:
+def _leaves(node: ScoredNode, asked: NodeAmounts, *, primary: str, secondary: str, ratio: Fraction) -> bool:
     """Tell whether enough of a secondary stays idle for one primary."""
     units, taken = asked.get(primary, 0), asked.get(secondary, 0)
     if units and taken <= units * ratio:
@@ -214,13 +214,13 @@ class Assessment:
         return MAX_NODE_SCORE * self.total / self.maximum if self.maximum else Fraction()
 
 
-def assess(profile: Profile, requested: Amounts, node: Node) -> Assessment:
+def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode) -> Assessment:
     """Return what a profile says about a node, in parts.
 
     Raises:
         ValueError: for a negative amount.
 
-    >>> verdict = assess(Profile(fit=Fit(), sra=Sra({"PGPU": 1})), {"VCPU": 4}, Node({"VCPU": 16, "PGPU": 8}))
+    >>> verdict = assess(Profile(fit=Fit(), sra=Sra({"PGPU": 1})), {"VCPU": 4}, ScoredNode({"VCPU": 16, "PGPU": 8}))
     >>> int(verdict.fit), int(verdict.sra), int(verdict.maximum), float(verdict.normalised)
     (750, 0, 2000, 37.5)
     """
@@ -233,7 +233,7 @@ def assess(profile: Profile, requested: Amounts, node: Node) -> Assessment:
     )
 
 
-def best_first(profile: Profile, requested: Amounts, nodes: Mapping[str, Node]) -> list[str]:
+def best_first(profile: Profile, requested: NodeAmounts, nodes: Mapping[str, ScoredNode]) -> list[str]:
     """Return the names of the nodes that can serve the request, the best first.
 
     Nodes that break the proportion come last, or not at all if the profile filters them. Equal nodes come in the
@@ -242,7 +242,7 @@ def best_first(profile: Profile, requested: Amounts, nodes: Mapping[str, Node]) 
     Raises:
         ValueError: for a negative amount.
 
-    >>> best_first(Profile(fit=Fit()), {"VCPU": 1}, {"n10": Node({"VCPU": 4}), "n2": Node({"VCPU": 4})})
+    >>> best_first(Profile(fit=Fit()), {"VCPU": 1}, {"n10": ScoredNode({"VCPU": 4}), "n2": ScoredNode({"VCPU": 4})})
     ['n2', 'n10']
     """
     verdicts = {name: assess(profile, requested, node) for name, node in nodes.items()}

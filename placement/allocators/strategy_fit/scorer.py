@@ -12,19 +12,19 @@ from math import lcm
 
 from placement.allocators.entries import exact
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile, Sra
-from placement.allocators.strategy_fit.terms import Terms, terms_of
+from placement.allocators.strategy_fit.terms import ScoringTerms, terms_of
 
-Score = Callable[[Sequence[int], Sequence[int]], float]
-"""(allocatable, used), each in the order of ``Scorer.classes`` -> score."""
+AmountScore = Callable[[Sequence[int], Sequence[int]], float]
+"""(allocatable, used), each in the order of ``NodeScorer.classes`` -> score."""
 
-Verdict = Callable[[Sequence[int], Sequence[int]], bool]
+ProportionCheck = Callable[[Sequence[int], Sequence[int]], bool]
 """The same, for a question."""
 
 _Positions = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Scorer:
+class NodeScorer:
     """A profile and a request, made ready to score many nodes.
 
     Whether a node can serve the request at all is not its question.
@@ -39,13 +39,13 @@ class Scorer:
     """
 
     classes: tuple[str, ...]
-    score: Score
-    normalised: Score
-    keeps_proportion: Verdict
+    score: AmountScore
+    normalised: AmountScore
+    keeps_proportion: ProportionCheck
     maximum: float
 
 
-def scorer_for(profile: Profile, requested: Mapping[str, int], known: Iterable[str] = ()) -> Scorer:
+def scorer_for(profile: Profile, requested: Mapping[str, int], known: Iterable[str] = ()) -> NodeScorer:
     """Compile a profile for a request.
 
     Args:
@@ -69,7 +69,7 @@ def scorer_for(profile: Profile, requested: Mapping[str, int], known: Iterable[s
     terms = terms_of(profile, requested, known)
     at = {name: position for position, name in enumerate(terms.classes)}
     maximum = profile.maximum
-    return Scorer(
+    return NodeScorer(
         classes=terms.classes,
         score=_score(profile, terms, at, Fraction(1)),
         normalised=_score(profile, terms, at, MAX_NODE_SCORE / maximum if maximum else Fraction()),
@@ -78,7 +78,7 @@ def scorer_for(profile: Profile, requested: Mapping[str, int], known: Iterable[s
     )
 
 
-def _score(profile: Profile, terms: Terms, at: _Positions, scale: Fraction) -> Score:
+def _score(profile: Profile, terms: ScoringTerms, at: _Positions, scale: Fraction) -> AmountScore:
     """Return the sum of the scores, each a whole number times a constant, over one common denominator."""
     mean, avoided = _mean(terms, at), _avoided(terms, at)
     per_mean = scale * _per_unit(profile.fit, [term.weight for term in terms.fit])
@@ -100,7 +100,7 @@ def _per_unit(policy: Fit | Sra | None, weights: list[int]) -> Fraction:
     return MAX_NODE_SCORE * exact(policy.weight) / sum(weights) if policy and any(weights) else Fraction()
 
 
-def _mean(terms: Terms, at: _Positions) -> Callable[[Sequence[int], Sequence[int]], tuple[int, int]]:
+def _mean(terms: ScoringTerms, at: _Positions) -> Callable[[Sequence[int], Sequence[int]], tuple[int, int]]:
     """Return the sum of weight x ratio over the classes that are asked for, as numerator and denominator."""
     numbered = tuple((at[term.name], term.weight, term.amount, term.packs) for term in terms.fit)
 
@@ -119,7 +119,7 @@ def _mean(terms: Terms, at: _Positions) -> Callable[[Sequence[int], Sequence[int
     return mean
 
 
-def _avoided(terms: Terms, at: _Positions) -> Callable[[Sequence[int]], int]:
+def _avoided(terms: ScoringTerms, at: _Positions) -> Callable[[Sequence[int]], int]:
     """Return the weight of the scarce resources that do not count against a node."""
     everything = sum(term.weight for term in terms.scarce)
     scarce = tuple((term.weight, tuple(at[name] for name in term.names)) for term in terms.scarce if term.names)
@@ -140,7 +140,7 @@ def _avoided(terms: Terms, at: _Positions) -> Callable[[Sequence[int]], int]:
     return avoided
 
 
-def _verdict(terms: Terms, at: _Positions) -> Verdict:
+def _verdict(terms: ScoringTerms, at: _Positions) -> ProportionCheck:
     """Return the question whether all reserves are kept, in whole numbers."""
     numbered = tuple(
         (

@@ -9,7 +9,7 @@ from placement.allocators.entries import Number, exact
 from placement.allocators.patterns import WILDCARD, best_match
 from placement.allocators.strategy_fit.profile import Fit, Profile, Proportional, Sra
 
-Amounts = Mapping[str, int]
+NodeAmounts = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Reserve:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ScoringTerms:
     """The terms of a profile and a request. ``needed`` are classes without which a node gets 0 from sra."""
 
     fit: tuple[FitTerm, ...]
@@ -59,7 +59,7 @@ class Terms:
         return tuple(sorted({*fit, *scarce, *self.needed, *reserves}))
 
 
-def asked_amounts(requested: Amounts) -> dict[str, int]:
+def asked_amounts(requested: NodeAmounts) -> dict[str, int]:
     """Return what is really asked for: amounts of 0 ask for nothing.
 
     Raises:
@@ -71,12 +71,12 @@ def asked_amounts(requested: Amounts) -> dict[str, int]:
     return {name: amount for name, amount in requested.items() if amount}
 
 
-def terms_of(profile: Profile, requested: Amounts, known: Iterable[str]) -> Terms:
+def terms_of(profile: Profile, requested: NodeAmounts, known: Iterable[str]) -> ScoringTerms:
     """Return the terms of a profile for a request, where nodes have no classes but ``known`` and those named."""
     asked = asked_amounts(requested)
     universe = {*known, *asked}
     sra = profile.sra if profile.sra and profile.sra.weight else None
-    return Terms(
+    return ScoringTerms(
         fit=_fit_terms(profile.fit, asked) if profile.fit and profile.fit.weight else (),
         scarce=_scarce_terms(sra, asked, universe) if sra else (),
         needed=tuple(asked) if sra and sra.mode == "upstream" else (),
@@ -84,7 +84,7 @@ def terms_of(profile: Profile, requested: Amounts, known: Iterable[str]) -> Term
     )
 
 
-def _fit_terms(fit: Fit, asked: Amounts) -> tuple[FitTerm, ...]:
+def _fit_terms(fit: Fit, asked: NodeAmounts) -> tuple[FitTerm, ...]:
     matches = [(name, best_match(fit.resources, name)) for name in asked]
     configured = [(name, fit.resources[pattern]) for name, pattern in matches if pattern is not None]
     weights = _whole([preference.weight for _name, preference in configured])
@@ -95,7 +95,7 @@ def _fit_terms(fit: Fit, asked: Amounts) -> tuple[FitTerm, ...]:
     )
 
 
-def _scarce_terms(sra: Sra, asked: Amounts, universe: set[str]) -> tuple[ScarceTerm, ...]:
+def _scarce_terms(sra: Sra, asked: NodeAmounts, universe: set[str]) -> tuple[ScarceTerm, ...]:
     members = _members(sra.resources, universe)
     weights = _whole(list(sra.resources.values()))
     spared = asked if sra.mode == "unneeded" else {}
@@ -105,7 +105,7 @@ def _scarce_terms(sra: Sra, asked: Amounts, universe: set[str]) -> tuple[ScarceT
     )
 
 
-def _reserves(policy: Proportional, asked: Amounts, universe: set[str]) -> tuple[Reserve, ...]:
+def _reserves(policy: Proportional, asked: NodeAmounts, universe: set[str]) -> tuple[Reserve, ...]:
     members = _members(policy.reserve, universe)
     if policy.exempt == "all" and any(name in asked for names in members.values() for name in names):
         return ()

@@ -13,7 +13,7 @@ from placement.api.fields import Object, canonical_uuid, fitting_uuid
 from placement.api.planner.candidates import options_for
 from placement.api.planner.fair_share_terms import FairShareTerms, fair_gates
 from placement.api.planner.index import PATH
-from placement.api.planner.request_document import planner_request
+from placement.api.planner.request_document import Body, planner_request
 from placement.api.planner.request_schemas import ClaimSchema
 from placement.api.routing import Route
 from placement.domain.allocation import Claim
@@ -29,8 +29,6 @@ class ClaimBody(ClaimSchema):
 
 
 SCHEMA = ClaimBody()
-
-Body = Mapping[str, Any]
 
 
 def make_claim(call: Call) -> Response:

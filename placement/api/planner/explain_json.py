@@ -8,13 +8,13 @@ from placement.candidates.explain.explanation import DemandCounts, Hint, NearMis
 from placement.candidates.explain.wording import cause_in_words, hint_in_words, in_words, near_miss_in_words
 from placement.services.explain import Explained
 
-Document = dict[str, Any]
+ExplainJson = dict[str, Any]
 
 UNITS = frozenset({ConditionKind.MIN_UNIT, ConditionKind.MAX_UNIT, ConditionKind.STEP_SIZE})
 COUNTS = ("providers", "trees")
 
 
-def explanation_json(explained: Explained, more_hints: Iterable[Hint] = ()) -> Document:
+def explanation_json(explained: Explained, more_hints: Iterable[Hint] = ()) -> ExplainJson:
     """Return the document; ``more_hints`` are those that only the query string shows."""
     explanation = explained.explanation
     return {
@@ -38,17 +38,17 @@ def telling_steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, A
             yield step
 
 
-def _cause(condition: Condition | None) -> Document | None:
+def _cause(condition: Condition | None) -> ExplainJson | None:
     if condition is None:
         return None
     return {**_condition(condition), "message": cause_in_words(condition)}
 
 
-def _condition(condition: Condition) -> Document:
+def _condition(condition: Condition) -> ExplainJson:
     return {"condition": condition.kind.value, "groups": list(condition.groups), "value": condition.value}
 
 
-def _demand(demand: DemandCounts) -> Document:
+def _demand(demand: DemandCounts) -> ExplainJson:
     return {
         "groups": list(demand.groups),
         "resources": dict(demand.resources),
@@ -56,14 +56,14 @@ def _demand(demand: DemandCounts) -> Document:
     }
 
 
-def _step(step: Remainder) -> Document:
+def _step(step: Remainder) -> ExplainJson:
     document = {**_condition(step.condition), "text": in_words(step.condition)}
     if step.providers is not None:
         document["providers"] = step.providers
     return {**document, "trees": step.trees}
 
 
-def _near_miss(near_miss: NearMiss, explained: Explained) -> Document:
+def _near_miss(near_miss: NearMiss, explained: Explained) -> ExplainJson:
     return {
         **_condition(near_miss.condition),
         "message": near_miss_in_words(near_miss),
@@ -73,7 +73,7 @@ def _near_miss(near_miss: NearMiss, explained: Explained) -> Document:
     }
 
 
-def _hint(hint: Hint, explained: Explained) -> Document:
+def _hint(hint: Hint, explained: Explained) -> ExplainJson:
     document = {"hint": hint.kind.value, **_condition(hint.condition), "message": hint_in_words(hint)}
     if hint.here is not None and hint.there is not None:
         document["trees"] = hint.trees
@@ -82,6 +82,6 @@ def _hint(hint: Hint, explained: Explained) -> Document:
     return document
 
 
-def _provider(provider: int, explained: Explained) -> Document:
+def _provider(provider: int, explained: Explained) -> ExplainJson:
     named = explained.providers[provider]
     return {"uuid": named.uuid, "name": named.name, "root_provider_uuid": named.root_uuid}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from placement.api.allocation_schemas import UUID_KEY
-from placement.api.fields import LARGEST_COLUMN, Array, Integer, Mapping, Number, Object, Text, Uuid
+from placement.api.fields import LARGEST_COLUMN, Array, Integer, JsonNumber, JsonText, Mapping, Object, Uuid
 from placement.api.validation import Schema
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
 from placement.errors import InvalidAt
@@ -17,8 +17,8 @@ MOST_TASKS = 10_000
 class Pending(Schema):
     """What a project (or consumer type, where the tree is of these) waits for: so many times the same resources."""
 
-    project_id = Text(required=False, shortest=1, longest=255)
-    consumer_type = Text(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
+    project_id = JsonText(required=False, shortest=1, longest=255)
+    consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
     resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=LARGEST_COLUMN), smallest=1)
     count = Integer(required=False, minimum=1, maximum=MOST_TASKS)
 
@@ -26,8 +26,8 @@ class Pending(Schema):
 class Claimant(Schema):
     """Who claims what."""
 
-    project_id = Text(required=False, shortest=1, longest=255)
-    consumer_type = Text(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
+    project_id = JsonText(required=False, shortest=1, longest=255)
+    consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
     resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=LARGEST_COLUMN), smallest=1)
 
 
@@ -48,9 +48,9 @@ class ReclaimBody(Schema):
 
     claimant = Object(Claimant)
     pending = Array(Object(Pending), required=False)
-    values = Mapping(UUID_KEY, Number(), required=False)
+    values = Mapping(UUID_KEY, JsonNumber(), required=False)
     keep = Array(Uuid(), required=False)
-    priority = Number(required=False)
+    priority = JsonNumber(required=False)
 
 
 ORDER, FILL, RECLAIM = OrderBody(), FillBody(), ReclaimBody()

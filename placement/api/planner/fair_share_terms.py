@@ -5,7 +5,7 @@ from typing import Any
 
 from placement.api import fields
 from placement.api.call import Call
-from placement.api.fields import Array, Number, Object
+from placement.api.fields import Array, JsonNumber, Object
 from placement.api.planner.fair_share_bodies import Pending, wishes_of
 from placement.api.planner.request_schemas import Flag
 from placement.api.validation import Schema
@@ -20,7 +20,7 @@ class FairShareTerms(Schema):
 
     enforce = Flag()
     pending = Array(Object(Pending), required=False)
-    limits = fields.Mapping(QUEUE, Number(minimum=0, maximum=1), required=False)
+    limits = fields.Mapping(QUEUE, JsonNumber(minimum=0, maximum=1), required=False)
 
 
 def fair_gates(call: Call, body: Mapping[str, Any], members: Sequence[ClaimMember]) -> list[FairGate]:

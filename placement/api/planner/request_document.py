@@ -6,7 +6,7 @@ from typing import Any
 from placement.api.candidate_query import MOST_CLASSES, MOST_GROUPS
 from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
 from placement.api.planner.request_schemas import RequestSchema
-from placement.api.validation import Path, load_document
+from placement.api.validation import BodyPath, load_document
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.koordinator import KEYS as KOORDINATOR
 from placement.domain.koordinator import in_planner_words
@@ -121,7 +121,7 @@ def _is_required(rule: Body) -> bool:
     return bool(rule.get("mode", "required") == "required")
 
 
-def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tuple[Path, str]]:
+def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tuple[BodyPath, str]]:
     """Yield what is wrong with a request, with where it is."""
     if not request.groups and not request.paths:
         yield (), "There must be groups, a tree, paths, or requests of devices."
@@ -135,7 +135,7 @@ def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tupl
     yield from _faults_of_rules(request, settings)
 
 
-def _faults_of_groups(request: PlannerRequest) -> Iterator[tuple[Path, str]]:
+def _faults_of_groups(request: PlannerRequest) -> Iterator[tuple[BodyPath, str]]:
     if len(request.groups) > MOST_GROUPS:
         yield ("groups",), f"There are more than {MOST_GROUPS} groups."
     secondaries = [suffix for rule in request.affinity for suffix in rule.secondaries]
@@ -154,7 +154,7 @@ def _faults_of_groups(request: PlannerRequest) -> Iterator[tuple[Path, str]]:
             yield path, f"Traits are required and forbidden: {', '.join(sorted(conflicts[0]))}."
 
 
-def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tuple[Path, str]]:
+def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tuple[BodyPath, str]]:
     known = {one.suffix for one in request.groups}
     affinity = [((rule.primary, *rule.secondaries), rule.level) for rule in request.affinity]
     rules = {
@@ -176,6 +176,6 @@ def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iter
         yield from _unknown(("same_subtree", index), sorted(suffixes), known)
 
 
-def _unknown(path: Path, suffixes: Iterable[str], known: set[str]) -> Iterator[tuple[Path, str]]:
+def _unknown(path: BodyPath, suffixes: Iterable[str], known: set[str]) -> Iterator[tuple[BodyPath, str]]:
     if unknown := [suffix for suffix in suffixes if suffix not in known]:
         yield path, f"There is no group {unknown[0]!r}."

@@ -4,7 +4,7 @@
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from placement.api.fields import Array, Exact, Text, refuse
+from placement.api.fields import Array, Exact, JsonText, refuse
 from placement.api.filters import MOST_CONDITIONS, parse_member_of, parse_required
 from placement.api.validation import shown
 from placement.api.versions import MAXIMUM
@@ -28,7 +28,7 @@ class _Conjunction(Array):
     )
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(Text(shortest=1), required=False, **options)
+        super().__init__(JsonText(shortest=1), required=False, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
         if not isinstance(value, list):
@@ -60,7 +60,7 @@ class Traits(_Conjunction):
         return Expressions(tuple(dict.fromkeys(required)), forbidden)
 
 
-class Aggregates(_Conjunction):
+class AggregateFilters(_Conjunction):
     """``["<uuid>", "!<uuid>", "in:<uuid>,<uuid>"]``."""
 
     def _parsed(self, texts: list[str]) -> Expressions:

@@ -8,15 +8,14 @@ from typing import Any
 
 from placement.api.allocation_schemas import owner_id
 from placement.api.candidate_query import SUFFIX
-from placement.api.fields import Array, Exact, Integer, Mapping, Object, Text, Uuid, refuse
-from placement.api.planner.request_fields import Aggregates, Count, Traits
+from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Object, Uuid, refuse
+from placement.api.planner.request_fields import AggregateFilters, Count, Traits
 from placement.api.validation import Schema, shown
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
 
 MOST_CANDIDATES = 1000
 MOST_PER_TREE = 20
 MOST_MEMBERS = 64
-LABEL = "[^/]{1,200}"
 LEVEL = "[A-Za-z0-9_]{1,255}"
 
 
@@ -31,7 +30,7 @@ class Flag(Exact):
         return value
 
 
-class Choice(Text):
+class OneOf(JsonText):
     """One of a few words."""
 
     def __init__(self, *words: str, **options: Any) -> None:
@@ -82,7 +81,7 @@ def _amounts(**options: Any) -> Mapping:
 
 
 def _names_of_groups(shortest: int = 1) -> Array:
-    return Array(Text(pattern=SUFFIX), shortest=shortest, unique=True)
+    return Array(JsonText(pattern=SUFFIX), shortest=shortest, unique=True)
 
 
 class GroupSchema(Schema):
@@ -90,7 +89,7 @@ class GroupSchema(Schema):
 
     resources = _amounts()
     required = Traits()
-    member_of = Aggregates()
+    member_of = AggregateFilters()
     in_tree = Uuid(required=False)
     count = Count()
     at_least = Integer(minimum=1, maximum=Count.MOST, required=False)
@@ -102,53 +101,53 @@ class AffinitySchema(Schema):
     """A joint allocation."""
 
     groups = _names_of_groups(shortest=2)
-    primary = Text(pattern=SUFFIX, required=False)
-    level = Text(pattern=LEVEL)
-    mode = Choice("required", "preferred")
+    primary = JsonText(pattern=SUFFIX, required=False)
+    level = JsonText(pattern=LEVEL)
+    mode = OneOf("required", "preferred")
 
 
 class WithinSchema(Schema):
     """Groups in one place."""
 
     groups = _names_of_groups()
-    level = Text(pattern=LEVEL)
-    mode = Choice("required", "preferred")
+    level = JsonText(pattern=LEVEL)
+    mode = OneOf("required", "preferred")
 
 
 class ExclusiveSchema(Schema):
     """Groups that want their places alone."""
 
     groups = _names_of_groups()
-    level = Text(pattern=LEVEL)
+    level = JsonText(pattern=LEVEL)
 
 
 class ScoreSchema(Schema):
     """How candidates are compared."""
 
-    profile = Text(shortest=1, required=False)
+    profile = JsonText(shortest=1, required=False)
     explain = Flag(required=False)
 
 
 class ExpressionSchema(Schema):
     """One of Kubernetes' matchExpressions."""
 
-    key = Text(shortest=1, longest=100)
-    operator = Choice("In", "NotIn", "Exists", "DoesNotExist")
-    values = Array(Text(shortest=1, longest=100), required=False)
+    key = JsonText(shortest=1, longest=100)
+    operator = OneOf("In", "NotIn", "Exists", "DoesNotExist")
+    values = Array(JsonText(shortest=1, longest=100), required=False)
 
 
 class SelectorSchema(Schema):
     """Kubernetes' label selector."""
 
-    matchLabels = Mapping(".{1,100}", Text(longest=100), required=False)  # noqa: N815
+    matchLabels = Mapping(".{1,100}", JsonText(longest=100), required=False)  # noqa: N815
     matchExpressions = Array(Object(ExpressionSchema), required=False)  # noqa: N815
 
 
 class JointAllocateSchema(Schema):
     """Koordinator's DeviceJointAllocate."""
 
-    deviceTypes = Array(Text(shortest=1), unique=True)  # noqa: N815
-    requiredScope = Choice("SamePCIe")  # noqa: N815
+    deviceTypes = Array(JsonText(shortest=1), unique=True)  # noqa: N815
+    requiredScope = OneOf("SamePCIe")  # noqa: N815
 
 
 class HintSchema(Schema):
@@ -156,15 +155,15 @@ class HintSchema(Schema):
 
     selector = Object(SelectorSchema, required=False)
     vfSelector = Object(SelectorSchema, required=False)  # noqa: N815
-    allocateStrategy = Choice("ApplyForAll", "RequestsAsCount")  # noqa: N815
-    exclusivePolicy = Choice("DeviceLevel", "PCIeLevel")  # noqa: N815
+    allocateStrategy = OneOf("ApplyForAll", "RequestsAsCount")  # noqa: N815
+    exclusivePolicy = OneOf("DeviceLevel", "PCIeLevel")  # noqa: N815
 
 
 class RequestSchema(Schema):
     """What is asked for, in the planner's words, in Koordinator's, or in hierarchical names."""
 
     groups = Mapping(f"({SUFFIX})?", Object(GroupSchema), required=False)
-    group_policy = Choice("none", "isolate")
+    group_policy = OneOf("none", "isolate")
     same_subtree = Array(_names_of_groups(), required=False)
     root_required = Traits()
     affinity = Array(Object(AffinitySchema), required=False)
@@ -176,7 +175,7 @@ class RequestSchema(Schema):
     requests = Mapping(".{1,255}", Integer(minimum=1), required=False)
     device_joint_allocate = Object(JointAllocateSchema, required=False)
     device_allocate_hint = Mapping(".{1,64}", Object(HintSchema), required=False)
-    profile = Text(shortest=1, required=False)
+    profile = JsonText(shortest=1, required=False)
     score = Object(ScoreSchema, required=False)
     explain = Flag(required=False)
 
@@ -194,7 +193,7 @@ class ConsumerSchema(Schema):
     uuid = Uuid()
     project_id = owner_id()
     user_id = owner_id()
-    consumer_type = Text(pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
+    consumer_type = JsonText(pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
     consumer_generation = Integer(required=False, nullable=True)
 
 

@@ -8,7 +8,7 @@ from flask import Response
 from placement.allocators.ranking_profile import RankingProfile
 from placement.api.allocation_schemas import UUID_KEY, GroupMappings, ProviderAllocation
 from placement.api.call import Call
-from placement.api.fields import Array, Mapping, Object, Text
+from placement.api.fields import Array, JsonText, Mapping, Object
 from placement.api.planner.index import PATH
 from placement.api.routing import Route
 from placement.api.validation import Schema
@@ -28,7 +28,7 @@ class ScoresBody(Schema):
     """The body. Without a profile, the default one scores."""
 
     allocation_requests = Array(Object(AllocationRequest))
-    profile = Text(required=False)
+    profile = JsonText(required=False)
 
 
 SCHEMA = ScoresBody()

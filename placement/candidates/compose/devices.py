@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, Joint, Request
-from placement.allocators.devices import Within as InOnePlace
+from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
 from placement.allocators.natural_order import natural_key
 from placement.candidates.compose.device_memo import DeviceMemo
 from placement.candidates.compose.device_parts import Heads, Levels, Part, Rows, TreeParts, device_of, level_of_tie

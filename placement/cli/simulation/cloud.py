@@ -30,7 +30,7 @@ JOB_GPUS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class SimulatedServer:
     """A server: the ids of its providers, and what they have by (provider, resource class)."""
 
     root: int
@@ -48,12 +48,12 @@ class Server:
         return found
 
 
-def plain_server(root: int) -> Server:
+def plain_server(root: int) -> SimulatedServer:
     """Return a server without GPUs; its id is the root's."""
-    return Server(root, {root: None}, (), Layout({root: None}, {}, {}, levels=len(LEVELS)), _of_root(root))
+    return SimulatedServer(root, {root: None}, (), Layout({root: None}, {}, {}, levels=len(LEVELS)), _of_root(root))
 
 
-def gpu_server(root: int) -> Server:
+def gpu_server(root: int) -> SimulatedServer:
     """Return a server with GPUs; its ids go up from the root's."""
     parents: dict[int, int | None] = {root: None}
     marks: dict[int, int] = {}
@@ -67,18 +67,18 @@ def gpu_server(root: int) -> Server:
             switches.append(switch)
     capacities = _of_root(root) | {(switch, "PGPU"): GPUS_PER_SWITCH for switch in switches}
     layout = Layout(parents, marks, dict.fromkeys(marks, root), levels=len(LEVELS))
-    return Server(root, parents, tuple(switches), layout, capacities)
+    return SimulatedServer(root, parents, tuple(switches), layout, capacities)
 
 
 def _of_root(root: int) -> dict[tuple[int, str], int]:
     return {(root, "VCPU"): VCPUS, (root, "MEMORY_MB"): VCPUS * MB_PER_VCPU}
 
 
-def servers(seed: int, *, plain: int, with_gpus: int) -> list[Server]:
+def servers(seed: int, *, plain: int, with_gpus: int) -> list[SimulatedServer]:
     """Return servers of both sorts, mixed at random, as they come into racks over the years."""
     makers = [plain_server] * plain + [gpu_server] * with_gpus
     random.Random(seed).shuffle(makers)  # noqa: S311 - a simulation, not a secret
-    made: list[Server] = []
+    made: list[SimulatedServer] = []
     following = 1
     for make in makers:
         made.append(make(following))
@@ -93,7 +93,7 @@ class Standing:
     What the search asks is kept until something on the server changes: that is one server of hundreds for each job.
     """
 
-    server: Server
+    server: SimulatedServer
     free: dict[tuple[int, str], int]
     providers: Mapping[str, Sequence[int]]
     used: dict[str, int]
@@ -168,7 +168,7 @@ class Standing:
 class Cloud:
     """Servers and what runs on them."""
 
-    def __init__(self, made: Sequence[Server]) -> None:
+    def __init__(self, made: Sequence[SimulatedServer]) -> None:
         self.servers = {server.root: _empty(server) for server in made}
 
     def trees(self, plan: Plan) -> list[Tree]:
@@ -204,7 +204,7 @@ class Cloud:
         return sum([standing.capacity.get(name, 0) for standing in found])
 
 
-def _empty(server: Server) -> Standing:
+def _empty(server: SimulatedServer) -> Standing:
     capacity: dict[str, int] = {}
     for (_provider, name), amount in server.capacities.items():
         capacity[name] = capacity.get(name, 0) + amount

@@ -18,7 +18,7 @@ from placement.cli.simulation.workload import VCPUS_PER_GPU
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
-Policy = Callable[[Plan, Cloud], Candidate | None]
+CandidateChoice = Callable[[Plan, Cloud], Candidate | None]
 
 _FIT = Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated", 1)})
 _PACKED = Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("MostAllocated", 1)})
@@ -40,7 +40,7 @@ PROFILES: Mapping[str, RankingProfile] = MappingProxyType(
 )
 
 
-def policies(seed: int) -> dict[str, Policy]:
+def policies(seed: int) -> dict[str, CandidateChoice]:
     """Return the policies by the names that the report has for them."""
     return {
         "unordered": in_order_of_ids,
@@ -54,7 +54,7 @@ def in_order_of_ids(plan: Plan, cloud: Cloud) -> Candidate | None:
     return next(candidates_in(plan, cloud.trees(plan), RequestBudget()), None)
 
 
-def shuffled(seed: int) -> Policy:
+def shuffled(seed: int) -> CandidateChoice:
     """Give any candidate, as ``randomize_allocation_candidates`` does without ranking."""
     dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
 
@@ -65,7 +65,7 @@ def shuffled(seed: int) -> Policy:
     return choose
 
 
-def ranked(profile: RankingProfile) -> Policy:
+def ranked(profile: RankingProfile) -> CandidateChoice:
     """Give the best candidate by a profile."""
 
     def choose(plan: Plan, cloud: Cloud) -> Candidate | None:

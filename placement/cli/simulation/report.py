@@ -6,12 +6,12 @@ from statistics import fmean
 from placement.cli.output import table
 from placement.cli.simulation.cloud import JOB_GPUS
 from placement.cli.simulation.curves import Chart
-from placement.cli.simulation.run import Outcome
+from placement.cli.simulation.run import RunResult
 
-Outcomes = Mapping[str, Sequence[Outcome]]
+Outcomes = Mapping[str, Sequence[RunResult]]
 """Policy -> the outcome of each seed, the seeds in the same order."""
 
-COLUMNS: tuple[tuple[str, Callable[[Outcome], float]], ...] = (
+COLUMNS: tuple[tuple[str, Callable[[RunResult], float]], ...] = (
     ("GPU jobs placed", lambda one: one.gpu_jobs - one.gpu_rejected),
     ("GPU jobs rejected", lambda one: one.gpu_rejected),
     ("GPUs in use", lambda one: one.mean_used),
@@ -55,7 +55,7 @@ def _verdict(gained: Sequence[int], first: str) -> str:
 def charts(outcomes: Outcomes, duration: float) -> list[Chart]:
     """Return curves of the means over the seeds."""
 
-    def chart(title: str, of: Callable[[Outcome], Sequence[int]]) -> Chart:
+    def chart(title: str, of: Callable[[RunResult], Sequence[int]]) -> Chart:
         lines = {
             policy: [fmean(values) for values in zip(*map(of, seeds), strict=True)]
             for policy, seeds in outcomes.items()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placement.cli.simulation.cloud import Cloud
-from placement.cli.simulation.policies import Policy
+from placement.cli.simulation.policies import CandidateChoice
 from placement.cli.simulation.workload import Job
 from placement.domain.search_plan import Choice, Plan, plan_for
 
@@ -17,7 +17,7 @@ WARM_UP = 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunResult:
     """What came of a run: jobs after the warm-up, and samples over the whole time.
 
     ``stranded`` are free GPUs that no job of four GPUs can use, ``used`` GPUs in use.
@@ -41,7 +41,7 @@ class Outcome:
         return _mean_after_warm_up(self.used)
 
 
-def run(jobs: Sequence[Job], cloud: Cloud, policy: Policy, *, duration: float) -> Outcome:
+def run(jobs: Sequence[Job], cloud: Cloud, policy: CandidateChoice, *, duration: float) -> RunResult:
     """Place each job when it arrives or reject it, and let it leave when its time is over."""
     running: list[tuple[float, int, Plan, int, Choice]] = []
     counted, rejected = {True: 0, False: 0}, {True: 0, False: 0}
@@ -62,7 +62,7 @@ def run(jobs: Sequence[Job], cloud: Cloud, policy: Policy, *, duration: float) -
         if job.arrives >= WARM_UP * duration:
             counted[job.gpus > 0] += 1
             rejected[job.gpus > 0] += found is None
-    return Outcome(counted[True], rejected[True], counted[False], rejected[False], tuple(stranded), tuple(used))
+    return RunResult(counted[True], rejected[True], counted[False], rejected[False], tuple(stranded), tuple(used))
 
 
 def _leave(running: list[tuple[float, int, Plan, int, Choice]], cloud: Cloud, now: float) -> None:

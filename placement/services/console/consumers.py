@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from placement.errors import NotFound
-from placement.services.console.lists import Part, part_of
+from placement.services.console.lists import Excerpt, part_of
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import consumers as store
 from placement.store.console.consumers import Held, ListedConsumer
@@ -32,7 +32,7 @@ class ConsumerSearch:
 class FoundConsumers:
     """A part of the consumers found, what they hold by uuid and class, and the types there are."""
 
-    part: Part[ListedConsumer]
+    part: Excerpt[ListedConsumer]
     held: Mapping[str, Mapping[str, int]]
     types: list[str]
 
@@ -43,7 +43,7 @@ class ConsumerWithHoldings:
 
     consumer: ListedConsumer
     sums: Mapping[str, int]
-    held: Part[Held]
+    held: Excerpt[Held]
 
 
 @reads_anywhere
@@ -71,7 +71,7 @@ def consumer_with_holdings(tx: Transaction, uuid: str, *, first: int, most: int)
     """
     found = store.consumer(tx, uuid)
     if found is None:
-        raise NotFound(f"No consumer with uuid {uuid} holds anything.")
+        raise NotFound(f"No consumer with uuid {uuid} has allocations.")
     rows = store.held_by(tx, uuid, first=first, most=most + 1)
     sums = store.sums_of(tx, {uuid}).get(uuid, {})
-    return ConsumerWithHoldings(found, sums, Part(rows[:most], len(rows) > most, None))
+    return ConsumerWithHoldings(found, sums, Excerpt(rows[:most], len(rows) > most, None))

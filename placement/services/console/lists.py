@@ -7,7 +7,7 @@ Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Generic[Row]):
+class Excerpt(Generic[Row]):
     """Some rows of a list; ``total`` is None where there are too many to count."""
 
     rows: list[Row]
@@ -15,6 +15,6 @@ class Part(Generic[Row]):
     total: int | None
 
 
-def part_of(rows: list[Row], *, most: int, total: int | None) -> Part[Row]:
+def part_of(rows: list[Row], *, most: int, total: int | None) -> Excerpt[Row]:
     """Return a part from rows of which one more was read than are shown."""
-    return Part(rows[:most], len(rows) > most, total)
+    return Excerpt(rows[:most], len(rows) > most, total)

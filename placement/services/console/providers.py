@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from placement.domain.provider import ProviderFilter
-from placement.services.console.lists import Part, part_of
+from placement.services.console.lists import Excerpt, part_of
 from placement.services.providers import ids_in_filter
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import providers as store
@@ -32,7 +32,7 @@ class ProviderSearch:
 class FoundProviders:
     """A part of the providers found. ``stocks``, by id: of the whole tree for a root, else the provider's own."""
 
-    part: Part[Listed]
+    part: Excerpt[Listed]
     stocks: Mapping[int, list[Stock]]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from placement.domain.drawn_tree import Drawing, ancestors, drawing
 from placement.domain.inventory import Inventory
-from placement.services.console.lists import Part
+from placement.services.console.lists import Excerpt
 from placement.store.bulk_read import BulkRead
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
@@ -17,7 +17,7 @@ DRAWN, DEEPEST, RELATED = 100, 10, 50
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DrawnProvider:
     """A provider of the drawing; ``level`` is the name of the level it stands for, empty for none."""
 
     id: int
@@ -52,14 +52,14 @@ class ProviderInTree:
         path: the ids from the root down to the provider, without itself.
     """
 
-    focus: Node
+    focus: DrawnProvider
     drawing: Drawing
-    nodes: Mapping[int, Node]
+    nodes: Mapping[int, DrawnProvider]
     size: int
     sharers: list[Sharer]
     served: list[Served]
     served_count: int
-    holdings: Part[Holding]
+    holdings: Excerpt[Holding]
     path: list[int]
 
 
@@ -95,19 +95,19 @@ def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], f
         sharers=store.sharers(tx, drawn.drawn, root_id=found.root_id, most=RELATED),
         served=served,
         served_count=served_count,
-        holdings=Part(rows[:most], len(rows) > most, None),
+        holdings=Excerpt(rows[:most], len(rows) > most, None),
         path=path,
     )
 
 
-def _nodes(read: BulkRead, levels: Mapping[str, str], counts: Mapping[int, int]) -> dict[int, Node]:
-    nodes: dict[int, Node] = {}
+def _nodes(read: BulkRead, levels: Mapping[str, str], counts: Mapping[int, int]) -> dict[int, DrawnProvider]:
+    nodes: dict[int, DrawnProvider] = {}
     for id_, uuid, name, generation, _parent, _root in read.providers:
         traits = sorted(read.trait_names[trait] for trait in read.traits.get(id_, ()))
         inventories = {
             read.class_names[row[0]]: (Inventory(*row[1:7]), int(row[7])) for row in read.stocks.get(id_, ())
         }
-        nodes[id_] = Node(
+        nodes[id_] = DrawnProvider(
             id=id_,
             uuid=uuid,
             name=name or uuid,

@@ -69,7 +69,7 @@ def planned_candidates(tx: Transaction, request: PlannerRequest, options: Planne
     planning = Planning(tx, request, options)
     chosen = list(islice(_not_seen(planning.proposals()), request.limit))
     if not chosen and not planning.complete:
-        raise Unavailable("The search for candidates was cut off before it found any; make the request narrower.")
+        raise Unavailable("The search limit was reached before any candidate was found; make the request narrower.")
     return PlannerAnswer(
         candidates=[PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen],
         providers=planning.summaries,

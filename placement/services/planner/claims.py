@@ -32,7 +32,7 @@ ATTEMPTS = 40
 """How often a claim is planned before it gives up. Each time it lost, somebody else has won."""
 
 
-CUT_OFF = "The search was cut off: there may be one."
+CUT_OFF = "The search limit was reached; a placement may still exist."
 
 
 class NoCandidate(Conflict):
@@ -100,7 +100,7 @@ def claim(
                 raise _refusal_of_gang(members, complete=stuck.complete and not stuck.contended) from None
             else:
                 way, in_order = together, _with_first(stuck.member, in_order)
-    raise ConcurrentUpdate("Other claims were faster each time; try again.")
+    raise ConcurrentUpdate("Other claims won the race each time; try again.")
 
 
 def _is_final(database: Database, member: ClaimMember, stuck: Stuck, attempt: int, *, composers: Composers) -> bool:
@@ -182,7 +182,7 @@ def _known(tx: Transaction, members: Sequence[ClaimMember], digest: str) -> dict
         seen = consumer.generation if consumer else None
         if found is None or (found.digest, found.generation) != (digest, seen) or not is_held(tx, uuid, found.answer):
             raise ConcurrentUpdate(
-                f"consumer generation conflict - consumer {uuid} is at generation {seen}, and not by this claim"
+                f"consumer generation conflict - consumer {uuid} is at generation {seen}, but not from this claim"
             )
     return {uuid: remembered[uuid].answer for uuid in uuids}
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from operator import itemgetter
 
-from placement.allocators.strategy_fit import Node
+from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import Batches, Keyed, Portion, best_first
 from placement.candidates.scores import Score, score
@@ -120,7 +120,7 @@ class Planning:
     def score(self, proposal: Proposal) -> Score:
         """Return the score of a proposal, in parts."""
         requested = summed(proposal.amounts.values())
-        node = Node(*self._composer.known[proposal.root].totals())
+        node = ScoredNode(*self._composer.known[proposal.root].totals())
         return score(self._profile, requested, node, counts=proposal.counts)
 
 

@@ -110,10 +110,6 @@ class Entry:
             raise self.wrong(" or ".join(words))
         return value
 
-    def is_true(self) -> bool:
-        """Return a boolean."""
-        return self.word("true", "false") == "true"
-
     def number(self, expected: str = "a number from 0 up") -> int | float:
         """Return a number from 0 up; it counts as it is written, so 0.1 is one tenth."""
         value = self._scalar()

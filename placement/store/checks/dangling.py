@@ -104,5 +104,5 @@ DANGLING = (
     Dangling("allocations without an inventory", allocations, allocations.c.resource_provider_id, _without_inventory),
     _link("consumers of projects that do not exist", consumers.c.project_id, projects.c.id),
     _link("consumers of users that do not exist", consumers.c.user_id, users.c.id),
-    Dangling("abandoned consumers, which hold nothing", consumers, consumers.c.uuid, _abandoned, useless=True),
+    Dangling("abandoned consumers, without allocations", consumers, consumers.c.uuid, _abandoned, useless=True),
 )

@@ -175,7 +175,7 @@ PROBLEMS = (
     _Problem("consumers that hold allocations but are not known", _without_consumer, _make_consumers),
     _Problem("providers that name the wrong root provider", _in_wrong_trees, _plant_again),
     _Problem("generations that are missing or negative", _without_generation, _begin_again),
-    _Problem("usage or capacity that is kept wrong", inexact, _count_again),
+    _Problem("wrong kept usage or capacity", inexact, _count_again),
     _Problem("things that are not as the journal tells", untrue, _begin_journal_again),
 )
 """What is counted and told is last: other repairs change it."""

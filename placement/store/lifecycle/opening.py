@@ -45,7 +45,7 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
     state = schema.current(engine)
     if state.is_empty:
         raise ConfigurationError(
-            "The database holds no tables of Placement: run 'placement db upgrade', or set [placement_database] "
+            "The database has no Placement tables: run 'placement db upgrade', or set [placement_database] "
             "sync_on_startup."
         )
     _add_standard_names(engine)

@@ -56,7 +56,7 @@ def test_another_claim_for_the_same_consumer_is_refused(api: Api) -> None:
     register(api)
     who = consumer()
     ask(api, "POST", CLAIMS, body={**TWO, "consumer": who})
-    sentence = f"consumer generation conflict - consumer {who['uuid']} is at generation 1, and not by this claim"
+    sentence = f"consumer generation conflict - consumer {who['uuid']} is at generation 1, but not from this claim"
     assert refused(api, {**EIGHT, "consumer": who}) == sentence
 
 
@@ -78,7 +78,7 @@ def test_a_claim_is_not_repeated_once_the_consumer_has_moved_on(api: Api) -> Non
 def test_a_consumer_that_holds_something_is_not_claimed_for(api: Api) -> None:
     register(api)
     uuid = claimed(api, {uuid_of("host-gpu0"): {"PGPU": 1}})
-    assert "not by this claim" in refused(api, {**TWO, "consumer": consumer(uuid=uuid)})
+    assert "not from this claim" in refused(api, {**TWO, "consumer": consumer(uuid=uuid)})
     assert "expected null but got 3" in refused(api, {**TWO, "consumer": consumer(consumer_generation=3)})
 
 
@@ -176,7 +176,7 @@ def test_a_gang_that_was_not_searched_to_the_end_is_told_so(api: Api, monkeypatc
     pair = {**TWO, "within": [{"groups": ["_GPU"], "level": "pcie"}]}
     answer = api.post(CLAIMS, {**pair, "consumer": consumer(), "members": 3})
     assert answer.json["errors"][0]["complete"] is False
-    assert "there may be one" in answer.json["errors"][0]["detail"]
+    assert "a placement may still exist" in answer.json["errors"][0]["detail"]
 
 
 def test_an_exclusive_claim_has_its_switches_alone(api: Api) -> None:
@@ -245,7 +245,7 @@ def test_a_claim_is_not_refused_for_good_where_the_search_was_cut_off(api: Api) 
     assert answer.status_code == 409
     (error,) = answer.json["errors"]
     assert error["complete"] is False
-    assert "there may be one" in error["detail"]
+    assert "a placement may still exist" in error["detail"]
 
 
 def test_a_gang_takes_no_more_steps_than_one_member_may(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,7 +141,7 @@ def test_the_limit_of_a_queue_in_the_planner_file_holds(app: Flask) -> None:
         ({"enforce": "yes"}, "fair_share.enforce: 'yes' is not of type 'boolean'"),
         (
             {"enforce": True, "limits": {"root/ops": 0.5}},
-            "fair_share.limits.root/ops: There is no such queue.",
+            "fair_share.limits.root/ops: No such queue.",
         ),
         (
             {"enforce": True, "limits": {"root/eng": 2}},
@@ -149,7 +149,7 @@ def test_the_limit_of_a_queue_in_the_planner_file_holds(app: Flask) -> None:
         ),
         (
             {"enforce": True, "pending": [{"project_id": "p", "resources": {"VCPU": 1}}]},
-            "fair_share.pending[0].resources: None of these counts in fair shares, but PGPU.",
+            "fair_share.pending[0].resources: None of these counts towards fair shares; PGPU do.",
         ),
     ],
 )

@@ -11,7 +11,7 @@ def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
     groups = {f"_{number}": {"resources": {"VCPU": 6 * number}} for number in range(1, 15)}
     answer = api.post(CANDIDATES, {"groups": groups})
     assert answer.status_code == 503
-    assert "cut off" in answer.json["errors"][0]["detail"]
+    assert "limit was reached" in answer.json["errors"][0]["detail"]
 
 
 def test_many_different_groups_have_an_answer_that_may_not_be_the_best(api: Api) -> None:

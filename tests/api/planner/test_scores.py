@@ -188,7 +188,7 @@ def test_an_unknown_class_is_told_with_its_path(planner: Api, cloud: Cloud) -> N
 def test_a_request_of_two_trees_is_refused(planner: Api, cloud: Cloud) -> None:
     answer = planner.post(PATH, {"allocation_requests": [taking(cloud, cpu0={"VCPU": 1}, cpu1={"VCPU": 1})]})
     assert answer.status_code == 400
-    assert "allocation_requests[0].allocations: The providers are of several trees" in answer.text
+    assert "allocation_requests[0].allocations: The providers are in several trees" in answer.text
 
 
 def test_bodies_of_other_types_are_refused(planner: Api) -> None:

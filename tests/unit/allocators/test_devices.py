@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from placement.allocators.devices import THE_DEVICE, Device, Group, Host, Joint, Request, Within, allocate
+from placement.allocators.devices import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request, allocate
 from placement.allocators.devices.fit import DeviceStock, device_score, node_score
 
 LEVELS = ("numa", "pcie")
@@ -52,7 +52,7 @@ def jointly(cloud: Host, gpus: int, nics: int = 1, full: str = "", *, required: 
 
 def alone(cloud: Host, gpus: int, full: str = "", level: str | None = None) -> str | None:
     """Allocate GPUs alone, perhaps all in one place of a level."""
-    within = (Within(groups=("gpu",), level=level),) if level else ()
+    within = (InOnePlace(groups=("gpu",), level=level),) if level else ()
     return chosen(cloud, group(cloud, "gpu", gpus, full), within=within)
 
 
@@ -299,7 +299,7 @@ def test_there_are_certainly_too_few_devices_for_groups_that_are_apart() -> None
     "rules",
     [
         {"joint": (Joint(primary="gpu", secondaries=("fpga",), level="pcie"),)},
-        {"within": (Within(groups=("gpu",), level="rack"),)},
+        {"within": (InOnePlace(groups=("gpu",), level="rack"),)},
     ],
 )
 def test_unknown_groups_and_levels_are_refused(rules) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.devices import THE_DEVICE, Device, Group, Host, Joint, Request, Within, allocate
+from placement.allocators.devices import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request, allocate
 from placement.allocators.devices.twins import without_twins
 from tests.examples import examples
 
@@ -190,7 +190,7 @@ def withins(draw, labels):
     for _ in range(draw(st.integers(0, 2))):
         some = draw(st.lists(st.sampled_from(labels), unique=True, min_size=1))
         level, required = draw(st.sampled_from(LEVELS)), draw(st.booleans())
-        rules.append(Within(groups=tuple(some), level=level, required=required))
+        rules.append(InOnePlace(groups=tuple(some), level=level, required=required))
     return tuple(rules)
 
 

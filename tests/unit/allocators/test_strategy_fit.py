@@ -10,9 +10,9 @@ import pytest
 
 from placement.allocators.strategy_fit import (
     Fit,
-    Node,
     Preference,
     Profile,
+    ScoredNode,
     Sra,
     assess,
     best_first,
@@ -33,7 +33,7 @@ def least(weight=1):
     return Preference("LeastAllocated", weight)
 
 
-def total(profile: Profile, requested: dict[str, int], node: Node) -> Fraction:
+def total(profile: Profile, requested: dict[str, int], node: ScoredNode) -> Fraction:
     """Return the score of a node, having seen that the compiled form says the same."""
     exact = assess(profile, requested, node).total
     scorer = scorer_for(profile, requested)
@@ -42,7 +42,7 @@ def total(profile: Profile, requested: dict[str, int], node: Node) -> Fraction:
     return exact
 
 
-def fit_total(fit: Fit, requested: dict[str, int], node: Node) -> Fraction:
+def fit_total(fit: Fit, requested: dict[str, int], node: ScoredNode) -> Fraction:
     assert fit_score(fit, requested, node) == total(Profile(fit=fit), requested, node)
     return fit_score(fit, requested, node)
 
@@ -51,8 +51,8 @@ def fit(weight=10, **resources: Preference) -> Fit:
     return Fit(resources, weight=weight)
 
 
-def cpu_and_memory(cpu: int, memory: int, used: int = 200) -> Node:
-    return Node({"VCPU": cpu, "MEMORY_MB": memory}, {"VCPU": used, "MEMORY_MB": used})
+def cpu_and_memory(cpu: int, memory: int, used: int = 200) -> ScoredNode:
+    return ScoredNode({"VCPU": cpu, "MEMORY_MB": memory}, {"VCPU": used, "MEMORY_MB": used})
 
 
 BOTH = {"VCPU": 100, "MEMORY_MB": 100}
@@ -81,7 +81,7 @@ BOTH = {"VCPU": 100, "MEMORY_MB": 100}
         pytest.param(
             fit(VCPU=least(1), MEMORY_MB=most(2)),
             BOTH,
-            Node({"MEMORY_MB": 400}, {"MEMORY_MB": 200}),
+            ScoredNode({"MEMORY_MB": 400}, {"MEMORY_MB": 200}),
             500,
             id="RS-08-a-missing-class-keeps-its-weight",
         ),
@@ -117,7 +117,7 @@ BOTH = {"VCPU": 100, "MEMORY_MB": 100}
         ),
     ],
 )
-def test_fit_over_two_classes(policy: Fit, requested: dict[str, int], node: Node, expected: Fraction) -> None:
+def test_fit_over_two_classes(policy: Fit, requested: dict[str, int], node: ScoredNode, expected: Fraction) -> None:
     assert fit_total(policy, requested, node) == expected
 
 
@@ -141,7 +141,7 @@ def test_RS_14_an_override_cannot_be_broken() -> None:  # noqa: N802
 )
 def test_one_class_is_packed_and_another_spread(requested: dict[str, int], expected: list[int]) -> None:
     policy = Fit({"PGPU": most(), FOO: least()})
-    nodes = [Node({"PGPU": 10}), Node({"PGPU": 5}), Node({FOO: 10}), Node({FOO: 5})]
+    nodes = [ScoredNode({"PGPU": 10}), ScoredNode({"PGPU": 5}), ScoredNode({FOO: 10}), ScoredNode({FOO: 5})]
     assert [fit_total(policy, requested, node) for node in nodes] == expected
 
 
@@ -151,7 +151,7 @@ def test_RS_16_a_node_that_cannot_serve_the_request_is_not_offered() -> None:  #
     Ours differs: the scores are Volcano's, but what can serve a request is decided before they are looked at.
     """
     policy, requested = Fit({"PGPU": most(1), FOO: least(2)}), {"PGPU": 4, FOO: 4}
-    able, unable = Node({"PGPU": 10, FOO: 5}), Node({FOO: 10})
+    able, unable = ScoredNode({"PGPU": 10, FOO: 5}), ScoredNode({FOO: 10})
     assert (fit_total(policy, requested, able), fit_total(policy, requested, unable)) == (Fraction(800, 3), 400)
     assert best_first(Profile(fit=policy), requested, {"able": able, "unable": unable}) == ["able"]
 
@@ -169,15 +169,15 @@ SEED_FIT = Fit({"PGPU": most(2), "VCPU": least(1)})
     ],
 )
 def test_the_first_configuration_of_the_documentation(requested, used, expected) -> None:
-    assert fit_total(SEED_FIT, requested, Node({"VCPU": 16, "PGPU": 8}, used)) == expected
+    assert fit_total(SEED_FIT, requested, ScoredNode({"VCPU": 16, "PGPU": 8}, used)) == expected
 
 
 BEST_PRACTICE = Profile(fit=SEED_FIT, sra=Sra({"PGPU": 1}, weight=10))
 UPSTREAM_BEST_PRACTICE = Profile(fit=SEED_FIT, sra=Sra({"PGPU": 1}, weight=10, mode="upstream"))
 MIXED_CLUSTER = {
-    "cpu": Node({"VCPU": 32}),
-    "gpu": Node({"VCPU": 16, "PGPU": 8}),
-    "half": Node({"VCPU": 16, "PGPU": 8}, {"VCPU": 8, "PGPU": 4}),
+    "cpu": ScoredNode({"VCPU": 32}),
+    "gpu": ScoredNode({"VCPU": 16, "PGPU": 8}),
+    "half": ScoredNode({"VCPU": 16, "PGPU": 8}, {"VCPU": 8, "PGPU": 4}),
 }
 
 
@@ -204,9 +204,9 @@ def test_RS_22_nodes_with_what_is_needed_are_not_ranked_down_for_it() -> None:  
 
 
 SEED_NODES = [
-    Node({"VCPU": 32, "MEMORY_MB": 65536}),
-    Node({"VCPU": 16, "MEMORY_MB": 32768, T4: 10}),
-    Node({"VCPU": 16, "MEMORY_MB": 32768, T4: 5, A10: 10}),
+    ScoredNode({"VCPU": 32, "MEMORY_MB": 65536}),
+    ScoredNode({"VCPU": 16, "MEMORY_MB": 32768, T4: 10}),
+    ScoredNode({"VCPU": 16, "MEMORY_MB": 32768, T4: 5, A10: 10}),
 ]
 PLAIN_TASK = {"VCPU": 2, "MEMORY_MB": 4096}
 SEED_TASKS = {
@@ -216,7 +216,7 @@ SEED_TASKS = {
 }
 
 
-def sra_totals(policy: Sra, requested: dict[str, int], nodes: list[Node]) -> list[Fraction | None]:
+def sra_totals(policy: Sra, requested: dict[str, int], nodes: list[ScoredNode]) -> list[Fraction | None]:
     """Return the score of each node that can serve the request, or of all where the mode gives the others 0."""
     scores = [sra_score(policy, requested, node) for node in nodes]
     assert scores == [total(Profile(sra=policy), requested, node) for node in nodes]
@@ -257,10 +257,10 @@ def test_sra_counts_only_scarce_resources_that_are_not_asked_for(task: str, expe
 
 
 FOUR_NODES = [
-    Node({"VCPU": 8}),
-    Node({"VCPU": 8, T4: 8}),
-    Node({"VCPU": 8, A10: 8}),
-    Node({"VCPU": 8, T4: 8, A10: 8}),
+    ScoredNode({"VCPU": 8}),
+    ScoredNode({"VCPU": 8, T4: 8}),
+    ScoredNode({"VCPU": 8, A10: 8}),
+    ScoredNode({"VCPU": 8, T4: 8, A10: 8}),
 ]
 FOUR_TASKS = [{"VCPU": 1}, {"VCPU": 1, T4: 1}, {"VCPU": 1, A10: 1}, {"VCPU": 1, T4: 1, A10: 1}]
 
@@ -300,10 +300,10 @@ def test_sra_over_four_nodes(resources: dict[str, int], expected: list[list[int 
 
 # Thousandths of a core.
 MILLI_NODES = [
-    Node({"VCPU": 32000}),
-    Node({"VCPU": 8000, T4: 16}),
-    Node({"VCPU": 8000, A10: 8}),
-    Node({"VCPU": 8000, T4: 8, A10: 8}),
+    ScoredNode({"VCPU": 32000}),
+    ScoredNode({"VCPU": 8000, T4: 16}),
+    ScoredNode({"VCPU": 8000, A10: 8}),
+    ScoredNode({"VCPU": 8000, T4: 8, A10: 8}),
 ]
 MILLI_TASKS = [{"VCPU": 1000}, {"VCPU": 1500, T4: 2}, {"VCPU": 2000, A10: 1}, {"VCPU": 3000, T4: 1, A10: 1}]
 FIT_OF_RS_30 = Fit({T4: most(3), "VCPU": least(1)}, weight=8)
@@ -342,19 +342,19 @@ def test_RS_31_in_our_mode_the_needed_t4_costs_nothing() -> None:  # noqa: N802
 
 def test_a_family_of_scarce_resources_counts_once_and_only_for_what_is_not_asked_for() -> None:
     policy = Sra({"CUSTOM_NVIDIA_COM_*": 3, "PGPU": 1}, weight=1)
-    node = Node({"VCPU": 8, T4: 1, A10: 1})
+    node = ScoredNode({"VCPU": 8, T4: 1, A10: 1})
     assert sra_score(policy, {"VCPU": 1}, node) == 25
     assert sra_score(policy, {T4: 1}, node) == 25, "the A10 is still there for nothing"
     assert sra_score(policy, {T4: 1, A10: 1}, node) == 100
 
 
 def test_scarce_resources_count_whether_in_use_or_not() -> None:
-    used_up = Node({"VCPU": 8, "PGPU": 2}, {"PGPU": 2})
+    used_up = ScoredNode({"VCPU": 8, "PGPU": 2}, {"PGPU": 2})
     assert sra_score(Sra({"PGPU": 1}, weight=1), {"VCPU": 1}, used_up) == 0
 
 
 def test_scarce_resources_of_no_weight_give_no_score() -> None:
-    assert total(Profile(sra=Sra({"PGPU": 0}, weight=1)), {"VCPU": 1}, Node({"VCPU": 8})) == 0
+    assert total(Profile(sra=Sra({"PGPU": 0}, weight=1)), {"VCPU": 1}, ScoredNode({"VCPU": 8})) == 0
 
 
 def test_the_parts_of_an_assessment_are_on_their_own_scales() -> None:
@@ -364,7 +364,7 @@ def test_the_parts_of_an_assessment_are_on_their_own_scales() -> None:
 
 
 def test_a_profile_without_scores_says_0_of_0() -> None:
-    verdict = assess(Profile(), {"VCPU": 4}, Node({"VCPU": 8}))
+    verdict = assess(Profile(), {"VCPU": 4}, ScoredNode({"VCPU": 8}))
     assert (verdict.total, verdict.maximum, verdict.normalised, verdict.keeps_proportion) == (0, 0, 0, True)
     scorer = scorer_for(Profile(), {"VCPU": 4})
     assert (scorer.classes, scorer.score((), ()), scorer.normalised((), ())) == ((), 0.0, 0.0)
@@ -372,6 +372,6 @@ def test_a_profile_without_scores_says_0_of_0() -> None:
 
 def test_a_negative_request_is_refused() -> None:
     with pytest.raises(ValueError, match="VCPU: a request cannot be negative, but is -1"):
-        assess(Profile(), {"VCPU": -1}, Node({"VCPU": 8}))
+        assess(Profile(), {"VCPU": -1}, ScoredNode({"VCPU": 8}))
     with pytest.raises(ValueError, match="VCPU: a request cannot be negative, but is -1"):
         scorer_for(Profile(), {"VCPU": -1})

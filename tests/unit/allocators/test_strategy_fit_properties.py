@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from placement.allocators.strategy_fit import (
     Fit,
-    Node,
     Preference,
     Profile,
     Proportional,
+    ScoredNode,
     Sra,
     assess,
     best_first,
@@ -44,10 +44,10 @@ profiles = st.builds(Profile, fit=fits | maybe, sra=sras | maybe, proportional=p
 
 requests = st.dictionaries(names, st.integers(0, 4))
 capacities = st.dictionaries(names, st.integers(0, 10))
-nodes = st.builds(Node, capacities, st.dictionaries(names, st.integers(0, 8)))
+nodes = st.builds(ScoredNode, capacities, st.dictionaries(names, st.integers(0, 8)))
 
 
-def in_order(scorer, node: Node) -> tuple[list[int], list[int]]:
+def in_order(scorer, node: ScoredNode) -> tuple[list[int], list[int]]:
     return [node.allocatable.get(name, 0) for name in scorer.classes], [
         node.used.get(name, 0) for name in scorer.classes
     ]
@@ -82,7 +82,7 @@ def test_scores_stay_on_their_scales(profile, requested, node) -> None:
 
 @given(fits, requests, nodes, names)
 def test_more_in_use_is_better_for_who_packs_and_worse_for_who_spreads(fit, requested, node, name) -> None:
-    fuller = Node(node.allocatable, {**node.used, name: node.used.get(name, 0) + 1})
+    fuller = ScoredNode(node.allocatable, {**node.used, name: node.used.get(name, 0) + 1})
     assume(can_serve(requested, fuller))
     change = fit_score(fit, requested, fuller) - fit_score(fit, requested, node)
     types = {preference.type for preference in fit.resources.values()}
@@ -95,7 +95,7 @@ def test_more_in_use_is_better_for_who_packs_and_worse_for_who_spreads(fit, requ
 @given(sras, requests, nodes, names)
 def test_another_scarce_resource_never_makes_a_node_better(sra, requested, node, name) -> None:
     assume(sra.mode == "unneeded" or name not in requested)
-    richer = Node({**node.allocatable, name: node.allocatable.get(name, 0) + 1}, node.used)
+    richer = ScoredNode({**node.allocatable, name: node.allocatable.get(name, 0) + 1}, node.used)
     assert sra_score(sra, requested, richer) <= sra_score(sra, requested, node)
 
 
@@ -116,7 +116,7 @@ def test_a_request_that_takes_less_keeps_the_proportion_too(policy, requested, n
 @given(proportionals, requests, nodes, st.sampled_from(SECONDARIES))
 def test_a_node_with_more_of_a_secondary_keeps_the_proportion_too(policy, requested, node, name) -> None:
     assume(keeps_proportion(policy, requested, node))
-    richer = Node({**node.allocatable, name: node.allocatable.get(name, 0) + 1}, node.used)
+    richer = ScoredNode({**node.allocatable, name: node.allocatable.get(name, 0) + 1}, node.used)
     assert keeps_proportion(policy, requested, richer)
 
 
@@ -133,7 +133,7 @@ def test_the_unit_of_a_class_does_not_matter_to_scores(profile, requested, node,
 
     before, after = (
         assess(profile, requested, node),
-        assess(profile, scaled(requested), Node(*map(scaled, (node.allocatable, node.used)))),
+        assess(profile, scaled(requested), ScoredNode(*map(scaled, (node.allocatable, node.used)))),
     )
     assert (after.fit, after.sra, after.can_serve) == (before.fit, before.sra, before.can_serve)
 
@@ -158,10 +158,10 @@ def test_names_and_their_order_do_not_matter(profile, requested, node, letters, 
     plain = without_families(profile)
     renamed = rename(plain, new_name, shuffle)
     other = [rename_keys(amounts, new_name, shuffle) for amounts in (requested, *node)]
-    before, after = assess(plain, requested, node), assess(renamed, other[0], Node(*other[1:]))
+    before, after = assess(plain, requested, node), assess(renamed, other[0], ScoredNode(*other[1:]))
     assert before == after
     one, two = scorer_for(plain, requested), scorer_for(renamed, other[0])
-    assert one.score(*in_order(one, node)) == two.score(*in_order(two, Node(*other[1:])))
+    assert one.score(*in_order(one, node)) == two.score(*in_order(two, ScoredNode(*other[1:])))
 
 
 def rename_keys(entries, new_name, shuffle: random.Random):

@@ -7,16 +7,16 @@ import pytest
 
 from placement.allocators.strategy_fit import (
     Fit,
-    Node,
     Profile,
     Proportional,
+    ScoredNode,
     best_first,
     keeps_proportion,
     scorer_for,
 )
 
 
-def holds(policy: Proportional, requested: dict[str, int], node: Node) -> bool:
+def holds(policy: Proportional, requested: dict[str, int], node: ScoredNode) -> bool:
     """Tell whether the reserve is kept, having seen that the compiled form says the same."""
     kept = keeps_proportion(policy, requested, node)
     scorer = scorer_for(Profile(proportional=policy), requested, node.allocatable)
@@ -48,11 +48,11 @@ EIGHT_EACH = Proportional({"PGPU": {"VCPU": 8, "MEMORY_MB": 8000}})
     ],
 )
 def test_proportional_over_what_is_idle(policy, requested, idle, expected) -> None:
-    assert holds(policy, requested, Node(idle)) is expected
+    assert holds(policy, requested, ScoredNode(idle)) is expected
 
 
 def test_RS_39_no_idle_gpu_needs_no_reserve() -> None:  # noqa: N802
-    node = Node({"VCPU": 16, "MEMORY_MB": 16000, "PGPU": 2}, {"PGPU": 2})
+    node = ScoredNode({"VCPU": 16, "MEMORY_MB": 16000, "PGPU": 2}, {"PGPU": 2})
     assert holds(FOUR_EACH, amounts(16, 16), node) is True
 
 
@@ -62,7 +62,7 @@ def test_a_request_for_gpus_may_be_held_to_its_own_share(cpus: int, expected: bo
 
     With ``exempt="own"``, 3 GPUs stay idle here and keep their 12 CPUs.
     """
-    requested, node = {"VCPU": cpus, "PGPU": 1}, Node({"VCPU": 24, "PGPU": 4})
+    requested, node = {"VCPU": cpus, "PGPU": 1}, ScoredNode({"VCPU": 24, "PGPU": 4})
     assert holds(Proportional({"PGPU": {"VCPU": 4}}, exempt="own"), requested, node) is expected
     assert holds(Proportional({"PGPU": {"VCPU": 4}}, exempt="all"), requested, node) is True
 
@@ -70,14 +70,14 @@ def test_a_request_for_gpus_may_be_held_to_its_own_share(cpus: int, expected: bo
 def test_a_request_for_one_primary_may_be_held_to_the_reserve_of_another() -> None:
     """Volcano lets a request for an FPGA take the CPUs that are kept for GPUs."""
     reserve = {"PGPU": {"VCPU": 4}, "FPGA": {"VCPU": 1}}
-    requested, node = {"VCPU": 2, "FPGA": 1}, Node({"VCPU": 16, "PGPU": 4, "FPGA": 2})
+    requested, node = {"VCPU": 2, "FPGA": 1}, ScoredNode({"VCPU": 16, "PGPU": 4, "FPGA": 2})
     assert holds(Proportional(reserve, exempt="own"), requested, node) is False
     assert holds(Proportional(reserve, exempt="all"), requested, node) is True
 
 
 def test_a_request_that_takes_its_own_share_passes_where_the_reserve_is_broken_already() -> None:
     """An inventory was made smaller, say. The reserve is for requests like this one."""
-    node = Node({"VCPU": 10, "PGPU": 4})
+    node = ScoredNode({"VCPU": 10, "PGPU": 4})
     own = Proportional({"PGPU": {"VCPU": 4}}, exempt="own")
     assert holds(own, {"VCPU": 4, "PGPU": 1}, node) is True
     assert holds(own, {"VCPU": 5, "PGPU": 1}, node) is False
@@ -87,26 +87,26 @@ def test_a_request_that_takes_its_own_share_passes_where_the_reserve_is_broken_a
 def test_any_class_can_be_kept_for_a_family_by_a_broken_ratio() -> None:
     """A tenth is a tenth: 10 GPUs keep 1 unit, neither a rounding more nor less."""
     policy = Proportional({"CUSTOM_GPU_*": {"NET_BW_EGR_KILOBIT_PER_SEC": 0.1}})
-    node = Node({"CUSTOM_GPU_A": 10, "NET_BW_EGR_KILOBIT_PER_SEC": 3})
+    node = ScoredNode({"CUSTOM_GPU_A": 10, "NET_BW_EGR_KILOBIT_PER_SEC": 3})
     assert holds(policy, {"NET_BW_EGR_KILOBIT_PER_SEC": 2}, node) is True
     assert holds(policy, {"NET_BW_EGR_KILOBIT_PER_SEC": 3}, node) is False
 
 
 def test_more_in_use_than_there_is_reserves_nothing() -> None:
     """Being over capacity is legal: its inventory was made smaller after it was taken. It lends no CPUs either."""
-    policy, node = Proportional({"PGPU": {"VCPU": 4}}), Node({"VCPU": 4, "PGPU": 2}, {"PGPU": 3})
+    policy, node = Proportional({"PGPU": {"VCPU": 4}}), ScoredNode({"VCPU": 4, "PGPU": 2}, {"PGPU": 3})
     assert holds(policy, {"VCPU": 4}, node) is True
     assert holds(policy, {"VCPU": 5}, node) is False
 
 
 def test_a_request_for_a_primary_that_no_node_is_known_to_have_is_exempt_too() -> None:
     policy = Proportional({"CUSTOM_GPU_*": {"VCPU": 4}})
-    assert holds(policy, {"VCPU": 2, "CUSTOM_GPU_B": 1}, Node({"VCPU": 4, "CUSTOM_GPU_A": 1})) is True
+    assert holds(policy, {"VCPU": 2, "CUSTOM_GPU_B": 1}, ScoredNode({"VCPU": 4, "CUSTOM_GPU_A": 1})) is True
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("last", ["c2", "c10", "gpu"]), ("filter", ["c2", "c10"])])
 def test_nodes_that_break_the_proportion_come_last_or_not_at_all(mode, expected) -> None:
     """The GPU node is the best by its score, and equal nodes come in the natural order of their names."""
     profile = Profile(fit=Fit(), proportional=Proportional({"PGPU": {"VCPU": 128}}, mode=mode))
-    nodes = {"c10": Node({"VCPU": 8}), "gpu": Node({"VCPU": 128, "PGPU": 1}), "c2": Node({"VCPU": 8})}
+    nodes = {"c10": ScoredNode({"VCPU": 8}), "gpu": ScoredNode({"VCPU": 128, "PGPU": 1}), "c2": ScoredNode({"VCPU": 8})}
     assert best_first(profile, {"VCPU": 1}, nodes) == expected

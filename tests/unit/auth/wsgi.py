@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from placement.auth import Strategy
+from placement.auth import AuthStrategy
 from placement.domain.identity import Identity
 from placement.errors import PlacementError
 
@@ -13,7 +13,7 @@ from placement.errors import PlacementError
 class Served:
     """An application behind a strategy; it remembers the last caller (or refusal) it saw."""
 
-    strategy: Strategy
+    strategy: AuthStrategy
     identity: Identity | None = None
     refusal: PlacementError | None = None
     headers: dict[str, str] = field(default_factory=dict)

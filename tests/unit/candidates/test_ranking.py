@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from placement.allocators.compactness import compactness
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Node, Preference, Profile, Proportional, Sra, assess
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
 from placement.candidates import reading
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
@@ -28,7 +28,7 @@ class Cloud(NamedTuple):
 
     plan: Plan
     trees: list[Tree]
-    totals: dict[int, Node]
+    totals: dict[int, ScoredNode]
 
 
 @st.composite
@@ -42,7 +42,7 @@ def clouds(draw) -> Cloud:
         capacity = {name: draw(st.integers(0, 6)) for name in CLASSES}
         if draw(st.integers(0, 6)):
             used = {name: draw(st.integers(0, 4)) for name in CLASSES}
-            sums[trees[-1].root] = Node(capacity, used)
+            sums[trees[-1].root] = ScoredNode(capacity, used)
     return Cloud(plan, trees, sums)
 
 
@@ -71,7 +71,7 @@ def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
     """Compose every tree, score it, and take one candidate of each in turn."""
     found = []
     scores = TreeScores(amounts_of(cloud.plan), ranking)
-    nothing = Node(dict.fromkeys(CLASSES, 0), dict.fromkeys(CLASSES, 0))
+    nothing = ScoredNode(dict.fromkeys(CLASSES, 0), dict.fromkeys(CLASSES, 0))
     for tree in TreesInMemory(*cloud).all_trees().trees:
         node = cloud.totals.get(tree.root, nothing)
         fails, score, composed = score_by_definition(cloud.plan, ranking, tree, node)
@@ -88,7 +88,7 @@ def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
     ]
 
 
-def score_by_definition(plan: Plan, ranking: Ranking, tree: Tree, node: Node):
+def score_by_definition(plan: Plan, ranking: Ranking, tree: Tree, node: ScoredNode):
     verdict = assess(ranking.profile.strategy, amounts_of(plan), node)
     composed = CompactFirst(plan, RequestBudget(), all_wanted=True).composed_in(tree)
     if composed is None:
@@ -127,7 +127,7 @@ def test_chance_may_move_a_tree_that_has_nothing_before_others_that_score_nothin
     monkeypatch.setattr(reading, "FEWEST", 1)
     plan, tree = devices(1, 1)
     ranking = Ranking(RankingProfile("", Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), 0), (), 20.0, seed)
-    full = Node({"PGPU": 1}, {"PGPU": 1})
+    full = ScoredNode({"PGPU": 1}, {"PGPU": 1})
     trees = [moved(tree, index * STEP) for index in range(4)]
     cloud = Cloud(plan, trees, {tree.root: full for tree in trees[:-1]})
     assert ranked(cloud, ranking, 1) == ranked(cloud, ranking, None)[:1]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Node, Preference, Profile
+from placement.allocators.strategy_fit import Fit, Preference, Profile, ScoredNode
 from placement.candidates import search
 from placement.candidates.budget import RequestBudget
 from placement.candidates.in_memory import TreesInMemory
@@ -24,7 +24,7 @@ SPREAD = RankingProfile(strategy=Profile(fit=Fit({"PGPU": Preference("LeastAlloc
 def hosts() -> TreesInMemory:
     """A hundred hosts of two GPUs, each fuller than the one before."""
     trees = [Tree(root, [[root + 1, root + 2]]) for root in HOSTS]
-    return TreesInMemory(PLAN, trees, {root: Node({"PGPU": 1000}, {"PGPU": root - 10}) for root in HOSTS})
+    return TreesInMemory(PLAN, trees, {root: ScoredNode({"PGPU": 1000}, {"PGPU": root - 10}) for root in HOSTS})
 
 
 def searched(
@@ -67,7 +67,7 @@ def test_a_tree_comes_after_others_if_its_candidates_are_less_compact():
     bits, homes = {11: 1, 12: 1, 21: 1}, {11: 10, 12: 10, 21: 20}
     fits = {13: 1.0, 14: 1.0, 23: 1.0, 24: 1.0}
     places = PlaceFacts(parents, bits, homes, levels=1, fit_counts=fits, shared_fit_counts={})
-    totals = {10: Node({"PGPU": 10}, {"PGPU": 0}), 20: Node({"PGPU": 10}, {"PGPU": 1})}
+    totals = {10: ScoredNode({"PGPU": 10}, {"PGPU": 0}), 20: ScoredNode({"PGPU": 10}, {"PGPU": 1})}
     assert [root for root, _choice in searched(TreesInMemory(plan, trees, totals, places=places))] == [20, 10, 20]
 
 

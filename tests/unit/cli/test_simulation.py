@@ -9,7 +9,7 @@ from placement.cli.simulation.cloud import Cloud, gpu_server, plain_server, serv
 from placement.cli.simulation.curves import Chart, svg
 from placement.cli.simulation.policies import policies
 from placement.cli.simulation.report import charts, judgements, summary
-from placement.cli.simulation.run import SAMPLES, Outcome, run
+from placement.cli.simulation.run import SAMPLES, RunResult, run
 from placement.cli.simulation.workload import CPU_SIZES, GPU_SIZES, Job, Load, trace
 from placement.domain.search_plan import plan_for
 
@@ -17,8 +17,8 @@ SMALL = servers(1, plain=6, with_gpus=4)
 GPUS, VCPUS = 4 * 8, 6 * 64
 
 
-def outcome(gpu_rejected: int = 0, cpu_rejected: int = 0, stranded: int = 0) -> Outcome:
-    return Outcome(100, gpu_rejected, 200, cpu_rejected, (stranded,) * SAMPLES, (0,) * SAMPLES)
+def outcome(gpu_rejected: int = 0, cpu_rejected: int = 0, stranded: int = 0) -> RunResult:
+    return RunResult(100, gpu_rejected, 200, cpu_rejected, (stranded,) * SAMPLES, (0,) * SAMPLES)
 
 
 class TestWorkload:
