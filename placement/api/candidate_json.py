@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from placement.api.versions import Version
-from placement.services.allocation_candidates import Answer, Candidate, Plan, Stock, Summaries
+from placement.services.allocation_candidates import Answer, Candidate, Plan, StockRow, Summaries
 
 
 def candidates_json(answer: Answer, version: Version) -> bytes:
@@ -136,7 +136,7 @@ def _resources(answer: Answer, version: Version) -> dict[int, str]:
         id_: f'"{name}"' for id_, name in answer.providers.class_names.items() if version >= (1, 27) or name in asked
     }
 
-    def text(stock: Stock) -> str:
+    def text(stock: StockRow) -> str:
         class_id, total, reserved, ratio, used = stock
         if class_id not in names:
             return ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
-class Stock(NamedTuple):
+class ProviderStock(NamedTuple):
     """What a provider has of one resource class.
 
     ``left`` is what its capacity leaves beside what is used. Facts hold plain tuples in this shape: there may be a
@@ -30,7 +30,7 @@ class Facts:
     """Everything is keyed by the name in the request; providers are ids.
 
     Args:
-        stocks: by resource class what each provider has of it, in the shape of Stock.
+        stocks: by resource class what each provider has of it, in the shape of ProviderStock.
         owners: by trait the providers that have it.
         members: by aggregate the providers in it.
         home: the root of each provider that occurs here.

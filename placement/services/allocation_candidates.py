@@ -18,7 +18,7 @@ from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
-from placement.store.search.summaries import Stock, Summaries, tree_summaries
+from placement.store.search.summaries import StockRow, Summaries, tree_summaries
 from placement.store.search.trees import TreeReader
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "Plan",
     "Ranking",
     "SearchOptions",
-    "Stock",
+    "StockRow",
     "Summaries",
     "allocation_candidates",
     "answer_to",

@@ -8,13 +8,13 @@ from placement.domain.inventory import Inventory
 from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse, NotFound, ProviderNotFound
 from placement.store import inventories as store
 from placement.store.connection.unit_of_work import Transaction, looks_up, writes
-from placement.store.inventories import Stock
+from placement.store.inventories import ProviderInventories
 from placement.store.providers import LockedProvider, bump_generation, locked_provider
 from placement.store.resource_classes import claimed_class_ids
 
 __all__ = [
     "NewInventories",
-    "Stock",
+    "ProviderInventories",
     "add_inventory",
     "change_inventory",
     "clear_inventories",
@@ -45,7 +45,7 @@ class NewInventories:
 
 
 @looks_up
-def stock(tx: Transaction, uuid: str) -> Stock:
+def stock(tx: Transaction, uuid: str) -> ProviderInventories:
     """Return all inventories of a provider."""
     return _stock(tx, uuid)
 
@@ -59,7 +59,7 @@ def inventory(tx: Transaction, uuid: str, class_name: str) -> tuple[Inventory, i
     return found.inventories[class_name], found.generation, found.modified[class_name]
 
 
-def _stock(tx: Transaction, uuid: str) -> Stock:
+def _stock(tx: Transaction, uuid: str) -> ProviderInventories:
     found = store.stock(tx, uuid)
     if found is None:
         raise ProviderNotFound(uuid)

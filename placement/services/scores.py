@@ -8,11 +8,10 @@ import os_traits
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.forest import Forest, Member
 from placement.candidates.scores import Score
-from placement.domain.inventory import Inventory
 from placement.errors import InvalidAt
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.providers import providers_by_uuid
-from placement.store.search.summaries import Stock, Summaries, tree_summaries
+from placement.store.search.summaries import StockRow, Summaries, tree_summaries
 
 __all__ = ["Score", "ScoredRequest", "forest_of", "scores"]
 
@@ -81,13 +80,9 @@ def _check_names(tx: Transaction, requests: Sequence[Allocations], providers: Ma
 
 def _members(trees: Summaries) -> Iterator[tuple[int, Member]]:
     for provider, _uuid, root, parent in trees.members.values():
-        stocks = [Stock._make(row) for row in trees.stocks.get(provider, ())]
+        stocks = [StockRow._make(row) for row in trees.stocks.get(provider, ())]
         names = [trees.class_names[stock.class_id] for stock in stocks]
-        capacities = {name: _capacity(stock) for name, stock in zip(names, stocks, strict=True)}
+        capacities = {name: stock.capacity for name, stock in zip(names, stocks, strict=True)}
         used = {name: int(stock.used) for name, stock in zip(names, stocks, strict=True)}
         traits = frozenset(trees.trait_names[trait] for trait in trees.traits.get(provider, ()))
         yield provider, Member(root, parent, capacities, used, traits, SHARING in traits)
-
-
-def _capacity(stock: Stock) -> int:
-    return Inventory(stock.total, stock.reserved, allocation_ratio=stock.allocation_ratio).capacity

@@ -8,14 +8,14 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import FromClause, and_, bindparam, delete, func, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 
 from placement.domain.capacity import Supply
 from placement.domain.inventory import Inventory
 from placement.store.connection.chunks import chunks
 from placement.store.connection.kept import Kept, KeptInsert
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_source import usage_source
+from placement.store.stock import StockSource
 from placement.store.tables import (
     allocations,
     consumer_types,
@@ -84,18 +84,14 @@ _ADVANCE_PROVIDERS = Kept(
 )
 
 
-def _supply_query(usage: FromClause) -> Kept:
+def _supply_query(stock: StockSource) -> Kept:
     # The condition on the usage itself keeps the database from summing up providers that nobody asked for.
-    same = and_(
-        usage.c.resource_provider_id == inventories.c.resource_provider_id,
-        usage.c.resource_class_id == inventories.c.resource_class_id,
-        usage.c.resource_provider_id.in_(bindparam("providers", expanding=True)),
-    )
+    asked = stock.usage.c.resource_provider_id.in_(bindparam("providers", expanding=True))
     return Kept(
         select(
             inventories.c.resource_provider_id,
             inventories.c.resource_class_id,
-            usage.c.used,
+            stock.used,
             inventories.c.total,
             inventories.c.reserved,
             inventories.c.min_unit,
@@ -103,12 +99,12 @@ def _supply_query(usage: FromClause) -> Kept:
             inventories.c.step_size,
             inventories.c.allocation_ratio,
         )
-        .select_from(inventories.outerjoin(usage, same))
+        .select_from(stock.with_usage(inventories, asked))
         .where(inventories.c.resource_provider_id.in_(bindparam("providers", expanding=True)))
     )
 
 
-_SUPPLIES = {keeps_usage: _supply_query(usage_source(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}
+_SUPPLIES = {keeps_usage: _supply_query(StockSource(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}
 
 
 class Held(NamedTuple):
@@ -164,7 +160,7 @@ def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[Spot, Suppl
     """Return the inventories of providers with their usage. Lock the providers first."""
     query = _SUPPLIES[tx.database.keeps_usage]
     rows = [row for some in chunks(list(provider_ids)) for row in tx.tuples(query, {"providers": some})]
-    return {(provider, class_): Supply(Inventory(*inventory), used or 0) for provider, class_, used, *inventory in rows}
+    return {(provider, class_): Supply(Inventory(*inventory), used) for provider, class_, used, *inventory in rows}
 
 
 def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None:

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, select
+from sqlalchemy import ColumnElement, Select, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.order import JournalOfAnother, position_of
 from placement.store.journal.position import Position
-from placement.store.kept_usage.usage_source import usage_rows
 from placement.store.providers import RP
+from placement.store.stock import StockSource
 from placement.store.tables import (
     inventories,
     placement_aggregates,
@@ -98,14 +98,11 @@ def _journal(tx: Transaction) -> Position | None:
 
 
 def _stocks(tx: Transaction) -> Select[Any]:
-    used = usage_rows(tx).alias("used_now")
-    of_same = and_(
-        used.c.resource_provider_id == _INV.resource_provider_id, used.c.resource_class_id == _INV.resource_class_id
-    )
+    stock = StockSource(keeps_usage=tx.database.keeps_usage)
     amounts = (_INV.total, _INV.reserved, _INV.min_unit, _INV.max_unit, _INV.step_size, _INV.allocation_ratio)
     return (
-        select(_INV.resource_provider_id, _INV.resource_class_id, *amounts, func.coalesce(used.c.used, 0))
-        .select_from(inventories.outerjoin(used, of_same))
+        select(_INV.resource_provider_id, _INV.resource_class_id, *amounts, stock.used)
+        .select_from(stock.rows)
         .order_by(_INV.resource_class_id)
     )
 

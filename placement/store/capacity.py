@@ -1,9 +1,9 @@
 """Inventory and usage of all providers in one query."""
 
-from sqlalchemy import Select, and_, func, select
+from sqlalchemy import Select, func, select
 
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_source import usage_source
+from placement.store.stock import StockSource
 from placement.store.tables import inventories, resource_classes, resource_providers
 
 CapacityRow = tuple[str, str, int, float, int, int]
@@ -11,11 +11,10 @@ CapacityRow = tuple[str, str, int, float, int, int]
 
 
 def _rows(*, keeps_usage: bool) -> Select[CapacityRow]:
-    usage = usage_source(keeps_usage=keeps_usage)
+    stock = StockSource(keeps_usage=keeps_usage)
     columns = inventories.c
-    held = and_(
-        usage.c.resource_provider_id == columns.resource_provider_id,
-        usage.c.resource_class_id == columns.resource_class_id,
+    named = inventories.join(resource_providers, resource_providers.c.id == columns.resource_provider_id).join(
+        resource_classes, resource_classes.c.id == columns.resource_class_id
     )
     return (
         select(
@@ -24,12 +23,9 @@ def _rows(*, keeps_usage: bool) -> Select[CapacityRow]:
             columns.total,
             columns.allocation_ratio,
             columns.reserved,
-            func.coalesce(usage.c.used, 0),
+            stock.used,
         )
-        .select_from(inventories)
-        .join(resource_providers, resource_providers.c.id == columns.resource_provider_id)
-        .join(resource_classes, resource_classes.c.id == columns.resource_class_id)
-        .outerjoin(usage, held)
+        .select_from(stock.with_usage(named))
         .order_by(resource_providers.c.id, resource_classes.c.id)
     )
 

@@ -63,7 +63,7 @@ _DELETE = Kept(
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class ProviderInventories:
     """All inventories of one provider by name of their class, and when each was last changed (naive UTC)."""
 
     generation: int
@@ -71,12 +71,12 @@ class Stock:
     modified: Mapping[str, datetime | None]
 
 
-def stock(tx: Transaction, uuid: str) -> Stock | None:
+def stock(tx: Transaction, uuid: str) -> ProviderInventories | None:
     """Return what the provider with a uuid has, or None if there is no such provider."""
     rows = tx.rows(_STOCK, {"uuid": uuid})
     if not rows:
         return None
-    return Stock(
+    return ProviderInventories(
         generation=rows[0][0],
         inventories={row[1]: Inventory(*row[3:]) for row in rows if row[1] is not None},
         modified={row[1]: row[2] for row in rows if row[1] is not None},

@@ -9,10 +9,9 @@ from sqlalchemy import BigInteger, ColumnElement, Select, and_, case, func, inte
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.provider import ProviderFilter
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_source import usage_rows
 from placement.store.providers import RP
+from placement.store.stock import StockSource
 from placement.store.tables import (
-    inventories,
     placement_aggregates,
     resource_provider_aggregates,
     resource_provider_traits,
@@ -136,22 +135,13 @@ def _having_room(tx: Transaction, wanted: ProviderFilter, ids: Mapping[str, int]
     """Tell which providers can give all the amounts by themselves: domain.inventory.Inventory.fits in SQL."""
     if not wanted.resources:
         return
-    have = inventories.c
-    used = usage_rows(tx).alias("used")
+    stock = StockSource(keeps_usage=tx.database.keeps_usage)
+    have = stock.inventory.c
     asked = case(
         # No max_unit is larger than UNBOUNDED, so what lies above is all the same, and sums stay within BIGINT.
         {ids[name]: literal(min(amount, UNBOUNDED + 1), BigInteger) for name, amount in wanted.resources.items()},
         value=have.resource_class_id,
     )
-    of_same = and_(
-        used.c.resource_provider_id == have.resource_provider_id, used.c.resource_class_id == have.resource_class_id
-    )
-    fitting = select(have.resource_provider_id).select_from(inventories.outerjoin(used, of_same))
-    fitting = fitting.where(
-        have.resource_class_id.in_(sorted(ids.values())),
-        have.min_unit <= asked,
-        have.max_unit >= asked,
-        asked % have.step_size == 0,
-        func.coalesce(used.c.used, 0) + asked <= (have.total - have.reserved) * have.allocation_ratio,
-    )
+    fitting = select(have.resource_provider_id).select_from(stock.rows)
+    fitting = fitting.where(have.resource_class_id.in_(sorted(ids.values())), stock.fits(asked))
     yield fitting.group_by(have.resource_provider_id).having(func.count() == len(ids))

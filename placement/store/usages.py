@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, FromClause, and_, bindparam, cast, distinct, func, select
+from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, distinct, func, select
 
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_source import usage_source
+from placement.store.stock import StockSource
 from placement.store.tables import (
     allocations,
     consumer_types,
     consumers,
-    inventories,
     projects,
     resource_providers,
     users,
@@ -32,21 +31,18 @@ _ID_OF_PROVIDER = (
 )
 
 
-def _of_provider(usage: FromClause) -> Kept:
-    same = and_(
-        usage.c.resource_provider_id == inventories.c.resource_provider_id,
-        usage.c.resource_class_id == inventories.c.resource_class_id,
+def _of_provider(stock: StockSource) -> Kept:
+    owner, has = resource_providers.c, stock.inventory.c
+    stocked = stock.with_usage(
+        resource_providers.outerjoin(stock.inventory, has.resource_provider_id == owner.id),
         # Said again for the summed usage, which is summed up for this provider alone then.
-        usage.c.resource_provider_id == _ID_OF_PROVIDER,
+        stock.usage.c.resource_provider_id == _ID_OF_PROVIDER,
     )
-    stocked = resource_providers.outerjoin(
-        inventories, inventories.c.resource_provider_id == resource_providers.c.id
-    ).outerjoin(usage, same)
     return Kept(
-        select(resource_providers.c.generation, inventories.c.resource_class_id, func.coalesce(usage.c.used, 0))
+        select(owner.generation, has.resource_class_id, stock.used)
         .select_from(stocked)
-        .where(resource_providers.c.uuid == bindparam("provider"))
-        .order_by(inventories.c.resource_class_id)
+        .where(owner.uuid == bindparam("provider"))
+        .order_by(has.resource_class_id)
     )
 
 
@@ -59,7 +55,7 @@ def _of_project(columns: tuple[ColumnElement[Any], ...], *, user: bool) -> Kept:
     return Kept(query.group_by(*columns[:-1]))
 
 
-_OF_PROVIDER = {keeps_usage: _of_provider(usage_source(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}
+_OF_PROVIDER = {keeps_usage: _of_provider(StockSource(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}
 _AMOUNTS = {
     user: _of_project((consumer_types.c.name, allocations.c.resource_class_id, _SUM), user=user)
     for user in (True, False)

@@ -1,10 +1,10 @@
 """A candidate drawn on the provider trees it takes from: which nodes are shown, and what each of them gives."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from placement.services.allocation_candidates import Stock, Summaries
+from placement.services.allocation_candidates import StockRow, Summaries
 from placement.services.trial import CandidateInDetail, Trial
 
 MOST_NODES = 40
@@ -97,6 +97,5 @@ class Drawings:
 
 
 def _taken(providers: Summaries, id_: int, name: str, amount: int) -> TakenAmount:
-    stocks: Mapping[str, Stock] = {providers.class_names[row[0]]: Stock._make(row) for row in providers.stocks[id_]}
-    stock = stocks[name]
-    return TakenAmount(name, amount, int(stock.used), int((stock.total - stock.reserved) * stock.allocation_ratio))
+    stocks = {providers.class_names[row[0]]: StockRow._make(row) for row in providers.stocks[id_]}
+    return TakenAmount(name, amount, int(stocks[name].used), stocks[name].capacity)

@@ -6,9 +6,19 @@ from dataclasses import dataclass
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
 from placement.store.console.overview import AT_LEAST, Change, ClassStock, Counts, LoadedTree, Scattering
-from placement.store.console.stocks import Stock, stocks_of_trees
+from placement.store.console.stocks import ClassTotals, stocks_of_trees
 
-__all__ = ["AT_LEAST", "Change", "ClassStock", "Counts", "LoadedTree", "Overview", "Scattering", "Stock", "overview"]
+__all__ = [
+    "AT_LEAST",
+    "Change",
+    "ClassStock",
+    "ClassTotals",
+    "Counts",
+    "LoadedTree",
+    "Overview",
+    "Scattering",
+    "overview",
+]
 
 TREES, CHANGES = 5, 10
 
@@ -41,7 +51,7 @@ class Overview:
     classes: list[ClassStock]
     fullest: list[LoadedTree]
     emptiest: list[LoadedTree]
-    tree_stocks: Mapping[int, list[Stock]]
+    tree_stocks: Mapping[int, list[ClassTotals]]
     devices: list[Scattering]
     changes: list[Change]
 

@@ -9,7 +9,7 @@ from placement.services.console.lists import Excerpt
 from placement.store.bulk_read import BulkRead
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
-from placement.store.console.stocks import Stock
+from placement.store.console.stocks import ClassTotals
 from placement.store.console.tree import SHARES, Holding, Served, Sharer
 from placement.store.providers import required_provider
 
@@ -25,7 +25,7 @@ class DrawnProvider:
     name: str
     generation: int
     level: str
-    stocks: list[Stock]
+    stocks: list[ClassTotals]
     inventories: dict[str, Inventory]
     traits: list[str]
     aggregates: list[str]
@@ -122,5 +122,5 @@ def _nodes(read: BulkRead, levels: Mapping[str, str], counts: Mapping[int, int])
     return nodes
 
 
-def _stock(class_name: str, inventory: Inventory, used: int) -> Stock:
-    return Stock(class_name, inventory.total, inventory.reserved, max(0, inventory.capacity), used)
+def _stock(class_name: str, inventory: Inventory, used: int) -> ClassTotals:
+    return ClassTotals(class_name, inventory.total, inventory.reserved, max(0, inventory.capacity), used)

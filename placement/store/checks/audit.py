@@ -8,13 +8,12 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select
 
 from placement.store.checks.dangling import ABANDONED_AFTER, EXAMPLES, Hits
-from placement.store.kept_usage.usage_source import usage_source
 from placement.store.kept_usage.usage_triggers import triggers_in_place
+from placement.store.stock import StockSource
 from placement.store.tables import (
     allocations,
     consumer_types,
     consumers,
-    inventories,
     placement_aggregates,
     projects,
     resource_classes,
@@ -96,28 +95,20 @@ def _before(age: timedelta) -> datetime:
 
 def over_full(connection: Connection) -> list[OverFull]:
     """Return the providers that have given out more of a class than their inventory allows."""
-    usage = usage_source(keeps_usage=triggers_in_place(connection))
-    columns = inventories.c
-    capacity = (columns.total - columns.reserved) * columns.allocation_ratio
+    stock = StockSource(keeps_usage=triggers_in_place(connection))
+    columns, used = stock.inventory.c, stock.usage.c.used
     query = (
         select(
             resource_providers.c.uuid,
             func.coalesce(resource_providers.c.name, ""),
             resource_classes.c.name,
-            capacity,
-            usage.c.used,
+            stock.capacity,
+            used,
         )
-        .select_from(inventories)
-        .join(
-            usage,
-            and_(
-                usage.c.resource_provider_id == columns.resource_provider_id,
-                usage.c.resource_class_id == columns.resource_class_id,
-            ),
-        )
+        .select_from(stock.in_use)
         .join(resource_providers, resource_providers.c.id == columns.resource_provider_id)
         .join(resource_classes, resource_classes.c.id == columns.resource_class_id)
-        .where(usage.c.used > capacity)
+        .where(used > stock.capacity)
         .order_by(resource_providers.c.id, resource_classes.c.id)
     )
     return [OverFull(*row[:3], int(row[3]), int(row[4])) for row in connection.execute(query)]

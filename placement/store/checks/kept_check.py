@@ -6,13 +6,13 @@ from sqlalchemy import ColumnElement, Connection, Select, Subquery, func, litera
 
 from placement.store.checks.dangling import EXAMPLES, Hits
 from placement.store.kept_usage.usage_triggers import triggers_in_place
+from placement.store.stock import StockSource
 from placement.store.tables import allocations, inventories, provider_usages, resource_classes, resource_providers
-from placement.store.whole_numbers import whole
 
 _KEEPS = provider_usages.c
 _SPOT = (_KEEPS.resource_provider_id, _KEEPS.resource_class_id)
 _HAS = inventories.c
-_CAPACITY = whole((_HAS.total - _HAS.reserved) * _HAS.allocation_ratio)
+_CAPACITY = StockSource(keeps_usage=True).whole_capacity
 
 # One statement over all tables: they are compared at one moment on every kind of database.
 _COUNTS = union_all(

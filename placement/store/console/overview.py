@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Float, case, cast, func, or_, select
 
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.stocks import INV, Stock, amounts, per_tree_and_class, summed
+from placement.store.console.stocks import INV, ClassTotals, amounts, per_tree_and_class, summed
 from placement.store.providers import RP
 from placement.store.tables import consumers, resource_providers
 
@@ -28,7 +28,7 @@ class Counts(NamedTuple):
 class ClassStock(NamedTuple):
     """What the cloud has of a resource class, and how many providers have it."""
 
-    stock: Stock
+    stock: ClassTotals
     providers: int
 
 
@@ -84,7 +84,7 @@ def class_stocks(tx: Transaction) -> list[ClassStock]:
     )
     rows = tx.tuples(query)
     names = tx.names.classes.names(tx.connection, {row[0] for row in rows})
-    return [ClassStock(Stock(names[class_id], *map(int, sums)), count) for class_id, count, *sums in rows]
+    return [ClassStock(ClassTotals(names[class_id], *map(int, sums)), count) for class_id, count, *sums in rows]
 
 
 def loaded_trees(tx: Transaction, *, limit: int) -> tuple[list[LoadedTree], list[LoadedTree]]:

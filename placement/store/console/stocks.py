@@ -4,18 +4,17 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, and_, case, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, case, cast, func, select
 
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_source import usage_rows
 from placement.store.providers import RP
+from placement.store.stock import StockSource
 from placement.store.tables import inventories, resource_providers
-from placement.store.whole_numbers import whole
 
 INV = inventories.c
 
 
-class Stock(NamedTuple):
+class ClassTotals(NamedTuple):
     """What there is of a resource class, in its units; ``capacity`` is what may be allocated in all."""
 
     class_name: str
@@ -45,12 +44,11 @@ class Amounts(NamedTuple):
 
 def amounts(tx: Transaction) -> Amounts:
     """Return what sums are made of."""
-    usage = usage_rows(tx).alias("used_now")
-    of_same = and_(
-        usage.c.resource_provider_id == INV.resource_provider_id, usage.c.resource_class_id == INV.resource_class_id
-    )
-    source = inventories.join(resource_providers, RP.id == INV.resource_provider_id).outerjoin(usage, of_same)
-    return Amounts(source, _capacity(), func.coalesce(usage.c.used, 0))
+    stock = StockSource(keeps_usage=tx.database.keeps_usage)
+    owned = inventories.join(resource_providers, RP.id == INV.resource_provider_id)
+    # Where a DBA has reserved more than there is, nothing may be allocated, not less than nothing.
+    capacity = case((stock.capacity > 0, cast(stock.whole_capacity, BigInteger)), else_=0)
+    return Amounts(stock.with_usage(owned), capacity, stock.used)
 
 
 def summed(column: ColumnElement[Any]) -> ColumnElement[int]:
@@ -58,23 +56,17 @@ def summed(column: ColumnElement[Any]) -> ColumnElement[int]:
     return cast(func.coalesce(func.sum(column), 0), BigInteger)
 
 
-def _capacity() -> ColumnElement[int]:
-    """Return domain.inventory.Inventory.capacity as SQL."""
-    exact = (INV.total - INV.reserved) * INV.allocation_ratio
-    return case((exact > 0, cast(whole(exact), BigInteger)), else_=0)
-
-
-def stocks_of_trees(tx: Transaction, root_ids: Collection[int]) -> dict[int, list[Stock]]:
+def stocks_of_trees(tx: Transaction, root_ids: Collection[int]) -> dict[int, list[ClassTotals]]:
     """Return what trees have and use, by the id of the root."""
     return _stocks_by(tx, RP.root_provider_id, root_ids)
 
 
-def stocks_of_providers(tx: Transaction, provider_ids: Collection[int]) -> dict[int, list[Stock]]:
+def stocks_of_providers(tx: Transaction, provider_ids: Collection[int]) -> dict[int, list[ClassTotals]]:
     """Return what providers have and use by themselves, by id."""
     return _stocks_by(tx, RP.id, provider_ids)
 
 
-def _stocks_by(tx: Transaction, key: ColumnElement[int], ids: Collection[int]) -> dict[int, list[Stock]]:
+def _stocks_by(tx: Transaction, key: ColumnElement[int], ids: Collection[int]) -> dict[int, list[ClassTotals]]:
     if not ids:
         return {}
     have = amounts(tx)
@@ -87,9 +79,9 @@ def _stocks_by(tx: Transaction, key: ColumnElement[int], ids: Collection[int]) -
     )
     rows = tx.tuples(query)
     names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
-    found: dict[int, list[Stock]] = defaultdict(list)
+    found: dict[int, list[ClassTotals]] = defaultdict(list)
     for id_, class_id, *sums in rows:
-        found[id_].append(Stock(names[class_id], *map(int, sums)))
+        found[id_].append(ClassTotals(names[class_id], *map(int, sums)))
     return found
 
 

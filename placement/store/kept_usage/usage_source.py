@@ -2,7 +2,6 @@
 
 from sqlalchemy import BigInteger, FromClause, cast, func, select
 
-from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import allocations, provider_usages
 
 _SUMMED = (
@@ -17,14 +16,9 @@ _SUMMED = (
 )
 
 
-def usage_rows(tx: Transaction) -> FromClause:
+def usage_source(*, keeps_usage: bool) -> FromClause:
     """Return something to select from with ``resource_provider_id``, ``resource_class_id`` and ``used``.
 
     A provider and class without a row uses nothing.
     """
-    return usage_source(keeps_usage=tx.database.keeps_usage)
-
-
-def usage_source(*, keeps_usage: bool) -> FromClause:
-    """Return the same for statements that are made before there is a transaction."""
     return provider_usages if keeps_usage else _SUMMED

@@ -13,11 +13,11 @@ from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, case,
 from placement.domain.search_plan import Plan
 from placement.store.connection.memory import remembered
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.any_of import NO_SETS, has_one_of_each, has_trait, is_in_one_of_each, is_member
 from placement.store.search.names import NamedIds
 from placement.store.search.shapes import DemandShape, demand_shape, parameters
-from placement.store.tables import inventories, resource_providers
+from placement.store.stock import StockSource
+from placement.store.tables import resource_providers
 
 STEPS = (
     "inventory",
@@ -65,26 +65,16 @@ def _furthest(shape: _RefusalShape) -> Any:
 def _refusals(shape: _RefusalShape, index: int) -> Select[Any]:
     demand = shape.demands[index]
     provider = resource_providers.alias(f"rp{index}")
-    usage = usage_source(keeps_usage=shape.keeps_usage)
     source: Any = provider
     conditions: Conditions = {step: [] for step in STEPS}
     for position in range(len(demand.contended)):
-        stock = inventories.alias(f"inv{index}_{position}")
-        used_rows = usage.alias(f"use{index}_{position}")
+        stock = StockSource(keeps_usage=shape.keeps_usage, name=f"{index}_{position}")
         class_id = bindparam(f"k{index}_class_{position}", type_=BigInteger)
-        amount = bindparam(f"k{index}_amount_{position}", type_=BigInteger)
-        owned = and_(stock.c.resource_provider_id == provider.c.id, stock.c.resource_class_id == class_id)
         # Who has the first class but not the second is to be told apart from nobody.
-        source = source.join(stock, owned, isouter=position > 0).outerjoin(
-            used_rows,
-            and_(used_rows.c.resource_provider_id == provider.c.id, used_rows.c.resource_class_id == class_id),
-        )
-        left = (stock.c.total - stock.c.reserved) * stock.c.allocation_ratio - func.coalesce(used_rows.c.used, 0)
-        conditions["inventory"].append(stock.c.id.is_not(None))
-        conditions["capacity"].append(amount <= left)
-        conditions["min_unit"].append(stock.c.min_unit <= amount)
-        conditions["max_unit"].append(stock.c.max_unit >= amount)
-        conditions["step_size"].append(amount % stock.c.step_size == 0)
+        source = stock.of_class(source, provider.c.id, class_id, or_none=position > 0)
+        conditions["inventory"].append(stock.inventory.c.id.is_not(None))
+        for rule, condition in stock.rules(bindparam(f"k{index}_amount_{position}", type_=BigInteger)).items():
+            conditions[rule].append(condition)
     _add_provider_conditions(conditions, demand, index, provider)
     met: Any = func.max(_steps_met(conditions))
     return select(literal_column(str(index)), met).select_from(source)

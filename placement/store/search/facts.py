@@ -11,14 +11,14 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import os_traits
-from sqlalchemy import Select, and_, bindparam, func, select
+from sqlalchemy import Select, bindparam, select
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.facts import Facts, Stocks
 from placement.domain.search_plan import Plan
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.names import NamedIds
+from placement.store.stock import StockSource
 from placement.store.tables import (
     inventories,
     resource_provider_aggregates,
@@ -146,27 +146,17 @@ _NAMED = (
 
 @lru_cache(maxsize=2)
 def _stocks(*, keeps_usage: bool) -> Select[Any]:
-    """Return the statement: rows in the shape of Stock."""
-    usage = usage_source(keeps_usage=keeps_usage)
-    # Written as in the statement that finds candidates: rounded otherwise, a provider could fit there and not here.
-    left = (_INV.total - _INV.reserved) * _INV.allocation_ratio - func.coalesce(usage.c.used, 0)
-    return (
-        select(
-            _INV.resource_class_id,
-            _INV.resource_provider_id,
-            _RP.root_provider_id,
-            left,
-            _INV.min_unit,
-            _INV.max_unit,
-            _INV.step_size,
-        )
-        .join(resource_providers, _RP.id == _INV.resource_provider_id)
-        .outerjoin(
-            usage,
-            and_(
-                usage.c.resource_provider_id == _INV.resource_provider_id,
-                usage.c.resource_class_id == _INV.resource_class_id,
-            ),
-        )
-        .where(_INV.resource_class_id.in_(bindparam("classes", expanding=True)))
+    """Return the statement: rows in the shape of ProviderStock."""
+    stock = StockSource(keeps_usage=keeps_usage)
+    columns = (
+        _INV.resource_class_id,
+        _INV.resource_provider_id,
+        _RP.root_provider_id,
+        stock.left,
+        _INV.min_unit,
+        _INV.max_unit,
+        _INV.step_size,
     )
+    owned = inventories.join(resource_providers, _RP.id == _INV.resource_provider_id)
+    wanted = _INV.resource_class_id.in_(bindparam("classes", expanding=True))
+    return select(*columns).select_from(stock.with_usage(owned)).where(wanted)

@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Double, and_, bindparam, case, cast, func, select
+from sqlalchemy import Double, bindparam, case, cast, func, select
 
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.ranges import is_between
 from placement.store.search.summaries import LISTED
+from placement.store.stock import StockSource
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
 _RP = resource_providers.c
@@ -91,17 +91,12 @@ _PLACES = Kept(
 
 @lru_cache(maxsize=2)
 def _free(*, keeps_usage: bool) -> Kept:
-    usage = usage_source(keeps_usage=keeps_usage)
-    same = and_(
-        usage.c.resource_provider_id == _INV.resource_provider_id,
-        usage.c.resource_class_id == _INV.resource_class_id,
-    )
-    left = (_INV.total - _INV.reserved) * _INV.allocation_ratio - func.coalesce(usage.c.used, 0)
+    stock = StockSource(keeps_usage=keeps_usage)
     # Whoever has given away more than there is takes nothing from what others have left.
-    some = cast(func.sum(case((left > 0, left), else_=0)), Double)
+    some = cast(func.sum(case((stock.left > 0, stock.left), else_=0)), Double)
     return Kept(
         select(_INV.resource_class_id, some)
-        .select_from(inventories.outerjoin(usage, same))
+        .select_from(stock.rows)
         .where(_INV.resource_class_id.in_(bindparam("classes", expanding=True)))
         .group_by(_INV.resource_class_id)
     )

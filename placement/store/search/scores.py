@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
-from sqlalchemy import BigInteger, Double, FromClause, Integer, and_, bindparam, case, cast, func, select
+from sqlalchemy import BigInteger, Double, Integer, bindparam, case, cast, func, select
 
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_source import usage_source
-from placement.store.tables import inventories, provider_usages, resource_providers
-from placement.store.whole_numbers import whole
+from placement.store.stock import stock_by_tree
 
 TreeSums = tuple[int, ...]
 """The root of a tree, then its capacity of each class, then its use of each class."""
@@ -36,7 +34,7 @@ def tree_sums(tx: Transaction, classes: Sequence[int], others: Sequence[int]) ->
 
 @lru_cache(maxsize=128)
 def _sums(classes: int, *, keeps_usage: bool) -> Kept:
-    has = (_kept_stocks() if keeps_usage else _joined_stocks()).c
+    has = stock_by_tree(keeps_usage=keeps_usage).c
     portions = [
         case((has.resource_class_id == bindparam(f"class_{index}", type_=Integer, literal_execute=True), amount))
         for amount in (has.capacity, cast(has.used, Double))  # sums of floats are cheap
@@ -47,24 +45,4 @@ def _sums(classes: int, *, keeps_usage: bool) -> Kept:
         select(has.root_provider_id, *columns)
         .where(has.resource_class_id.in_(bindparam("any_class", expanding=True, literal_execute=True)))
         .group_by(has.root_provider_id)
-    )
-
-
-def _kept_stocks() -> FromClause:
-    return select(provider_usages).where(provider_usages.c.capacity.is_not(None)).subquery()
-
-
-def _joined_stocks() -> FromClause:
-    """Return what the other one has, for a database that cannot keep it: joins take most of the time that sums take."""
-    owner, has = resource_providers.c, inventories.c
-    usage = usage_source(keeps_usage=False)
-    on_spot = and_(
-        usage.c.resource_provider_id == has.resource_provider_id, usage.c.resource_class_id == has.resource_class_id
-    )
-    capacity = whole((has.total - has.reserved) * has.allocation_ratio)
-    return (
-        select(owner.root_provider_id, has.resource_class_id, capacity.label("capacity"), usage.c.used)
-        .select_from(inventories.join(resource_providers, owner.id == has.resource_provider_id))
-        .outerjoin(usage, on_spot)
-        .subquery()
     )

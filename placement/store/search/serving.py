@@ -9,16 +9,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
-    ColumnElement,
     Double,
     Integer,
     Select,
-    and_,
     bindparam,
     case,
     cast,
     false,
-    func,
     literal_column,
     or_,
     select,
@@ -28,7 +25,6 @@ from sqlalchemy import (
 
 from placement.store.connection.kept import Kept
 from placement.store.connection.memory import remembered
-from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.any_of import (
     NO_SETS,
     Condition,
@@ -40,12 +36,11 @@ from placement.store.search.any_of import (
 from placement.store.search.ranges import Scope
 from placement.store.search.roots import root_conditions
 from placement.store.search.shapes import DemandShape, NarrowingShape
-from placement.store.tables import inventories, resource_providers
+from placement.store.stock import NOTHING, StockSource
+from placement.store.tables import resource_providers
 from placement.store.whole_numbers import whole
 
-# Numbers the planner is to know.
-NOTHING: Any = literal_column("0", Integer)
-ONE: Any = literal_column("1", Integer)
+# A number the planner is to know.
 MILLION: Any = literal_column("1000000.0", Double)
 
 
@@ -121,32 +116,24 @@ def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
     """Return who can serve one demand; the columns are the same for all demands of a shape."""
     demand = shape.demands[index]
     provider = resource_providers.alias(f"rp{index}")
-    usage = usage_source(keeps_usage=shape.keeps_usage)
     source: Any = provider
     conditions: list[Condition] = []
     rooms: dict[str, Any] = {room_of(place): literal_column("0.0") for place in range(shape.contended)}
     counts: list[Any] = []
     for position, place in enumerate(demand.contended):
-        inventory = inventories.alias(f"inv{index}_{position}")
-        used_rows = usage.alias(f"use{index}_{position}")
+        stock = StockSource(keeps_usage=shape.keeps_usage, name=f"{index}_{position}")
         class_id = bindparam(f"k{index}_class_{position}", type_=Integer, literal_execute=True)
         amount = bindparam(f"k{index}_amount_{position}", type_=BigInteger)
-        source = source.join(
-            inventory,
-            and_(inventory.c.resource_provider_id == provider.c.id, inventory.c.resource_class_id == class_id),
-            # Who has one class has the next, which PostgreSQL's planner does not expect: it multiplies the shares of
-            # providers that have each. A row without inventory does not fit, so an outer join finds the same.
-            isouter=shape.scope is Scope.ALL and position > 0,
-        ).outerjoin(
-            used_rows,
-            and_(used_rows.c.resource_provider_id == provider.c.id, used_rows.c.resource_class_id == class_id),
-        )
-        left = _capacity(inventory) - func.coalesce(used_rows.c.used, NOTHING)
-        fits = _capacity(inventory) > NOTHING if demand.ignores_usage else _fits(inventory, left, amount)
+        # Who has one class has the next, which PostgreSQL's planner does not expect: it multiplies the shares of
+        # providers that have each. A row without inventory does not fit, so an outer join finds the same.
+        may_lack = shape.scope is Scope.ALL and position > 0
+        source = stock.of_class(source, provider.c.id, class_id, or_none=may_lack)
+        fits = stock.capacity > NOTHING if demand.ignores_usage else stock.fits(amount)
         conditions.append(_guessed_as_half(fits) if shape.scope is Scope.ALL else fits)
-        counts.append(whole(cast(left, Double) * MILLION / cast(amount, Double)))
+        counts.append(whole(cast(stock.left, Double) * MILLION / cast(amount, Double)))
         if place is not None:
-            rooms[room_of(place)] = case((left < inventory.c.max_unit, left), else_=inventory.c.max_unit)
+            most = stock.inventory.c.max_unit
+            rooms[room_of(place)] = case((stock.left < most, stock.left), else_=most)
     columns = {DEMAND: literal_column(str(index)), ROOT: provider.c.root_provider_id, PROVIDER: provider.c.id, **rooms}
     if shape.with_parents:
         columns[PARENT] = provider.c.parent_provider_id
@@ -154,21 +141,6 @@ def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
         columns[FIT_COUNT] = sum(counts[1:], start=counts[0]) if counts else literal_column("0.0")
     conditions += _provider_conditions(shape, index, provider)
     return Columns(columns), select(*columns.values()).select_from(source).where(*conditions)
-
-
-def _capacity(inventory: Any) -> Any:
-    return (inventory.c.total - inventory.c.reserved) * inventory.c.allocation_ratio
-
-
-def _fits(inventory: Any, left: ColumnElement[Any], amount: Any) -> Condition:
-    return and_(
-        amount <= left,
-        inventory.c.min_unit <= amount,
-        inventory.c.max_unit >= amount,
-        # Said twice for PostgreSQL's planner: of the modulo alone it expects one row in two hundred, and then joins
-        # thousands of rows one by one.
-        or_(inventory.c.step_size == ONE, amount % inventory.c.step_size == NOTHING),
-    )
 
 
 def _guessed_as_half(condition: Condition) -> Condition:

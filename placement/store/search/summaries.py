@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, and_, bindparam, func, select
+from sqlalchemy import Select, bindparam, select
 
+from placement.domain.inventory import Inventory
 from placement.store.connection.kept import Kept
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_source import usage_source
 from placement.store.search.ranges import is_between
+from placement.store.stock import StockSource
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
 LISTED = 500
@@ -30,7 +31,7 @@ class Member(NamedTuple):
     parent_id: int | None
 
 
-class Stock(NamedTuple):
+class StockRow(NamedTuple):
     """What a provider has and uses of one resource class."""
 
     class_id: int
@@ -39,17 +40,22 @@ class Stock(NamedTuple):
     allocation_ratio: float
     used: int
 
+    @property
+    def capacity(self) -> int:
+        """How much may be allocated in all."""
+        return Inventory(self.total, self.reserved, allocation_ratio=self.allocation_ratio).capacity
+
 
 @dataclass(slots=True)
 class Summaries:
     """The providers of some trees, in columns: an answer may have many thousands of them.
 
     ``stocks`` and ``traits`` (ids, ascending) are by provider id; their values are plain tuples and lists in the
-    shape of Stock.
+    shape of StockRow.
     """
 
     members: dict[int, Member] = field(default_factory=dict)
-    stocks: Mapping[int, list[Stock]] = field(default_factory=dict)
+    stocks: Mapping[int, list[StockRow]] = field(default_factory=dict)
     traits: Mapping[int, list[int]] = field(default_factory=dict)
     class_names: Mapping[int, str] = field(default_factory=dict)
     trait_names: Mapping[int, str] = field(default_factory=dict)
@@ -121,9 +127,9 @@ def _of_providers(tx: Transaction, statement: Callable[..., Kept], providers: Co
     return tx.tuples(statement(listed=False), {"first": min(providers), "last": max(providers)})
 
 
-def _grouped(rows: list[Any]) -> tuple[dict[int, list[Stock]], set[int]]:
+def _grouped(rows: list[Any]) -> tuple[dict[int, list[StockRow]], set[int]]:
     """Return what comes behind the provider id in each row, by provider, and all classes in it."""
-    stocks: dict[int, list[Stock]] = defaultdict(list)
+    stocks: dict[int, list[StockRow]] = defaultdict(list)
     for row in rows:
         stocks[row[0]].append(row[1:])
     return stocks, {row[1] for row in rows}
@@ -147,23 +153,9 @@ def _providers(*, listed: bool) -> Kept:
 
 @lru_cache(maxsize=4)
 def _stocks(*, listed: bool, keeps_usage: bool) -> Kept:
-    usage = usage_source(keeps_usage=keeps_usage)
-    columns = select(
-        _INV.resource_provider_id,
-        _INV.resource_class_id,
-        _INV.total,
-        _INV.reserved,
-        _INV.allocation_ratio,
-        func.coalesce(usage.c.used, 0),
-    ).select_from(
-        inventories.outerjoin(
-            usage,
-            and_(
-                usage.c.resource_provider_id == _INV.resource_provider_id,
-                usage.c.resource_class_id == _INV.resource_class_id,
-            ),
-        )
-    )
+    stock = StockSource(keeps_usage=keeps_usage)
+    amounts = (_INV.total, _INV.reserved, _INV.allocation_ratio, stock.used)
+    columns = select(_INV.resource_provider_id, _INV.resource_class_id, *amounts).select_from(stock.rows)
     return _among(columns, _INV.resource_provider_id, listed=listed)
 
 
