@@ -5,13 +5,13 @@ from collections.abc import Collection
 from placement.errors import ConcurrentUpdate, ProviderNotFound
 from placement.store import aggregates as store
 from placement.store.aggregates import Membership
-from placement.store.connection.unit_of_work import Transaction, looks_up, writes
+from placement.store.connection.unit_of_work import Transaction, reads_once, writes
 from placement.store.providers import bump_generation, locked_provider
 
 __all__ = ["Membership", "membership", "replace_aggregates", "replace_aggregates_at"]
 
 
-@looks_up
+@reads_once
 def membership(tx: Transaction, uuid: str) -> Membership:
     """Return the aggregates that a provider is in."""
     found = store.membership(tx, uuid)

@@ -6,13 +6,13 @@ from placement.domain.allocation import Claim, ConsumerAllocations, ConsumerShar
 from placement.errors import NotFound, ProviderNotFound
 from placement.services import claims as claiming
 from placement.store import allocations as store
-from placement.store.connection.unit_of_work import Transaction, looks_up, writes
+from placement.store.connection.unit_of_work import Transaction, reads_once, writes
 from placement.store.consumers import delete_consumers, lock_consumers
 from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.providers import lock_providers
 
 
-@looks_up
+@reads_once
 def consumer_allocations(tx: Transaction, consumer_uuid: str) -> ConsumerAllocations | None:
     """Return what a consumer holds, or None where it holds nothing."""
     rows = store.allocations_of_consumer(tx, consumer_uuid)
@@ -33,7 +33,7 @@ def consumer_allocations(tx: Transaction, consumer_uuid: str) -> ConsumerAllocat
     )
 
 
-@looks_up
+@reads_once
 def provider_allocations(tx: Transaction, provider_uuid: str) -> ProviderAllocations:
     """Return what is held of a provider."""
     rows = store.allocations_of_provider(tx, provider_uuid)

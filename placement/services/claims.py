@@ -13,12 +13,12 @@ from placement.domain.allocation import Claim, Place
 from placement.domain.capacity import Supply, check_fit
 from placement.errors import ConcurrentUpdate, Invalid
 from placement.store import allocations as store
-from placement.store.allocations import Held
+from placement.store.allocations import HeldRow
 from placement.store.connection.chunks import MOST_PARAMETERS
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.consumers import (
     Consumer,
-    Owner,
+    ConsumerOwner,
     advance_consumers,
     delete_consumers,
     insert_consumers,
@@ -41,9 +41,9 @@ class Situation:
         class_ids: the ids of the resource classes that the claims name and that exist.
     """
 
-    owners: dict[str, Owner]
+    owners: dict[str, ConsumerOwner]
     consumers: dict[str, Consumer]
-    held: list[Held]
+    held: list[HeldRow]
     providers: dict[str, LockedProvider]
     class_ids: dict[str, int]
 
@@ -79,13 +79,13 @@ def meet(tx: Transaction, claims: Sequence[Claim], provider_uuids: Iterable[str]
     return Situation(owners, consumers, held, providers, class_ids)
 
 
-def _owners(tx: Transaction, claims: Collection[Claim]) -> dict[str, Owner]:
+def _owners(tx: Transaction, claims: Collection[Claim]) -> dict[str, ConsumerOwner]:
     if not claims:
         return {}
     types = [claim.consumer_type for claim in claims if claim.consumer_type is not None]
     ids = owner_ids(tx, (claim.project_id for claim in claims), (claim.user_id for claim in claims), types)
     return {
-        claim.consumer_uuid: Owner(
+        claim.consumer_uuid: ConsumerOwner(
             ids.projects[claim.project_id],
             ids.users[claim.user_id],
             None if claim.consumer_type is None else ids.types[claim.consumer_type],
@@ -158,7 +158,7 @@ def _replace(tx: Transaction, claims: Sequence[Claim], situation: Situation) -> 
     if situation.held:
         store.delete_allocations(tx, {held.consumer_uuid for held in situation.held})
     rows = [
-        Held(claim.consumer_uuid, situation.providers[provider_uuid].id, situation.class_ids[name], amount)
+        HeldRow(claim.consumer_uuid, situation.providers[provider_uuid].id, situation.class_ids[name], amount)
         for claim in claims
         for (provider_uuid, name), amount in claim.portions()
     ]
@@ -184,7 +184,7 @@ def _settle_consumers(tx: Transaction, situation: Situation) -> None:
         delete_consumers(tx, gone)
 
 
-def _owner_of(consumer: Consumer, situation: Situation) -> Owner:
+def _owner_of(consumer: Consumer, situation: Situation) -> ConsumerOwner:
     """Return the owner a consumer is to have; a client that names no type leaves it as it is."""
     wanted = situation.owners[consumer.uuid]
     return wanted if wanted.type_id is not None else replace(wanted, type_id=consumer.owner.type_id)

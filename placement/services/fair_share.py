@@ -13,7 +13,7 @@ from placement.services.kept_usage import UNKNOWN, KeptUsage, Reading, usage_now
 from placement.settings.planner.values import FairShareSettings
 from placement.store import fair_share as store
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, looks_up, reads
+from placement.store.connection.unit_of_work import Transaction, reads, reads_once
 
 Where = tuple[str | int, ...]
 
@@ -261,7 +261,7 @@ def counted(database: Database, settings: FairShareSettings, wishes: Sequence[Wi
     return [{name: wish.resources[name] for name in settings.classes if name in wish.resources} for wish in wishes]
 
 
-@looks_up
+@reads_once
 def _existing(tx: Transaction, names: Iterable[str]) -> set[str]:
     return set(tx.names.classes.ids(tx.connection, names))
 

@@ -4,7 +4,7 @@ import logging
 
 from placement.errors import Unavailable
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, looks_up, reads
+from placement.store.connection.unit_of_work import Transaction, reads, reads_once
 from placement.store.lifecycle import health as store
 from placement.store.lifecycle.health import Health, health
 
@@ -18,7 +18,7 @@ def _health(tx: Transaction) -> Health:
     return health(tx)
 
 
-@looks_up
+@reads_once
 def connection_limit(tx: Transaction) -> int | None:
     """Return how many connections the database allows to all its clients together, or None where it does not care."""
     return store.connection_limit(tx)

@@ -7,7 +7,7 @@ from datetime import datetime
 from placement.domain.inventory import Inventory
 from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse, NotFound, ProviderNotFound
 from placement.store import inventories as store
-from placement.store.connection.unit_of_work import Transaction, looks_up, writes
+from placement.store.connection.unit_of_work import Transaction, reads_once, writes
 from placement.store.inventories import ProviderInventories
 from placement.store.providers import LockedProvider, bump_generation, locked_provider
 from placement.store.resource_classes import claimed_class_ids
@@ -44,13 +44,13 @@ class NewInventories:
         return None
 
 
-@looks_up
+@reads_once
 def stock(tx: Transaction, uuid: str) -> ProviderInventories:
     """Return all inventories of a provider."""
     return _stock(tx, uuid)
 
 
-@looks_up
+@reads_once
 def inventory(tx: Transaction, uuid: str, class_name: str) -> tuple[Inventory, int, datetime | None]:
     """Return a provider's inventory of one class, the provider's generation, and when the inventory was changed."""
     found = _stock(tx, uuid)

@@ -8,12 +8,12 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.walk import Candidate, candidates_in
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
-from placement.store.search.summaries import Member
+from placement.store.search.summaries import TreeMember
 from placement.store.search.trees import TreeReader
 
 
 def serving_others(
-    reader: TreeReader, shown: Iterable[Candidate], members: Iterable[Member], budget: RequestBudget
+    reader: TreeReader, shown: Iterable[Candidate], members: Iterable[TreeMember], budget: RequestBudget
 ) -> frozenset[int]:
     """Return those members of the shown candidates' trees that serve no shown candidate, but another one.
 

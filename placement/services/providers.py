@@ -7,7 +7,7 @@ from placement.errors import DuplicateName, Invalid, ProviderHasChildren, Provid
 from placement.store import provider_list
 from placement.store import provider_tree as trees
 from placement.store import providers as store
-from placement.store.connection.unit_of_work import Transaction, looks_up, reads, writes
+from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from placement.store.names import NameTable
 from placement.store.provider_list import ProviderList, ProviderRow
 
@@ -24,7 +24,7 @@ __all__ = [
 NO_SUCH_PARENT = "parent provider UUID does not exist."
 
 
-@looks_up
+@reads_once
 def provider(tx: Transaction, uuid: str) -> Provider:
     """Return one provider."""
     return store.required_provider(tx, uuid)

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from placement.domain.names import is_custom, is_valid_custom
 from placement.errors import ConcurrentUpdate, Conflict, Invalid, NotFound, ProviderNotFound
 from placement.store import traits as store
-from placement.store.connection.unit_of_work import Transaction, looks_up, reads, writes
+from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from placement.store.providers import bump_generation, locked_provider
 from placement.store.traits import ProviderTraits, Trait
 
@@ -30,7 +30,7 @@ def traits(
     return store.traits_matching(tx, names=names, prefix=prefix, associated=associated)
 
 
-@looks_up
+@reads_once
 def trait(tx: Transaction, name: str) -> Trait:
     """Return one trait."""
     return _existing(tx, name)
@@ -69,7 +69,7 @@ def _existing(tx: Transaction, name: str) -> Trait:
     return found
 
 
-@looks_up
+@reads_once
 def provider_traits(tx: Transaction, uuid: str) -> ProviderTraits:
     """Return the traits of a provider."""
     return _of_provider(tx, uuid)

@@ -5,10 +5,10 @@ from collections import Counter, defaultdict
 from placement.domain.usage import Amounts, ProviderUsage, TypeUsage
 from placement.errors import ProviderNotFound
 from placement.store import usages as store
-from placement.store.connection.unit_of_work import Transaction, looks_up, reads
+from placement.store.connection.unit_of_work import Transaction, reads, reads_once
 
 
-@looks_up
+@reads_once
 def provider_usage(tx: Transaction, provider_uuid: str) -> ProviderUsage:
     """Return what is taken of each class that a provider has inventory of."""
     rows = store.usage_of_provider(tx, provider_uuid)

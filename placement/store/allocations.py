@@ -26,7 +26,7 @@ from placement.store.tables import (
     users,
 )
 
-Spot = tuple[int, int]
+StockKey = tuple[int, int]
 """The ids of a provider and of a resource class."""
 
 A = allocations.c
@@ -107,7 +107,7 @@ def _supply_query(stock: StockSource) -> Kept:
 _SUPPLIES = {keeps_usage: _supply_query(StockSource(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}
 
 
-class Held(NamedTuple):
+class HeldRow(NamedTuple):
     """What a consumer holds of one provider and class."""
 
     consumer_uuid: str
@@ -116,7 +116,7 @@ class Held(NamedTuple):
     used: int
 
 
-class ConsumerRow(NamedTuple):
+class AllocationOfConsumer(NamedTuple):
     """One allocation of a consumer, with all that its answer shows."""
 
     provider_uuid: str
@@ -130,7 +130,7 @@ class ConsumerRow(NamedTuple):
     modified: datetime | None
 
 
-class ProviderRow(NamedTuple):
+class AllocationOfProvider(NamedTuple):
     """One allocation from a provider; a provider without any has one row without a consumer."""
 
     provider_generation: int
@@ -141,22 +141,22 @@ class ProviderRow(NamedTuple):
     modified: datetime | None
 
 
-def allocations_of_consumer(tx: Transaction, consumer_uuid: str) -> list[ConsumerRow]:
+def allocations_of_consumer(tx: Transaction, consumer_uuid: str) -> list[AllocationOfConsumer]:
     """Return what a consumer holds."""
-    return [ConsumerRow(*row) for row in tx.rows(_OF_CONSUMER, {"consumer": consumer_uuid})]
+    return [AllocationOfConsumer(*row) for row in tx.rows(_OF_CONSUMER, {"consumer": consumer_uuid})]
 
 
-def allocations_of_provider(tx: Transaction, uuid: str) -> list[ProviderRow]:
+def allocations_of_provider(tx: Transaction, uuid: str) -> list[AllocationOfProvider]:
     """Return what is held of a provider; no row at all for one that does not exist."""
-    return [ProviderRow(*row) for row in tx.rows(_OF_PROVIDER, {"provider": uuid})]
+    return [AllocationOfProvider(*row) for row in tx.rows(_OF_PROVIDER, {"provider": uuid})]
 
 
-def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[Held]:
+def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[HeldRow]:
     """Return what consumers hold; it stays so if they are locked."""
-    return [Held(*row) for some in chunks(list(consumer_uuids)) for row in tx.tuples(_HELD, {"consumers": some})]
+    return [HeldRow(*row) for some in chunks(list(consumer_uuids)) for row in tx.tuples(_HELD, {"consumers": some})]
 
 
-def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[Spot, Supply]:
+def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[StockKey, Supply]:
     """Return the inventories of providers with their usage. Lock the providers first."""
     query = _SUPPLIES[tx.database.keeps_usage]
     rows = [row for some in chunks(list(provider_ids)) for row in tx.tuples(query, {"providers": some})]
@@ -169,12 +169,12 @@ def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None
         tx.change(_DELETE, {"consumers": some})
 
 
-def insert_allocations(tx: Transaction, rows: Sequence[Held]) -> None:
+def insert_allocations(tx: Transaction, rows: Sequence[HeldRow]) -> None:
     """Insert allocations."""
     tx.insert(_INSERT, [_inserted(row) for row in rows])
 
 
-def _inserted(row: Held) -> dict[str, Any]:
+def _inserted(row: HeldRow) -> dict[str, Any]:
     return {
         "consumer_id": row.consumer_uuid,
         "resource_provider_id": row.provider_id,

@@ -48,7 +48,7 @@ _INSERT = KeptInsert(
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class ConsumerOwner:
     """Whose consumer it is, as ids, and of what type."""
 
     project_id: int
@@ -63,7 +63,7 @@ class Consumer:
     id: int
     uuid: str
     generation: int
-    owner: Owner
+    owner: ConsumerOwner
 
 
 def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Consumer]:
@@ -73,10 +73,10 @@ def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Consume
     the transaction.
     """
     rows = [row for some in chunks(sorted(uuids)) for row in tx.tuples(_LOCK, {"uuids": some})]
-    return {uuid: Consumer(id_, uuid, generation, Owner(*owner)) for id_, uuid, generation, *owner in rows}
+    return {uuid: Consumer(id_, uuid, generation, ConsumerOwner(*owner)) for id_, uuid, generation, *owner in rows}
 
 
-def insert_consumers(tx: Transaction, owners: dict[str, Owner]) -> None:
+def insert_consumers(tx: Transaction, owners: dict[str, ConsumerOwner]) -> None:
     """Insert consumers that hold their first allocations.
 
     Where somebody else inserts one of them at the same time, the unique uuid lets one of the two through; the other's
@@ -85,7 +85,7 @@ def insert_consumers(tx: Transaction, owners: dict[str, Owner]) -> None:
     tx.insert(_INSERT, [_inserted(uuid, owner) for uuid, owner in sorted(owners.items())])
 
 
-def _inserted(uuid: str, owner: Owner) -> dict[str, Any]:
+def _inserted(uuid: str, owner: ConsumerOwner) -> dict[str, Any]:
     return {
         "uuid": uuid,
         "generation": 1,
@@ -95,13 +95,13 @@ def _inserted(uuid: str, owner: Owner) -> dict[str, Any]:
     }
 
 
-def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, Owner]]) -> None:
+def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, ConsumerOwner]]) -> None:
     """Give consumers their owners and the next generation, those that are alike together.
 
     Raises:
         ConcurrentUpdate: one of them is not at the generation it was read with.
     """
-    alike: dict[tuple[int, Owner], list[int]] = defaultdict(list)
+    alike: dict[tuple[int, ConsumerOwner], list[int]] = defaultdict(list)
     for consumer, owner in changes:
         alike[consumer.generation, owner].append(consumer.id)
     for (seen, owner), ids in alike.items():
@@ -110,7 +110,7 @@ def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, Owner]]
                 raise ConcurrentUpdate
 
 
-def _advanced(seen: int, owner: Owner) -> dict[str, Any]:
+def _advanced(seen: int, owner: ConsumerOwner) -> dict[str, Any]:
     return {"seen": seen, "project": owner.project_id, "user": owner.user_id, "type": owner.type_id}
 
 

@@ -19,8 +19,6 @@ from placement.store.whole_numbers import whole
 NOTHING: Any = literal_column("0", Integer)
 ONE: Any = literal_column("1", Integer)
 
-Number = ColumnElement[Any]
-
 
 class StockSource:
     """Inventories, what is in use of them beside each, and what is computed of both.
@@ -56,7 +54,9 @@ class StockSource:
         """
         return source.outerjoin(self.usage, and_(self._of_same, *conditions))
 
-    def of_class(self, source: FromClause, provider_id: Number, class_id: Number, *, or_none: bool) -> Join:
+    def of_class(
+        self, source: FromClause, provider_id: ColumnElement[Any], class_id: ColumnElement[Any], *, or_none: bool
+    ) -> Join:
         """Return a source of providers, each with its stock of one class.
 
         Args:
@@ -73,26 +73,26 @@ class StockSource:
         ).outerjoin(self.usage, and_(uses.resource_provider_id == provider_id, uses.resource_class_id == class_id))
 
     @property
-    def capacity(self) -> Number:
+    def capacity(self) -> ColumnElement[Any]:
         """How much may be allocated in all, as a float that is not cut off."""
         return (self.inventory.c.total - self.inventory.c.reserved) * self.inventory.c.allocation_ratio
 
     @property
-    def whole_capacity(self) -> Number:
+    def whole_capacity(self) -> ColumnElement[Any]:
         """The same as ``domain.inventory.Inventory.capacity``: a whole number, still of type float."""
         return whole(self.capacity)
 
     @property
-    def used(self) -> Number:
+    def used(self) -> ColumnElement[Any]:
         """How much is in use."""
         return func.coalesce(self.usage.c.used, NOTHING)
 
     @property
-    def left(self) -> Number:
+    def left(self) -> ColumnElement[Any]:
         """How much is left, not cut off; negative for a provider that has given away more than it has."""
         return self.capacity - self.used
 
-    def rules(self, amount: Number) -> Mapping[str, ColumnElement[bool]]:
+    def rules(self, amount: ColumnElement[Any]) -> Mapping[str, ColumnElement[bool]]:
         """Return the conditions that an amount can be taken under, by their names in an explanation."""
         has = self.inventory.c
         return {
@@ -104,7 +104,7 @@ class StockSource:
             "step_size": or_(has.step_size == ONE, amount % has.step_size == NOTHING),
         }
 
-    def fits(self, amount: Number) -> ColumnElement[bool]:
+    def fits(self, amount: ColumnElement[Any]) -> ColumnElement[bool]:
         """Return the condition that an amount can be taken: ``domain.inventory.Inventory.fits``."""
         return and_(*self.rules(amount).values())
 

@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from placement.settings import DatabaseSettings
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, looks_up, reads, writes
+from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from placement.store.lifecycle.opening import open_database
 
 CUT = {
@@ -22,7 +22,7 @@ def one(tx: Transaction) -> int:
     return int(tx.execute(text("SELECT 1")).scalar_one())
 
 
-UNITS = {"reads": reads(one), "looks_up": looks_up(one), "writes": writes(one)}
+UNITS = {"reads": reads(one), "reads_once": reads_once(one), "writes": writes(one)}
 
 
 @pytest.fixture(params=["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)])

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from placement.errors import Invalid, Unavailable
 from placement.services.providers import create_provider
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, looks_up, reads, writes
+from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from tests.claims import new_uuid
 from tests.databases import open_database
 
@@ -32,7 +32,7 @@ def settings_of_a_reader(tx: Transaction) -> list[str]:
     return settings(tx.connection)
 
 
-@looks_up
+@reads_once
 def transaction_ids(tx: Transaction) -> set[str]:
     """Two statements of one transaction see the same beginning."""
     return {tx.connection.execute(text("SELECT transaction_timestamp()::text")).scalar_one() for _ in range(2)}
@@ -44,7 +44,7 @@ def refused(tx: Transaction) -> None:
     raise Invalid("no")
 
 
-@looks_up
+@reads_once
 def prepared(tx: Transaction) -> int:
     return int(tx.connection.execute(text("SELECT count(*) FROM pg_prepared_statements")).scalar_one())
 

@@ -7,7 +7,7 @@ from placement.errors import NotFound
 from placement.services.console.lists import Excerpt, part_of
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import consumers as store
-from placement.store.console.consumers import Held, ListedConsumer
+from placement.store.console.consumers import HeldAmount, ListedConsumer
 
 NO_TYPE = "unknown"
 """How the API calls the type of consumers that have none."""
@@ -43,7 +43,7 @@ class ConsumerWithHoldings:
 
     consumer: ListedConsumer
     sums: Mapping[str, int]
-    held: Excerpt[Held]
+    held: Excerpt[HeldAmount]
 
 
 @reads_anywhere

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
-from placement.store.console.overview import AT_LEAST, Change, ClassStock, Counts, LoadedTree, Scattering
+from placement.store.console.overview import AT_LEAST, ClassStock, CloudCounts, LatestChange, LoadedTree, Scattering
 from placement.store.console.stocks import ClassTotals, stocks_of_trees
 
 __all__ = [
     "AT_LEAST",
-    "Change",
     "ClassStock",
     "ClassTotals",
-    "Counts",
+    "CloudCounts",
+    "LatestChange",
     "LoadedTree",
     "Overview",
     "Scattering",
@@ -47,13 +47,13 @@ AMOUNTS = frozenset(
 class Overview:
     """What the first page shows; ``tree_stocks`` is by the id of the root."""
 
-    counts: Counts
+    counts: CloudCounts
     classes: list[ClassStock]
     fullest: list[LoadedTree]
     emptiest: list[LoadedTree]
     tree_stocks: Mapping[int, list[ClassTotals]]
     devices: list[Scattering]
-    changes: list[Change]
+    changes: list[LatestChange]
 
 
 @reads_anywhere

@@ -8,7 +8,7 @@ from placement.services.console.lists import Excerpt, part_of
 from placement.services.providers import ids_in_filter
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import providers as store
-from placement.store.console.providers import Listed
+from placement.store.console.providers import ConsoleProvider
 from placement.store.console.stocks import ClassTotals, stocks_of_providers, stocks_of_trees
 from placement.store.provider_list import conditions_of
 
@@ -32,7 +32,7 @@ class ProviderSearch:
 class FoundProviders:
     """A part of the providers found. ``stocks``, by id: of the whole tree for a root, else the provider's own."""
 
-    part: Excerpt[Listed]
+    part: Excerpt[ConsoleProvider]
     stocks: Mapping[int, list[ClassTotals]]
 
 

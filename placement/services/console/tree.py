@@ -10,7 +10,7 @@ from placement.store.bulk_read import BulkRead
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
 from placement.store.console.stocks import ClassTotals
-from placement.store.console.tree import SHARES, Holding, Served, Sharer
+from placement.store.console.tree import SHARES, ServedTree, Sharer, TreeHolding
 from placement.store.providers import required_provider
 
 DRAWN, DEEPEST, RELATED = 100, 10, 50
@@ -57,9 +57,9 @@ class ProviderInTree:
     nodes: Mapping[int, DrawnProvider]
     size: int
     sharers: list[Sharer]
-    served: list[Served]
+    served: list[ServedTree]
     served_count: int
-    holdings: Excerpt[Holding]
+    holdings: Excerpt[TreeHolding]
     path: list[int]
 
 

@@ -103,7 +103,7 @@ def reads_anywhere(work: Callable[Concatenate[Transaction, P], T]) -> Callable[C
     return run
 
 
-def looks_up(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
+def reads_once(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
     """Make ``work``, which sends one query, run without a transaction around it.
 
     A single statement is a snapshot of its own; what a BEGIN and a COMMIT cost besides is a third of a small read.

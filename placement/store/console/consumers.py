@@ -26,7 +26,7 @@ class ListedConsumer(NamedTuple):
     changed_at: datetime | None
 
 
-class Held(NamedTuple):
+class HeldAmount(NamedTuple):
     """What a consumer holds of one class of a provider."""
 
     provider_uuid: str
@@ -113,7 +113,7 @@ def sums_of(tx: Transaction, uuids: Collection[str]) -> dict[str, dict[str, int]
     return found
 
 
-def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[Held]:
+def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAmount]:
     """Return a part of what a consumer holds, tree by tree."""
     root_name = func.coalesce(_ROOT.c.name, _ROOT.c.uuid)
     name = func.coalesce(RP.name, RP.uuid)
@@ -131,4 +131,4 @@ def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[Held]:
     )
     rows = tx.tuples(query)
     names = tx.names.classes.names(tx.connection, {row[4] for row in rows})
-    return [Held(*row)._replace(class_name=names[row[4]]) for row in rows]
+    return [HeldAmount(*row)._replace(class_name=names[row[4]]) for row in rows]

@@ -17,7 +17,7 @@ AT_LEAST = (1, 2, 4, 8)
 """Requests for so many devices are looked at."""
 
 
-class Counts(NamedTuple):
+class CloudCounts(NamedTuple):
     """How many there are."""
 
     trees: int
@@ -53,7 +53,7 @@ class Scattering(NamedTuple):
     trees: tuple[int, ...]
 
 
-class Change(NamedTuple):
+class LatestChange(NamedTuple):
     """A provider, and when it was changed last (naive UTC)."""
 
     uuid: str
@@ -63,14 +63,14 @@ class Change(NamedTuple):
     root_uuid: str
 
 
-def counts(tx: Transaction) -> Counts:
+def counts(tx: Transaction) -> CloudCounts:
     """Return how many trees, providers and consumers there are."""
     query = select(
         select(func.count()).select_from(resource_providers).where(RP.parent_provider_id.is_(None)).scalar_subquery(),
         select(func.count()).select_from(resource_providers).scalar_subquery(),
         select(func.count()).select_from(consumers).scalar_subquery(),
     )
-    return Counts(*tx.tuples(query)[0])
+    return CloudCounts(*tx.tuples(query)[0])
 
 
 def class_stocks(tx: Transaction) -> list[ClassStock]:
@@ -143,7 +143,7 @@ def _scattering(class_name: str, rows: list[Any]) -> Scattering:
     )
 
 
-def latest_changes(tx: Transaction, *, limit: int) -> list[Change]:
+def latest_changes(tx: Transaction, *, limit: int) -> list[LatestChange]:
     """Return the providers that were changed last, the newest change first."""
     root = resource_providers.alias("root")
     changed_at = func.coalesce(RP.updated_at, RP.created_at)
@@ -155,4 +155,4 @@ def latest_changes(tx: Transaction, *, limit: int) -> list[Change]:
         .order_by(changed_at.desc(), RP.id.desc())
         .limit(limit)
     )
-    return [Change(*row) for row in tx.execute(query)]
+    return [LatestChange(*row) for row in tx.execute(query)]

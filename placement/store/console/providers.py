@@ -12,7 +12,7 @@ from placement.store.providers import RP
 from placement.store.tables import resource_providers
 
 
-class Listed(NamedTuple):
+class ConsoleProvider(NamedTuple):
     """A provider in a list; ``size`` is the number of providers in its tree."""
 
     id: int
@@ -63,7 +63,7 @@ def is_root() -> ColumnElement[bool]:
 
 def listed_providers(
     tx: Transaction, conditions: Sequence[ColumnElement[bool]], *, first: int, most: int
-) -> list[Listed]:
+) -> list[ConsoleProvider]:
     """Return a part of the providers that meet the conditions: roots first, then by name."""
     query = (
         _COLUMNS.where(*conditions)
@@ -71,7 +71,7 @@ def listed_providers(
         .offset(first)
         .limit(most)
     )
-    return [Listed(*row) for row in tx.execute(query)]
+    return [ConsoleProvider(*row) for row in tx.execute(query)]
 
 
 def provider_count(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> int | None:

@@ -29,7 +29,7 @@ class ClassTotals(NamedTuple):
         return max(0, self.capacity - self.used)
 
 
-class Amounts(NamedTuple):
+class StockSums(NamedTuple):
     """The columns to sum up, and what they are selected from: inventories with their providers and usage."""
 
     source: FromClause
@@ -42,13 +42,13 @@ class Amounts(NamedTuple):
         return summed(INV.total), summed(INV.reserved), summed(self.capacity), summed(self.used)
 
 
-def amounts(tx: Transaction) -> Amounts:
+def amounts(tx: Transaction) -> StockSums:
     """Return what sums are made of."""
     stock = StockSource(keeps_usage=tx.database.keeps_usage)
     owned = inventories.join(resource_providers, RP.id == INV.resource_provider_id)
     # Where a DBA has reserved more than there is, nothing may be allocated, not less than nothing.
     capacity = case((stock.capacity > 0, cast(stock.whole_capacity, BigInteger)), else_=0)
-    return Amounts(stock.with_usage(owned), capacity, stock.used)
+    return StockSums(stock.with_usage(owned), capacity, stock.used)
 
 
 def summed(column: ColumnElement[Any]) -> ColumnElement[int]:

@@ -36,14 +36,14 @@ class Sharer(NamedTuple):
     aggregate_uuid: str
 
 
-class Served(NamedTuple):
+class ServedTree(NamedTuple):
     """Another tree that a provider shares with."""
 
     uuid: str
     name: str
 
 
-class Holding(NamedTuple):
+class TreeHolding(NamedTuple):
     """What a consumer holds of one class of a provider."""
 
     consumer_uuid: str
@@ -76,7 +76,7 @@ def consumer_counts(tx: Transaction, provider_ids: Collection[int]) -> dict[int,
     return dict(tx.tuples(query))
 
 
-def holdings(tx: Transaction, provider_ids: Collection[int], *, first: int, most: int) -> list[Holding]:
+def holdings(tx: Transaction, provider_ids: Collection[int], *, first: int, most: int) -> list[TreeHolding]:
     """Return a part of what is held of providers, consumer by consumer."""
     query = (
         select(
@@ -101,7 +101,7 @@ def holdings(tx: Transaction, provider_ids: Collection[int], *, first: int, most
     )
     rows = tx.tuples(query)
     names = tx.names.classes.names(tx.connection, {row[5] for row in rows})
-    return [Holding(*row)._replace(class_name=names[row[5]]) for row in rows]
+    return [TreeHolding(*row)._replace(class_name=names[row[5]]) for row in rows]
 
 
 def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> list[Sharer]:
@@ -123,7 +123,7 @@ def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, mos
     return [Sharer(*row) for row in tx.tuples(query)]
 
 
-def served(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> tuple[list[Served], int]:
+def served(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> tuple[list[ServedTree], int]:
     """Return some of the other trees that providers share with, by name, and how many there are."""
     if not provider_ids:
         return [], 0
@@ -141,7 +141,7 @@ def served(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most
         .limit(most)
     )
     rows = tx.tuples(query)
-    return [Served(uuid, name) for uuid, name, _ in rows], rows[0][2] if rows else 0
+    return [ServedTree(uuid, name) for uuid, name, _ in rows], rows[0][2] if rows else 0
 
 
 def _relatives() -> Join:

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, ColumnElement, Integer, Select, and_, bindpar
 
 from placement.store.tables import resource_provider_aggregates, resource_provider_traits, resource_providers
 
-Condition = ColumnElement[bool]
+SqlCondition = ColumnElement[bool]
 Links = Select[tuple[int]]
 
 _HAS = resource_provider_traits.c
@@ -50,37 +50,37 @@ def known(names: Iterable[str], ids: Mapping[str, int]) -> list[int]:
     return sorted(ids[name] for name in names if name in ids)
 
 
-def has_trait(provider_id: Any, name: str) -> Condition:
+def has_trait(provider_id: Any, name: str) -> SqlCondition:
     """Return the condition that a provider has any of the traits bound as ``name``."""
     return _among(provider_id, select(_HAS.resource_provider_id).where(_HAS.trait_id.in_(_ids(name))))
 
 
-def is_member(provider_id: Any, name: str) -> Condition:
+def is_member(provider_id: Any, name: str) -> SqlCondition:
     """Return the condition that a provider is in any of the aggregates bound as ``name``."""
     return _among(provider_id, select(_IN.resource_provider_id).where(_IN.aggregate_id.in_(_ids(name))))
 
 
-def has_one_of_each(provider_id: Any, sets: SetsShape, name: str) -> Condition:
+def has_one_of_each(provider_id: Any, sets: SetsShape, name: str) -> SqlCondition:
     """Return the condition that a provider has a trait of each set."""
     owners = select(_HAS.resource_provider_id)
     return _among(provider_id, _with_each(owners, _HAS.trait_id, sets, name))
 
 
-def is_in_one_of_each(provider_id: Any, sets: SetsShape, name: str) -> Condition:
+def is_in_one_of_each(provider_id: Any, sets: SetsShape, name: str) -> SqlCondition:
     """Return the condition that a provider is in an aggregate of each set."""
     members = select(_IN.resource_provider_id)
     return _among(provider_id, _with_each(members, _IN.aggregate_id, sets, name))
 
 
-def tree_has_one_of_each(root_id: Any, sets: SetsShape, name: str) -> Condition:
+def tree_has_one_of_each(root_id: Any, sets: SetsShape, name: str) -> SqlCondition:
     """Return the condition that the providers of a tree together have a trait of each set."""
     holder = resource_providers.alias()
     roots = select(holder.c.root_provider_id).join(resource_provider_traits, _HAS.resource_provider_id == holder.c.id)
     return _among(root_id, _with_each(roots, _HAS.trait_id, sets, name))
 
 
-def _among(id_: Any, links: Links) -> Condition:
-    condition: Condition = id_.in_(links)
+def _among(id_: Any, links: Links) -> SqlCondition:
+    condition: SqlCondition = id_.in_(links)
     return condition
 
 

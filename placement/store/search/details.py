@@ -18,11 +18,11 @@ from placement.store.tables import resource_provider_traits, resource_providers
 
 ParentOf = dict[int, int | None]
 
-_Row = tuple[int, int | None, int, int | None]
+_TraitRow = tuple[int, int | None, int, int | None]
 """A provider, its parent, the root of its tree, and a trait."""
 
 
-class Details(NamedTuple):
+class TreeDetails(NamedTuple):
     """What a search and the order of its candidates depend on; each is empty where it does not matter.
 
     Args:
@@ -64,10 +64,10 @@ class DetailReader:
         """Whether there is anything to know."""
         return bool(self._ties or self._sets_met or self._levels)
 
-    def of_extent(self, extent: Extent, serving: Serving) -> Details:
+    def of_extent(self, extent: Extent, serving: Serving) -> TreeDetails:
         """Read the details of all trees of an extent; ``serving`` are the providers that were found in them."""
         if not self._sets_met and not self._levels:
-            return Details({}, self._parents(extent) if self._ties else {}, {}, {})
+            return TreeDetails({}, self._parents(extent) if self._ties else {}, {}, {})
         rows = self._rows(extent, with_others=self._ties)
         parents = _parents_in(rows)
         if self._with_places and not self._ties:
@@ -80,9 +80,9 @@ class DetailReader:
         pairs = [(row[0], row[3]) for row in rows]
         bits = _bits(pairs, self._levels)
         homes = {row[0]: row[2] for row in rows if row[0] in bits}
-        return Details(_bits(pairs, self._sets_met), parents, bits, homes)
+        return TreeDetails(_bits(pairs, self._sets_met), parents, bits, homes)
 
-    def of_inhabitants(self, inhabitants: Inhabitants, fitting: Collection[int]) -> Details:
+    def of_inhabitants(self, inhabitants: Inhabitants, fitting: Collection[int]) -> TreeDetails:
         """Return the details of trees that were read already; ``fitting`` were found in these and perhaps others."""
         _roots, members, pairs = inhabitants
         wanted = {*self._sets_met, *self._levels}
@@ -94,7 +94,7 @@ class DetailReader:
         while among:
             parents |= {id_: members[id_][3] for id_ in among if id_ in members}
             among = {*parents.values()} - parents.keys() - {None}
-        return Details(_bits(found, self._sets_met), parents, bits, homes)
+        return TreeDetails(_bits(found, self._sets_met), parents, bits, homes)
 
     def met_by(self, providers: Collection[int]) -> dict[int, int]:
         """Read which trait sets some providers meet."""
@@ -108,7 +108,7 @@ class DetailReader:
     def _parents(self, extent: Extent) -> ParentOf:
         return dict(self._tx.tuples(_all_parents(extent.scope), extent.values))
 
-    def _rows(self, extent: Extent, *, with_others: bool) -> list[_Row]:
+    def _rows(self, extent: Extent, *, with_others: bool) -> list[_TraitRow]:
         """Read each provider with each of its traits that matter; ``with_others`` those that have none, too."""
         traits = sorted({*self._sets_met, *self._levels})
         return self._tx.tuples(_with_traits(extent.scope, with_others=with_others), {**extent.values, "among": traits})
@@ -129,7 +129,7 @@ def _bits(pairs: Iterable[tuple[int, int | None]], bits: Mapping[int, int]) -> d
     return found
 
 
-def _parents_in(rows: Iterable[_Row]) -> ParentOf:
+def _parents_in(rows: Iterable[_TraitRow]) -> ParentOf:
     return {row[0]: row[1] for row in rows}
 
 

@@ -45,7 +45,7 @@ class Named(NamedTuple):
 
 def facts_for(tx: Transaction, plan: Plan, ids: NamedIds) -> Facts:
     """Read what the cloud has of everything that a plan names."""
-    reader = _Reader(tx)
+    reader = _FactReader(tx)
     parents = reader.parents() if _needs_every_provider(plan.request) else {}
     traits = {name: id_ for name, id_ in ids.traits.items() if name != SHARES or ids.shares}
     owners = reader.holders(_OWNERS, traits)
@@ -71,7 +71,7 @@ def _needs_every_provider(request: CandidateRequest) -> bool:
     return bool(request.same_subtree) or not all(group.resources for group in request.groups)
 
 
-class _Reader:
+class _FactReader:
     """Reads facts; ``home`` is the root of each provider that was read."""
 
     def __init__(self, tx: Transaction) -> None:

@@ -27,7 +27,7 @@ from placement.store.connection.kept import Kept
 from placement.store.connection.memory import remembered
 from placement.store.search.any_of import (
     NO_SETS,
-    Condition,
+    SqlCondition,
     has_one_of_each,
     has_trait,
     is_in_one_of_each,
@@ -117,7 +117,7 @@ def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
     demand = shape.demands[index]
     provider = resource_providers.alias(f"rp{index}")
     source: Any = provider
-    conditions: list[Condition] = []
+    conditions: list[SqlCondition] = []
     rooms: dict[str, Any] = {room_of(place): literal_column("0.0") for place in range(shape.contended)}
     counts: list[Any] = []
     for position, place in enumerate(demand.contended):
@@ -143,7 +143,7 @@ def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
     return Columns(columns), select(*columns.values()).select_from(source).where(*conditions)
 
 
-def _guessed_as_half(condition: Condition) -> Condition:
+def _guessed_as_half(condition: SqlCondition) -> SqlCondition:
     """Say a condition so that PostgreSQL's planner expects every other row to meet it.
 
     What it expects of the parts is multiplied and far too little in a whole cloud, which most rows meet.
@@ -151,10 +151,10 @@ def _guessed_as_half(condition: Condition) -> Condition:
     return case((condition, true()), else_=false())
 
 
-def _provider_conditions(shape: NarrowingShape, index: int, provider: Any) -> list[Condition]:
+def _provider_conditions(shape: NarrowingShape, index: int, provider: Any) -> list[SqlCondition]:
     demand = shape.demands[index]
     prefix = f"k{index}_"
-    conditions: list[Condition] = []
+    conditions: list[SqlCondition] = []
     if demand.required != NO_SETS:
         conditions.append(has_one_of_each(provider.c.id, demand.required, f"{prefix}required"))
     if demand.forbidden:
@@ -172,7 +172,7 @@ def _provider_conditions(shape: NarrowingShape, index: int, provider: Any) -> li
     return conditions
 
 
-def _membership(shape: NarrowingShape, demand: DemandShape, provider: Any, name: str) -> Condition:
+def _membership(shape: NarrowingShape, demand: DemandShape, provider: Any, name: str) -> SqlCondition:
     """Membership in each of the sets; for the unsuffixed group a root's membership spans its tree."""
     own = is_in_one_of_each(provider.c.id, demand.member_of, name)
     if demand.granular or shape.sharing:

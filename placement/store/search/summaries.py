@@ -22,7 +22,7 @@ LISTED = 500
 """Up to so many trees or providers are named one by one; more are read as one range of ids, with what lies between."""
 
 
-class Member(NamedTuple):
+class TreeMember(NamedTuple):
     """A provider of a tree."""
 
     id: int
@@ -54,7 +54,7 @@ class Summaries:
     shape of StockRow.
     """
 
-    members: dict[int, Member] = field(default_factory=dict)
+    members: dict[int, TreeMember] = field(default_factory=dict)
     stocks: Mapping[int, list[StockRow]] = field(default_factory=dict)
     traits: Mapping[int, list[int]] = field(default_factory=dict)
     class_names: Mapping[int, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Inhabitants(NamedTuple):
     """
 
     roots: Collection[int]
-    members: dict[int, Member]
+    members: dict[int, TreeMember]
     traits: list[tuple[int, int]]
 
 
@@ -111,12 +111,12 @@ def tree_summaries(tx: Transaction, roots: Collection[int], known: Inhabitants |
     )
 
 
-def _members(tx: Transaction, roots: Collection[int]) -> dict[int, Member]:
+def _members(tx: Transaction, roots: Collection[int]) -> dict[int, TreeMember]:
     listed = len(roots) <= LISTED
     values: dict[str, Any] = {"ids": sorted(roots)} if listed else {"first": min(roots), "last": max(roots)}
     rows = tx.tuples(_providers(listed=listed), values)
-    # What Member._make does, without a call in Python for each of many thousands.
-    found = map(partial(tuple.__new__, Member), rows)
+    # What TreeMember._make does, without a call in Python for each of many thousands.
+    found = map(partial(tuple.__new__, TreeMember), rows)
     return {member[0]: member for member in found if listed or member[2] in roots}
 
 

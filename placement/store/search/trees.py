@@ -6,7 +6,7 @@ from functools import cached_property
 from placement.domain.tree import PlaceFacts, Tree, TreesRead
 from placement.store.connection.chunks import MOST_PARAMETERS
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.details import DetailReader, Details
+from placement.store.search.details import DetailReader, TreeDetails
 from placement.store.search.narrowing import Narrowed, Narrowing
 from placement.store.search.ranges import EVERYWHERE, Extent
 from placement.store.search.scores import ABSENT, TreeSums, tree_sums
@@ -139,7 +139,7 @@ class TreeReader:
             room.update({(row[provider], name): row[amount] for row in serving.rows if row[demand] in asking})
         return room
 
-    def _details_of(self, narrowed: Narrowed, fits: Mapping[int, float], extent: Extent) -> Details:
+    def _details_of(self, narrowed: Narrowed, fits: Mapping[int, float], extent: Extent) -> TreeDetails:
         """Return what only some requests need to know of the trees that are left, and of those that share."""
         if self._reads_inhabitants:
             self.inhabitants = inhabitants(self._tx, {*narrowed.options, *self.home.values()})

@@ -9,12 +9,12 @@ from placement.api.versions import Version
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import Answer
-from placement.store.search.summaries import Member, Summaries
+from placement.store.search.summaries import Summaries, TreeMember
 from tests.examples import examples
 
 NAMES = {1: "VCPU", 2: "DISK_GB"}
 TRAITS = {7: "HW_NUMA_ROOT", 8: "CUSTOM_A"}
-MEMBERS = {1: Member(1, "u1", 1, None), 2: Member(2, "u2", 1, 1), 3: Member(3, "u3", 3, None)}
+MEMBERS = {1: TreeMember(1, "u1", 1, None), 2: TreeMember(2, "u2", 1, 1), 3: TreeMember(3, "u3", 3, None)}
 STOCKS = {1: [(1, 5, 1, 2.0, 2), (2, 10, 0, 1.0, 0)], 2: [(1, 4, 0, 1.0, 0)]}
 SUMMARIES = Summaries(MEMBERS, STOCKS, {1: [7, 8], 3: [8]}, NAMES, TRAITS)
 
