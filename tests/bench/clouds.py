@@ -6,9 +6,16 @@ Everything is determined by the name, so that a cloud can be made again. rows.py
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+import os_traits
+
 AGGREGATES = 8
+POOLS = 200
+"""Aggregates with pools of their own in a pooled cloud."""
+
 WIDE_HOSTS = 100
 
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+FEATURES = tuple(sorted(name for name in os_traits.get_traits("HW_CPU_X86_")))[:40]
 CUSTOM_TRAITS = ("CUSTOM_GPU_A100", "CUSTOM_HW_PCIE_SWITCH")
 
 
@@ -95,6 +102,18 @@ def shared(hosts: int) -> Iterator[Node]:
         yield Node(f"host{index}", {"VCPU": 64, "MEMORY_MB": 262144}, (), (index % AGGREGATES,))
 
 
+def pooled(hosts: int) -> Iterator[Node]:
+    """Yield nested hosts with forty traits in three of 200 aggregates, and in each of these pools of IPs and disks."""
+    for number in range(POOLS):
+        yield Node(f"ips{number}", {"IPV4_ADDRESS": 250}, (SHARES,), (number,))
+        yield Node(f"disks{number}", {"DISK_GB": 3200}, (SHARES,), (number, (number + 1) % POOLS))
+    for index in range(hosts):
+        host = nested(index)
+        traits = tuple(name for place, name in enumerate(FEATURES) if (index + place) % 4)
+        aggregates = tuple({index % POOLS, index * 7 % POOLS, index * 31 % POOLS})
+        yield replace(host, traits=(*host.traits, *traits), aggregates=aggregates)
+
+
 def mixed(hosts: int) -> Iterator[Node]:
     """Yield a few hosts in ten of every shape, with storage that some share."""
     for prefix, make, tenths in (
@@ -116,12 +135,14 @@ def _renamed(node: Node, prefix: str) -> Node:
 def cloud(name: str) -> Iterator[Node]:
     """Yield the roots of a cloud by its name.
 
-    Names are flat-N, nested-N, numa-gpu-N, shared-N and mixed-N for so many hosts, wide-DEVICES and pcie-SWITCHES.
+    Names are flat-N, nested-N, numa-gpu-N, shared-N, pooled-N and mixed-N for so many hosts, wide-DEVICES and
+    pcie-SWITCHES.
     """
     shape, _, number = name.rpartition("-")
     size = int(number)
-    if shape in {"shared", "mixed"}:
-        yield from (shared if shape == "shared" else mixed)(size)
+    together = {"shared": shared, "pooled": pooled, "mixed": mixed}
+    if shape in together:
+        yield from together[shape](size)
         return
     shapes: dict[str, tuple[Callable[[int], Node], int]] = {
         "flat": (flat, size),

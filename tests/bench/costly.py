@@ -1,12 +1,15 @@
 """Which requests cost most: random ones, many of them as hard as a client can make them, on a cloud of every shape.
 
-``python -m tests.bench.costly --seed 1 --requests 500`` prints what took longest, as CPU time of the server and on the
-clock, to be looked into: no request may take minutes. The server runs in this process, the database is PostgreSQL.
+``python -m tests.bench.costly --requests 500`` prints what took longest, as CPU time of the server and on the clock, to
+be looked into, and ends with 1 if anything took more than its answer is worth: a second of CPU, or 150 ms a megabyte.
+The seed changes with the day unless it is given. ``--cloud pooled-5000`` asks what is hard where much is shared. The
+server runs in this process, the database is PostgreSQL.
 """
 
 import argparse
 import json
 import random
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,6 +22,7 @@ from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from tests.bench.clouds import AGGREGATES
 from tests.bench.hard_plans import claim, plan
+from tests.bench.hard_queries import on_pools
 from tests.bench.rows import provider_uuid, write_cloud
 from tests.postgresql import running_postgresql
 
@@ -33,6 +37,11 @@ AMOUNTS = {
 TRAITS = ("HW_NUMA_ROOT", "CUSTOM_GPU_A100", "HW_NIC_SRIOV", "COMPUTE_VOLUME_MULTI_ATTACH", "CUSTOM_HW_PCIE_SWITCH")
 GROUPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)
 SHOWN = 12
+MOST_CPU_S = 1.0
+LARGE = 5_000_000
+"""Bytes; an answer of more may take longer."""
+MOST_CPU_S_PER_BYTE = 0.150 / 1_000_000
+SECONDS_A_DAY = 86_400
 
 
 class Cost(NamedTuple):
@@ -43,6 +52,11 @@ class Cost(NamedTuple):
     status: int
     size: int
     target: str
+
+    @property
+    def is_too_much(self) -> bool:
+        """Whether it took more CPU time than an answer of its size is worth."""
+        return self.cpu > (MOST_CPU_S if self.size <= LARGE else self.size * MOST_CPU_S_PER_BYTE)
 
 
 def candidates(choice: random.Random) -> str:
@@ -90,7 +104,9 @@ def providers(choice: random.Random) -> str:
 Asked = str | dict[str, Any]
 """A query string, or the body of a POST."""
 
-ROUTES: tuple[tuple[str, Callable[[random.Random], Asked]], ...] = (
+Routes = tuple[tuple[str, Callable[[random.Random], Asked]], ...]
+
+ROUTES: Routes = (
     ("/allocation_candidates", candidates),
     ("/planner/v1/explain", candidates),
     ("/resource_providers", providers),
@@ -98,6 +114,7 @@ ROUTES: tuple[tuple[str, Callable[[random.Random], Asked]], ...] = (
     ("/planner/v1/candidates", plan),
     ("/planner/v1/claims", claim),
 )
+ON_POOLS: Routes = (("/allocation_candidates", on_pools), ("/planner/v1/explain", on_pools))
 
 
 def asked(client: FlaskClient, path: str, wanted: Asked) -> Cost:
@@ -113,27 +130,35 @@ def asked(client: FlaskClient, path: str, wanted: Asked) -> Cost:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=int(time.time() // SECONDS_A_DAY), help="of the first request")
     parser.add_argument("--requests", type=int, default=300, help="of each route")
     parser.add_argument("--hosts", type=int, default=300)
     parser.add_argument("--cloud", help="a name of tests/bench/clouds.py; mixed-HOSTS unless given")
     parser.add_argument("--routes", default="/", help="only those whose path has this in it")
     parser.add_argument("--fill", type=float, default=0.5, help="how much of everything is in use")
     options = parser.parse_args()
+    name = options.cloud or f"mixed-{options.hosts}"
+    print(f"{name}, seed {options.seed}")
+    too_much = 0
+    routes = ON_POOLS if name.startswith("pooled") else ROUTES
     with running_postgresql() as postgresql:
         url = postgresql.database("costly")
         database = DatabaseSettings(connection=url, sync_on_startup=True)
         client = create_app(Settings(database=database, auth_strategy="noauth2")).test_client()
         with psycopg.connect(url, autocommit=True) as connection:
-            write_cloud(connection, options.cloud or f"mixed-{options.hosts}", fill=options.fill)
+            write_cloud(connection, name, fill=options.fill)
             connection.execute("ANALYZE")
-        for path, query in [route for route in ROUTES if options.routes in route[0]]:
+        for path, query in [route for route in routes if options.routes in route[0]]:
             costs = [
                 asked(client, path, query(random.Random(options.seed + number))) for number in range(options.requests)
             ]
             print(f"\n{path}: {dict(Counter(cost.status for cost in costs))}; CPU s, clock s, status, bytes")
             for cost in sorted(costs, key=lambda cost: -max(cost.cpu, cost.clock))[:SHOWN]:
-                print(f"{cost.cpu:6.2f} {cost.clock:6.2f} {cost.status} {cost.size:9} {cost.target}")
+                mark = "!" if cost.is_too_much else " "
+                print(f"{mark}{cost.cpu:6.2f} {cost.clock:6.2f} {cost.status} {cost.size:9} {cost.target}")
+            too_much += sum(cost.is_too_much for cost in costs)
+    print(f"\n{too_much} took more than their answers are worth")
+    sys.exit(bool(too_much))
 
 
 if __name__ == "__main__":

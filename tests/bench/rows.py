@@ -102,6 +102,9 @@ def write_cloud(connection: Connection, name: str, *, fill: float) -> None:
         rows = Rows(_ids_by_name(connection, "resource_classes"), _ids_by_name(connection, "traits"), fill)
         for root in cloud(name):
             rows.add_tree(root)
+        _write_aggregates(
+            connection, max([AGGREGATES, *(row[1] for row in rows.tables["resource_provider_aggregates"])])
+        )
         for table, columns in COLUMNS.items():
             with connection.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
                 for row in rows.tables[table]:
@@ -113,10 +116,14 @@ def write_cloud(connection: Connection, name: str, *, fill: float) -> None:
 def _write_names(connection: Connection) -> None:
     with connection.cursor() as cursor:
         cursor.executemany("INSERT INTO traits (name) VALUES (%s)", [(name,) for name in CUSTOM_TRAITS])
-        aggregates = [(provider_uuid(f"aggregate{number}"),) for number in range(AGGREGATES)]
-        cursor.executemany("INSERT INTO placement_aggregates (uuid) VALUES (%s)", aggregates)
         cursor.execute("INSERT INTO projects (external_id) VALUES ('bench')")
         cursor.execute("INSERT INTO users (external_id) VALUES ('bench')")
+
+
+def _write_aggregates(connection: Connection, count: int) -> None:
+    with connection.cursor() as cursor:
+        aggregates = [(provider_uuid(f"aggregate{number}"),) for number in range(count)]
+        cursor.executemany("INSERT INTO placement_aggregates (uuid) VALUES (%s)", aggregates)
 
 
 def _ids_by_name(connection: Connection, table: str) -> dict[str, int]:
