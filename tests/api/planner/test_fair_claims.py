@@ -18,13 +18,14 @@ from tests.planner_hosts import CLAIMS, consumer
 
 TREE = tree_of([Queue("root/eng", (None, 1), ("ann", "eve")), Queue("root/sci", (None, 1), ("bob",))])
 FAIR = FairShareSettings(classes=("PGPU",), queues=TREE, keep_s=0)
+PLANNER = PlannerSettings(fair_share=FAIR, levels={"gpu": "CUSTOM_GPU"}, exclusive={})
 
 
 @pytest.fixture
 def planner(app: Flask) -> Api:
     """A client of a server with ten GPUs, six of which ann holds."""
-    api = Api(create_app(replace(app.extensions["placement"].settings, planner=PlannerSettings(fair_share=FAIR))))
-    build(call(api), provider("gpus", PGPU=10, VCPU=100))
+    api = Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
+    build(call(api), provider("host", provider("gpus", PGPU=10, traits=["CUSTOM_GPU"]), VCPU=100))
     assert claim(api, "ann", 6).status_code == 201
     return api
 

@@ -18,6 +18,7 @@ LIST = "placement:resource_providers:list"
 USAGES = "placement:usages"
 OWN_SHARE = "placement:planner:fair_share:show"
 RESHAPE = "placement:reshaper:reshape"
+JOURNAL = "placement:planner:journal"
 
 ADMIN = Identity("root", "p1", ("admin", "member", "reader"))
 SERVICE = Identity("nova", "service", ("service",))
@@ -55,7 +56,7 @@ def policy(tmp_path: Path) -> Policy:
 GENERAL_RULES = sorted(
     rule.name
     for rule in list_rules()
-    if rule.name.startswith("placement:") and rule.name not in {USAGES, OWN_SHARE, RESHAPE}
+    if rule.name.startswith("placement:") and rule.name not in {USAGES, OWN_SHARE, JOURNAL, RESHAPE}
 )
 
 
@@ -74,7 +75,7 @@ def test_administrators_and_services_may_do_everything_ordinary(policy: Policy, 
     assert [allows(policy, rule, who) for who in (ADMIN, SERVICE, MEMBER, NOBODY)] == [True, True, False, False]
 
 
-@pytest.mark.parametrize("rule", [USAGES, OWN_SHARE])
+@pytest.mark.parametrize("rule", [USAGES, OWN_SHARE, JOURNAL])
 @pytest.mark.parametrize(
     ("identity", "project", "is_allowed"),
     [
@@ -86,7 +87,7 @@ def test_administrators_and_services_may_do_everything_ordinary(policy: Policy, 
         (NOBODY, "p1", False),
     ],
 )
-def test_readers_see_the_usage_of_their_own_project(
+def test_readers_see_what_is_their_own_project_s(
     policy: Policy, rule: str, identity: Identity, project: str, is_allowed: bool
 ) -> None:
     assert allows(policy, rule, identity, project_id=project) is is_allowed
@@ -110,7 +111,7 @@ def test_a_caller_without_a_project_scope_may_do_nothing(
     (tmp_path / "policy.yaml").write_text(f'"{LIST}": "@"\n')
     policy = Policy(settings_in(tmp_path, OS_OSLO_POLICY__ENFORCE_NEW_DEFAULTS=new_defaults))
     caller = Identity("root", None, ("admin", "service", "reader"), **scope)
-    assert not any(allows(policy, rule, caller) for rule in [*GENERAL_RULES, USAGES, OWN_SHARE, RESHAPE])
+    assert not any(allows(policy, rule, caller) for rule in [*GENERAL_RULES, USAGES, OWN_SHARE, JOURNAL, RESHAPE])
 
 
 def test_the_refusal_names_the_rule(policy: Policy) -> None:
