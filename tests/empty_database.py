@@ -28,6 +28,8 @@ TABLES = (
     "placement_journal",
 )
 CUSTOM_NAMES = ("traits", "resource_classes")
+JOURNAL = "placement_journal"
+"""The table that begins with rows: what was changed before them is not told."""
 
 
 def empty_database(url: str) -> None:

@@ -11,13 +11,14 @@ import pymysql
 from pymysql.cursors import Cursor
 
 from tests.databases import Pool, migrate
-from tests.empty_database import CUSTOM_NAMES, TABLES
+from tests.empty_database import CUSTOM_NAMES, JOURNAL, TABLES
 from tests.mariadb import MariaDB
 
 COUNTED = [*(table for table in TABLES if table != "provider_usages"), *CUSTOM_NAMES]
 EMPTYING = (
     "SET FOREIGN_KEY_CHECKS = 0",
-    *[f"DELETE FROM {table}" for table in TABLES],
+    *[f"DELETE FROM {table}" for table in TABLES if table != JOURNAL],
+    f"DELETE FROM {JOURNAL} WHERE id > {{journal_began}}",
     *[f"DELETE FROM {table} WHERE name LIKE 'CUSTOM\\_%'" for table in CUSTOM_NAMES],
     "COMMIT",
     *[f"ALTER TABLE {table} AUTO_INCREMENT = 1" for table in COUNTED],
@@ -40,12 +41,14 @@ class _Databases:
         self._server = server
         self._numbers = itertools.count()
         self._pristine: dict[str, object] = {}
+        self._journal_began: dict[str, int] = {}
 
     def make(self) -> str:
         url = self._server.database(f"migrated_{next(self._numbers)}")
         migrate(url)
         with self._server.cursor(_name(url)) as cursor:
             self._pristine[url] = _state(cursor)
+            ((self._journal_began[url],),) = _answer(cursor, f"SELECT max(id) FROM {JOURNAL}")
         return url
 
     def renew(self, url: str) -> str | None:
@@ -61,7 +64,7 @@ class _Databases:
         try:
             with self._server.cursor(_name(url)) as cursor:
                 for statement in EMPTYING:
-                    cursor.execute(statement)
+                    cursor.execute(statement.replace("{journal_began}", str(self._journal_began[url])))
                 return _state(cursor) == self._pristine[url]
         except pymysql.Error:  # a table is missing
             return False
@@ -76,7 +79,7 @@ def _state(cursor: Cursor) -> list[object]:
     cursor.execute("SHOW FULL TABLES")
     tables = [name for name, _ in cursor.fetchall()]
     definitions = [_answer(cursor, f"SHOW CREATE TABLE {table}") for table in tables]
-    rows = _answer(cursor, f"CHECKSUM TABLE {', '.join(set(tables) - set(TABLES))} EXTENDED")
+    rows = _answer(cursor, f"CHECKSUM TABLE {', '.join({*tables} - {*TABLES} | {JOURNAL})} EXTENDED")
     about = [_answer(cursor, query) for query in (TRIGGERS, ROUTINES, NAME_RULES)]
     return [definitions, sorted((table.partition(".")[2], checksum) for table, checksum in rows), about]
 

@@ -9,7 +9,7 @@ import itertools
 import psycopg
 
 from tests.databases import Pool, migrate
-from tests.empty_database import CUSTOM_NAMES, TABLES
+from tests.empty_database import CUSTOM_NAMES, JOURNAL, TABLES
 from tests.postgresql import PostgreSQL
 
 TEMPLATE = "template_placement"
@@ -49,7 +49,7 @@ SELECT format('%I.%I', schemaname, sequencename), coalesce(last_value, start_val
 FROM pg_sequences"""
 DELETIONS = ";".join(
     [
-        *[f"DELETE FROM {table}" for table in TABLES],
+        *[f"DELETE FROM {table}" for table in TABLES if table != JOURNAL],
         *[f"DELETE FROM {table} WHERE starts_with(name, 'CUSTOM_')" for table in CUSTOM_NAMES],
     ]
 )
@@ -72,6 +72,7 @@ class _Databases:
             self._state_query = _state_query(connection)
             self._pristine = self._state(connection)
             self._largest_bytes = _size(connection) + LARGEST_GROWTH_BYTES
+            (self._journal_began,) = connection.execute(f"SELECT max(id) FROM {JOURNAL}").fetchone()
 
     def make(self) -> str:
         return self._server.database(self._new_name(), template=TEMPLATE)
@@ -95,6 +96,7 @@ class _Databases:
                 return False
             connection.execute("SET session_replication_role = replica")  # no triggers; any order of the tables
             connection.execute(DELETIONS)
+            connection.execute(f"DELETE FROM {JOURNAL} WHERE id > %s", [self._journal_began])
             connection.cursor().executemany("SELECT setval(%s, %s, %s)", self._sequences)
             connection.commit()
             return self._state(connection) == self._pristine
@@ -119,6 +121,6 @@ def _state_query(connection: psycopg.Connection) -> str:
     ]
     rows = [
         f"SELECT '{name}', count(*), sum(hashtextextended(kept::text, 0)) FROM public.{name} AS kept"
-        for name in sorted(tables - set(TABLES))
+        for name in sorted(tables - {*TABLES} | {JOURNAL})
     ]
     return " UNION ALL ".join([*written, *rows, RELATIONS, STATISTICS, SETTINGS])

@@ -21,8 +21,18 @@ _INDEXES = {
 
 def upgrade() -> None:
     """Make the table."""
-    if sa.inspect(op.get_bind()).has_table("placement_journal"):
-        return  # MariaDB keeps what was made when it fails halfway, a table with all of its indexes or none at all.
+    # MariaDB keeps what was made when it fails halfway, so the next try goes on from there.
+    if not sa.inspect(op.get_bind()).has_table("placement_journal"):
+        _create_table()
+    for name, columns in _INDEXES.items():
+        op.create_index(name, "placement_journal", columns, if_not_exists=True)
+    # Rows come in the order of time, or nearly so: a summary of their pages is enough.
+    op.create_index(
+        "placement_journal_time_idx", "placement_journal", ["time"], if_not_exists=True, postgresql_using="brin"
+    )
+
+
+def _create_table() -> None:
     op.create_table(
         "placement_journal",
         sa.Column(
@@ -54,9 +64,6 @@ def upgrade() -> None:
         sa.Column("by_user", sa.String(255)),
         sa.Column("by_project", sa.String(255)),
         sa.Column("route", sa.String(255)),
-        *(sa.Index(name, *columns) for name, columns in _INDEXES.items()),
-        # Rows come in the order of time, or nearly so: a summary of their pages is enough.
-        sa.Index("placement_journal_time_idx", "time", postgresql_using="brin"),
         sqlite_autoincrement=True,
     )
 

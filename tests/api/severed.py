@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 
 LONGEST = 65_536
-COMMIT = re.compile(rb"COMMIT(?!TED)")
+COMMIT = re.compile(rb"(?<!AUTO)COMMIT(?!TED)")  # neither a mode nor a level of isolation
 
 
 class Severed:

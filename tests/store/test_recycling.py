@@ -152,5 +152,5 @@ def _dump(url: str) -> list[str]:
         options = ["--skip-comments", "--routines", "--events", "--user=root", f"--socket={socket}"]
         command = ["mariadb-dump", *options, parts.path[1:]]
     dump = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    lines = re.sub(r"'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d'", "NULL", dump).splitlines()
+    lines = re.sub(r"'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?'", "NULL", dump).splitlines()
     return [line for line in lines if not line.startswith(("\\restrict", "\\unrestrict"))]

@@ -18,6 +18,7 @@ from placement.errors import ConfigurationError
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.services.bulk_read import read_inventory
 from placement.services.explain import explanation_now, explanation_of
+from placement.services.journal import put_in_order
 from placement.services.providers import create_provider, provider, providers
 from placement.settings import DatabaseSettings
 from placement.store.connection import standby as connection_to_standby
@@ -77,11 +78,16 @@ def expensive_reads(database: Database) -> None:
     read_inventory(database, EVERYBODY)
 
 
-def test_candidates_explanations_and_bulk_reads_go_to_the_standby(database: Database, sent: Counter[str]) -> None:
+def test_candidates_explanations_and_bulk_reads_go_to_the_standby(
+    database: Database, sent: Counter[str], url: str
+) -> None:
+    if url.startswith("mysql"):
+        put_in_order(database)  # MariaDB's journal gets its numbers where it is written.
     standby_of(database).examine()
     sent.clear()
     expensive_reads(database)
-    assert sent["primary"] == 0
+    looks_for_rows_without_numbers = 1 if url.startswith("mysql") else 0
+    assert sent["primary"] == looks_for_rows_without_numbers
     assert sent["standby"] > 0
 
 

@@ -32,7 +32,7 @@ def test_the_first_candidate_touches_as_few_places_as_the_best_placement(nodes, 
     few, compact.FEW = compact.FEW, 0 if searches else compact.FEW
     try:
         found = (
-            CompactFirst(plan_for(request), RequestBudget(), all_wanted=False).composed(tree)
+            CompactFirst(plan_for(request), RequestBudget(), all_wanted=False).composed([tree])[0]
             if tree.options[0]
             else None
         )
