@@ -3,26 +3,12 @@
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-
-class ProviderStock(NamedTuple):
-    """What a provider has of one resource class.
-
-    ``left`` is what its capacity leaves beside what is used. Facts hold plain tuples in this shape: there may be a
-    hundred thousand.
-    """
-
-    class_id: int
-    provider: int
-    root: int
-    left: float
-    min_unit: int
-    max_unit: int
-    step_size: int
-
 
 Stocks = Sequence[tuple[int, int, int, float, int, int, int]]
+"""What providers have of one resource class: class, provider, root, what is left, min_unit, max_unit, step_size.
+
+Left is what the capacity leaves beside what is used. Plain tuples: there may be a hundred thousand.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +16,7 @@ class Facts:
     """Everything is keyed by the name in the request; providers are ids.
 
     Args:
-        stocks: by resource class what each provider has of it, in the shape of ProviderStock.
+        stocks: by resource class what each provider has of it.
         owners: by trait the providers that have it.
         members: by aggregate the providers in it.
         home: the root of each provider that occurs here.

@@ -146,7 +146,7 @@ _NAMED = (
 
 @lru_cache(maxsize=2)
 def _stocks(*, keeps_usage: bool) -> Select[Any]:
-    """Return the statement: rows in the shape of ProviderStock."""
+    """Return the statement: rows of ``Stocks``."""
     stock = StockSource(keeps_usage=keeps_usage)
     columns = (
         _INV.resource_class_id,
