@@ -172,7 +172,7 @@ def test_a_search_that_runs_out_of_steps_empty_handed_is_no_empty_answer(api, cl
     response = api.get(f"/allocation_candidates?{QUERIES[3]}")
     assert response.status_code == 503
     assert response.headers["retry-after"]
-    assert "ran out of steps" in response.get_json()["errors"][0]["detail"]
+    assert "search limit was reached" in response.get_json()["errors"][0]["detail"]
 
 
 def test_an_answer_without_a_limit_is_bounded_and_says_that_it_is_incomplete(api, cloud, monkeypatch):
