@@ -62,7 +62,7 @@ class ChoiceMemo:
             return map(self.sketch, trees)
         options = [tree.options for tree in trees]
         providers = [tuple(chain.from_iterable(of_tree)) for of_tree in options]
-        return zip([tuple([len(of_kind) for of_kind in of_tree]) for of_tree in options], providers, strict=True)
+        return zip([tuple([len(of_demand) for of_demand in of_tree]) for of_tree in options], providers, strict=True)
 
     def choices(self, sketch: Sketch) -> Iterator[Choice] | None:
         """Return the candidates of a tree; None if no tree of its form was composed to the end.

@@ -1,8 +1,8 @@
 """From a request to the plan of its search: what has to be placed, and which demands compete.
 
 The unit of the search is the *slot*: something that exactly one provider serves. A granular group is one slot, the
-unsuffixed group is one slot per resource class. Slots that ask the same under the same conditions are of one *kind*,
-so that the database is asked once for all of them: sixteen groups of one device each are sixteen slots of one kind.
+unsuffixed group is one slot per resource class. Slots that ask the same under the same conditions share one *demand*,
+so that the database is asked once for all of them: sixteen groups of one device each are sixteen slots of one demand.
 """
 
 from collections import Counter
@@ -15,19 +15,20 @@ Choice = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """What providers are looked for: these amounts (class, amount) under the conditions of this group.
+class Demand:
+    """What slots ask of a provider: these amounts (class, amount) under the conditions of this group.
 
-    ``regardless`` asks for every healthy provider that matches, whether or not it has room: one with capacity at all.
+    One that ``ignores_usage`` is for every healthy provider that matches, whether or not it has room: one with capacity
+    at all.
     """
 
     resources: tuple[tuple[str, int], ...]
     group: RequestGroup
-    regardless: bool = False
+    ignores_usage: bool = False
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What two kinds have in common exactly if the same providers serve them."""
+        """What two demands have in common exactly if the same providers serve them."""
         group = self.group
         conditions = (group.required, group.forbidden, group.member_of, group.forbidden_aggregates, group.in_tree)
         return (group.is_granular, self.resources, *conditions)
@@ -35,11 +36,11 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Something that one provider serves. ``kind`` is an index into ``Plan.kinds``."""
+    """Something that one provider serves. ``demand`` is an index into ``Plan.demands``."""
 
     suffix: str
     resources: tuple[tuple[str, int], ...]
-    kind: int
+    demand: int
 
     @property
     def is_granular(self) -> bool:
@@ -58,7 +59,7 @@ class Plan:
 
     request: CandidateRequest
     slots: tuple[Slot, ...]
-    kinds: tuple[Kind, ...]
+    demands: tuple[Demand, ...]
     contended: tuple[str, ...]
     trait_sets: tuple[frozenset[str], ...]
     forbidden_root_aggregates: frozenset[str]
@@ -73,18 +74,18 @@ class Plan:
 
 def plan_for(request: CandidateRequest) -> Plan:
     """Make the plan of a request."""
-    kinds: dict[tuple[object, ...], Kind] = {}
+    demands: dict[tuple[object, ...], Demand] = {}
     slots = []
     for group in request.groups:
         for resources in _portions(group):
-            kind = Kind(resources, group)
-            kinds.setdefault(kind.identity, kind)
-            slots.append(Slot(group.suffix, resources, list(kinds).index(kind.identity)))
+            demand = Demand(resources, group)
+            demands.setdefault(demand.identity, demand)
+            slots.append(Slot(group.suffix, resources, list(demands).index(demand.identity)))
     unsuffixed = next((group for group in request.groups if not group.is_granular), RequestGroup())
     return Plan(
         request=request,
         slots=tuple(slots),
-        kinds=tuple(kinds.values()),
+        demands=tuple(demands.values()),
         contended=_contended(slots, isolate=request.isolate),
         trait_sets=unsuffixed.required,
         # A root outside none of them excludes its whole tree for the unsuffixed group, hence for the request.

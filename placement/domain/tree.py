@@ -15,7 +15,7 @@ class Tree:
 
     Args:
         root: id of the root provider, the tree's name in the search.
-        options: for each kind of the plan the ids of the providers that can serve it, in the order in which they are
+        options: for each demand of the plan the ids of the providers that can serve it, in the order in which they are
             tried: ascending, or as ``lay_out`` leaves them.
         room: for each (provider, contended class) how much the sum of all slots may take there.
         met: for each provider which of the plan's trait sets it meets, as a bit mask.

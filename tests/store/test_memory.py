@@ -53,7 +53,7 @@ def test_a_small_statement_is_made_once() -> None:
     assert serving_providers(small) is serving_providers(small)
 
 
-def test_a_shape_weighs_what_its_kinds_ask() -> None:
+def test_a_shape_weighs_what_its_demands_ask() -> None:
     assert shape_of(10, forbidden=False, forbidden_aggregates=False).conditions < MOST_CONDITIONS
     assert shape_of(MOST_CONDITIONS, forbidden=False, forbidden_aggregates=False).conditions > MOST_CONDITIONS
 

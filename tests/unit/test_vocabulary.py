@@ -24,7 +24,6 @@ ALLOWED = {
     "Dialect": PENDING,
     "Document": PENDING,
     "Entry": PENDING,
-    "Kind": PENDING,
     "Order": PENDING,
     "Placed": PENDING,
     "Portion": PENDING,

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from placement.allocators.fair_share.demands import Ceiling, Demand, Task
 from placement.allocators.fair_share.nodes import BranchNode, LeafNode, Node, Rank, Vector
 from placement.allocators.fair_share.numbers import as_float, ratio
+from placement.allocators.fair_share.pending import Ceiling, PendingTask, Task
 from placement.allocators.fair_share.shares import ShareTree, is_blocked, rank_of
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, branches_of, way
 
@@ -45,7 +45,7 @@ class NodeShare:
 
 
 class FairShares:
-    """The shares of a tree, kept while usage, demand and totals change; every change costs O(depth x classes).
+    """The shares of a tree, kept while usage, pending tasks and totals change; every change costs O(depth x classes).
 
     One exception: where some task fits no longer, or again, O(branches that have leaves which wait for it); if a class
     becomes exhausted or free with that, O(branches x classes). Leaves are not counted one by one.
@@ -90,7 +90,7 @@ class FairShares:
         self._ceilings = self._bounds(root)
         self._asked = [0] * len(self.classes)
         nothing = (0,) * len(self.classes)
-        self._demands = {leaf: self._acquired(leaf, nothing) for leaf in self._tree.leaves}
+        self._pending = {leaf: self._acquired(leaf, nothing) for leaf in self._tree.leaves}
         for leaf, amounts in (usage or {}).items():
             self.use(leaf, amounts)
         for leaf, amounts in (tasks or {}).items():
@@ -120,11 +120,11 @@ class FairShares:
 
     def want(self, leaf: str, task: Amounts) -> None:
         """Set what a leaf waits for: the amounts that it could take next. Nothing if it is content."""
-        before, after = self._demands[leaf], self._amounts(task)
+        before, after = self._pending[leaf], self._amounts(task)
         if before.task == after:
             return
-        self._demands[leaf] = demand = self._acquired(leaf, after)
-        self._tree.move(self._tree.leaves[leaf], demand if any(after) else None, is_blocked=demand.is_blocked)
+        self._pending[leaf] = pending = self._acquired(leaf, after)
+        self._tree.move(self._tree.leaves[leaf], pending if any(after) else None, is_blocked=pending.is_blocked)
         self._release(before)
         self._tree.open_only(self._open())
 
@@ -151,7 +151,7 @@ class FairShares:
 
     def wanted(self, leaf: str) -> dict[str, int]:
         """Return what a leaf waits for."""
-        return dict(zip(self.classes, self._demands[leaf].task, strict=True))
+        return dict(zip(self.classes, self._pending[leaf].task, strict=True))
 
     def free(self) -> dict[str, int]:
         """Return what is left of each class; less than nothing where usage is over the totals."""
@@ -233,7 +233,7 @@ class FairShares:
         )
 
     def _lacking(self, leaf: str) -> tuple[str, ...]:
-        asked = zip(self.classes, self._demands[leaf].task, self._left_for(leaf), strict=True)
+        asked = zip(self.classes, self._pending[leaf].task, self._left_for(leaf), strict=True)
         return tuple([name for name, amount, left in asked if amount > 0 and amount > left])
 
     def _left_for(self, leaf: str) -> list[int]:
@@ -246,33 +246,33 @@ class FairShares:
     def _ratios(self, usage: Sequence[int]) -> Vector:
         return [ratio(used, total) for used, total in zip(usage, self._totals, strict=True)]
 
-    def _acquired(self, leaf: str, task: Task) -> Demand:
-        """Return the demand for a task, one leaf more counted that has it."""
-        demand = self._ceiling(leaf).demand(task)
-        demand.leaves += 1
-        self._count(demand)
-        return demand
+    def _acquired(self, leaf: str, task: Task) -> PendingTask:
+        """Return the pending task for these amounts, one leaf more counted that waits for it."""
+        pending = self._ceiling(leaf).pending(task)
+        pending.leaves += 1
+        self._count(pending)
+        return pending
 
-    def _release(self, demand: Demand) -> None:
-        demand.leaves -= 1
-        if not demand.leaves:
-            self._count(demand)
-            demand.ceilings[0].forget(demand)
+    def _release(self, pending: PendingTask) -> None:
+        pending.leaves -= 1
+        if not pending.leaves:
+            self._count(pending)
+            pending.ceilings[0].forget(pending)
 
     def _give_back(self, ceilings: Sequence[Ceiling], amounts: Sequence[int]) -> None:
         """Take note of these amounts being free again; or, if they are below 0, of being taken."""
-        for demand in {demand: None for ceiling in ceilings for demand in ceiling.change(amounts)}:
-            if demand.leaves:
-                self._count(demand)
-                self._tree.block(demand, is_blocked=demand.is_blocked)
+        for pending in {pending: None for ceiling in ceilings for pending in ceiling.change(amounts)}:
+            if pending.leaves:
+                self._count(pending)
+                self._tree.block(pending, is_blocked=pending.is_blocked)
         self._tree.open_only(self._open())
 
-    def _count(self, demand: Demand) -> None:
-        """Count whether a demand asks for its classes and can be served."""
-        is_counted = demand.leaves > 0 and not demand.is_blocked
-        if is_counted != demand.is_counted:
-            demand.is_counted = is_counted
-            for number, amount in enumerate(demand.task):
+    def _count(self, pending: PendingTask) -> None:
+        """Count whether a pending task asks for its classes and can be served."""
+        is_counted = pending.leaves > 0 and not pending.is_blocked
+        if is_counted != pending.is_counted:
+            pending.is_counted = is_counted
+            for number, amount in enumerate(pending.task):
                 self._asked[number] += (1 if is_counted else -1) * bool(amount)
 
     def _open(self) -> list[int]:

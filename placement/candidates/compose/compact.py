@@ -110,7 +110,7 @@ class CompactFirst:
         return len(readers) <= self._budget.left and self._budget.take(len(readers))
 
     def _combinations(self, tree: Tree) -> int:
-        return prod([len(tree.options[slot.kind]) for slot in self._plan.slots])
+        return prod([len(tree.options[slot.demand]) for slot in self._plan.slots])
 
     def _may_sort(self, tree: Tree) -> bool:
         """Take a tree's combinations from those that may be composed to be sorted; tell whether there were enough."""

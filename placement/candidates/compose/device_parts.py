@@ -68,7 +68,7 @@ class TreeParts:
 
     def options(self, part: Part) -> list[int]:
         """Return the providers that can serve a part; what wants all does not count those of other trees."""
-        providers = self._tree.options[part.slot.kind]
+        providers = self._tree.options[part.slot.demand]
         if part.every is not None:
             providers = self._details.own(providers)
         if part.group.device is None:

@@ -24,7 +24,7 @@ class DeviceComposer:
 
     Args:
         request: the request.
-        plan: its plan; for each group that wants everything there is a further kind of all healthy providers.
+        plan: its plan; for each group that wants everything there is a further demand of all healthy providers.
         levels: the levels.
         locks: level -> lock class.
     """
@@ -43,7 +43,7 @@ class DeviceComposer:
         self._locks = Locks(levels.names, locks)
         self._memo = DeviceMemo(most=request.per_tree)
         self._parts = list(self._all_parts())
-        self._least = self._least_by_kind()
+        self._least = self._least_by_demand()
 
     @property
     def requested(self) -> Mapping[str, int]:
@@ -52,12 +52,12 @@ class DeviceComposer:
 
     @property
     def counted(self) -> list[tuple[int, int]]:
-        """(kind, how many different providers of it) for what is wanted more than once."""
-        return [(kind, number) for kind, number in self._least.items() if number > 1]
+        """(demand, how many different providers of it) for what is wanted more than once."""
+        return [(demand, number) for demand, number in self._least.items() if number > 1]
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
-        return any([len(tree.options[kind]) < number for kind, number in self._least.items()])
+        return any([len(tree.options[demand]) < number for demand, number in self._least.items()])
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
@@ -84,19 +84,19 @@ class DeviceComposer:
 
     def _all_parts(self) -> Iterator[Part]:
         groups = {one.suffix: one for one in self._request.groups}
-        every = {kind.group.suffix: index for index, kind in enumerate(self._plan.kinds) if kind.regardless}
+        every = {demand.group.suffix: index for index, demand in enumerate(self._plan.demands) if demand.ignores_usage}
         for slot in sorted(self._plan.slots, key=lambda slot: natural_key(slot.suffix)):
             rules = [rule for rule in self._request.exclusive if slot.suffix in rule.groups]
             exclusive = tuple(dict.fromkeys([self._levels.named(rule.level) for rule in rules]))
             yield Part(slot, groups[slot.suffix], every.get(slot.suffix), exclusive)
 
-    def _least_by_kind(self) -> dict[int, int]:
-        """Return for each kind how many different providers it takes at least."""
+    def _least_by_demand(self) -> dict[int, int]:
+        """Return for each demand how many different providers it takes at least."""
         least: dict[int, int] = {}
         for part in self._parts:
-            kind, known = part.slot.kind, least.get(part.slot.kind, 0)
+            demand, known = part.slot.demand, least.get(part.slot.demand, 0)
             is_apart = self._request.isolate and part.slot.is_granular
-            least[kind] = known + part.group.count if is_apart else max(known, part.group.count)
+            least[demand] = known + part.group.count if is_apart else max(known, part.group.count)
         return least
 
     def _problem(

@@ -33,8 +33,8 @@ class Regions:
         of = tree.places.of
         # Whoever lies in the same places is reached together.
         self._rows = {
-            kind: frozenset([of.get(provider, 0) for provider in tree.options[kind]])
-            for kind in {slot.kind for slot in consuming}
+            demand: frozenset([of.get(provider, 0) for provider in tree.options[demand]])
+            for demand in {slot.demand for slot in consuming}
         }
         self._masks = frozenset[int]().union(*self._rows.values())
         self._loads = list(_loads(plan, tree, consuming))
@@ -101,7 +101,7 @@ def _loads(plan: Plan, tree: Tree, consuming: Sequence[Slot]) -> Iterator[tuple[
 
 
 def _providers(tree: Tree, slots: Sequence[Slot]) -> set[int]:
-    return {provider for kind in {slot.kind for slot in slots} for provider in tree.options[kind]}
+    return {provider for demand in {slot.demand for slot in slots} for provider in tree.options[demand]}
 
 
 def _by_mask(tree: Tree, rooms: Mapping[int, float]) -> dict[int, float]:

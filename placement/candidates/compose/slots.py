@@ -34,7 +34,7 @@ class SlotComposer:
     def __init__(self, plan: Plan, budget: RequestBudget) -> None:
         self._plan = plan
         self._budget = budget
-        self._kinds = [slot.kind for slot in plan.slots]
+        self._demands = [slot.demand for slot in plan.slots]
         self._as_planned = Order(plan.slots, None)
         self._is_unconstrained = plan.is_unconstrained
         self._orders: dict[tuple[int, ...], Order] = {}
@@ -50,7 +50,7 @@ class SlotComposer:
         Stops early, and notes it in the budget, when the steps are used up.
         """
         if self._is_unconstrained:
-            return _combinations([tree.options[kind] for kind in self._kinds], self._budget.of_tree())
+            return _combinations([tree.options[demand] for demand in self._demands], self._budget.of_tree())
         if tree.home:
             return self._searched(tree)
         return self._as_alike(tree, self._memo.sketch(tree))
@@ -73,7 +73,7 @@ class SlotComposer:
             return numbered(self._as_alike(tree, sketch), providers)
         numbers = iter(range(len(providers)))
         rows = [list(islice(numbers, len(options))) for options in tree.options]
-        return list(_combinations([rows[kind] for kind in self._kinds], self._budget.of_tree()))
+        return list(_combinations([rows[demand] for demand in self._demands], self._budget.of_tree()))
 
     def _as_alike(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
         return self._memo.choices(sketch) or self._memo.kept(self._searched(tree), sketch)
@@ -84,7 +84,7 @@ class SlotComposer:
     def choices_under(self, further: Sequence[Constraint], tree: Tree, budget: Budget) -> Iterator[Choice]:
         """Yield the choices that satisfy further constraints, which know the slots in the order of the search."""
         order = self._order(tree)
-        options = [tree.options[slot.kind] for slot in order.slots]
+        options = [tree.options[slot.demand] for slot in order.slots]
         constraints = [*further, *constraints_on(self._plan, tree, order.slots, options)]
         # Trying a few combinations is as fast as finding out that none can do.
         if prod(map(len, options)) > FEW and any([constraint.is_hopeless() for constraint in constraints]):
@@ -114,13 +114,13 @@ def search_order(plan: Plan, counts: Sequence[int]) -> Order:
 
     Args:
         plan: the plan.
-        counts: how many options there are for each kind.
+        counts: how many options there are for each demand.
     """
     tied_at_all = frozenset[str]().union(*plan.request.same_subtree)
 
     def eagerness(index: int) -> tuple[bool, int, int]:
         slot = plan.slots[index]
-        return slot.suffix not in tied_at_all, counts[slot.kind], index
+        return slot.suffix not in tied_at_all, counts[slot.demand], index
 
     waiting = sorted(range(len(plan.slots)), key=eagerness)
     order: list[int] = []

@@ -11,7 +11,7 @@ from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.explanation import DemandCounts, Remainder
 from placement.candidates.explain.provider_filters import Filter, ProviderFilters, Reach
 from placement.domain.facts import Facts
-from placement.domain.search_plan import Kind, Plan
+from placement.domain.search_plan import Demand, Plan
 
 
 class DemandOptions:
@@ -56,7 +56,7 @@ class DemandOptions:
 class FilteredDemand:
     """A demand with the providers of its own tree that can serve it (``own``), and those that share (``shared``)."""
 
-    asked: Kind
+    asked: Demand
     groups: tuple[str, ...]
     conditions: tuple[Condition, ...]
     own: DemandOptions
@@ -84,17 +84,17 @@ class DemandFilters:
         self._known: dict[tuple[object, ...], FilteredDemand] = {}
 
     def demands(self, plan: Plan) -> list[FilteredDemand]:
-        """Return the demands of a plan, in the order of its kinds."""
-        return [self._demand(demand, groups_of(plan, index)) for index, demand in enumerate(plan.kinds)]
+        """Return the demands of a plan, in their order."""
+        return [self._demand(demand, groups_of(plan, index)) for index, demand in enumerate(plan.demands)]
 
-    def _demand(self, demand: Kind, groups: tuple[str, ...]) -> FilteredDemand:
+    def _demand(self, demand: Demand, groups: tuple[str, ...]) -> FilteredDemand:
         key = (groups, demand.identity)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._filtered(demand, groups)
         return found
 
-    def _filtered(self, demand: Kind, groups: tuple[str, ...]) -> FilteredDemand:
+    def _filtered(self, demand: Demand, groups: tuple[str, ...]) -> FilteredDemand:
         filters, facts = self._filters, self._facts
         reaches = filters.reaches(demand)
         filters_of_each = [list(filters.filters(demand, groups, reach)) for reach in reaches]
@@ -159,6 +159,6 @@ def _union(sets: Sequence[AbstractSet[int]]) -> AbstractSet[int]:
     return reduce(or_, sets) if sets else frozenset()
 
 
-def groups_of(plan: Plan, kind: int) -> tuple[str, ...]:
-    """Return the suffixes of the groups that a kind of demand comes from."""
-    return tuple(dict.fromkeys(slot.suffix for slot in plan.slots if slot.kind == kind))
+def groups_of(plan: Plan, demand: int) -> tuple[str, ...]:
+    """Return the suffixes of the groups that a demand, by its index, comes from."""
+    return tuple(dict.fromkeys(slot.suffix for slot in plan.slots if slot.demand == demand))

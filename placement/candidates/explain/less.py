@@ -14,13 +14,13 @@ def parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
 
     Groups that ask the same go together. A request without resources is none.
     """
-    for index, kind in enumerate(plan.kinds):
+    for index, demand in enumerate(plan.demands):
         groups = groups_of(plan, index)
-        for name, _amount in kind.resources:
-            if len(kind.group.resources) > 1:
+        for name, _amount in demand.resources:
+            if len(demand.group.resources) > 1:
                 less = replace(plan.request, groups=tuple(_without_class(plan, name, groups)))
                 yield Condition(ConditionKind.RESOURCE, groups, name), less
-    for groups in dict.fromkeys(groups_of(plan, index) for index in range(len(plan.kinds))):
+    for groups in dict.fromkeys(groups_of(plan, index) for index in range(len(plan.demands))):
         less = _without_groups(plan.request, frozenset(groups))
         if any(group.resources for group in less.groups):
             yield Condition(ConditionKind.GROUP, groups, ",".join(groups)), less

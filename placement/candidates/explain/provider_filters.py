@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind, any_of_value
 from placement.domain.facts import Facts
-from placement.domain.search_plan import Kind
+from placement.domain.search_plan import Demand
 
 
 class Filter(NamedTuple):
@@ -41,7 +41,7 @@ class ProviderFilters:
         self._owners = {name: frozenset(row[1] for row in rows) for name, rows in facts.stocks.items()}
         self._numeric: dict[tuple[str, int], list[set[int]]] = {}
 
-    def reaches(self, demand: Kind) -> list[Reach]:
+    def reaches(self, demand: Demand) -> list[Reach]:
         """Return how providers may come to serve a demand, by sharing last.
 
         Either a provider or its root is in one aggregate of each set: not one of them here and the other one there. So
@@ -51,7 +51,7 @@ class ProviderFilters:
         shares = [Reach.SHARED] if self._facts.shares else []
         return [Reach.ITSELF, *([Reach.ROOT] if spans else []), *shares]
 
-    def base(self, demand: Kind, reach: Reach) -> AbstractSet[int]:
+    def base(self, demand: Demand, reach: Reach) -> AbstractSet[int]:
         """Return all providers that come into question before any filter: those with the first resource class."""
         if demand.resources:
             found: AbstractSet[int] = self._owners.get(demand.resources[0][0], frozenset())
@@ -59,7 +59,7 @@ class ProviderFilters:
             found = self._facts.parents.keys()
         return found & self._facts.shares.keys() if reach is Reach.SHARED else found
 
-    def filters(self, demand: Kind, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
+    def filters(self, demand: Demand, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
         """Yield the filters of a demand of some groups in the order in which they are counted."""
         group = demand.group
         facts = self._facts
@@ -86,7 +86,7 @@ class ProviderFilters:
             yield Filter(Condition(ConditionKind.EMPTY_GROUP, groups), frozenset(), keeps=True)
         yield from self._tree(demand, groups, reach)
 
-    def _amounts(self, demand: Kind, groups: tuple[str, ...]) -> Iterator[Filter]:
+    def _amounts(self, demand: Demand, groups: tuple[str, ...]) -> Iterator[Filter]:
         refused = [self._refused(name, amount) for name, amount in demand.resources]
         for index, kind in enumerate(NUMERIC):
             for (name, amount), sets in zip(demand.resources, refused, strict=True):
@@ -113,7 +113,7 @@ class ProviderFilters:
         """Return all providers of the trees whose roots are members."""
         return {provider for provider, root in self._facts.home.items() if root in members}
 
-    def _tree(self, demand: Kind, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
+    def _tree(self, demand: Demand, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
         wanted = demand.group.in_tree
         if wanted is None:
             return

@@ -7,7 +7,7 @@ from placement.candidates.explain.demands import groups_of
 from placement.candidates.explain.provider_filters import forbidden_aggregates
 from placement.candidates.explain.stages import stages
 from placement.candidates.explain.tree_filters import LOOSE
-from placement.domain.search_plan import Kind, Plan
+from placement.domain.search_plan import Demand, Plan
 
 
 def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool) -> Condition:
@@ -18,7 +18,7 @@ def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool) -> Co
         nobody: for each demand that nobody can serve the name of the condition after which nobody was left.
         some_tree: whether there was a tree with somebody for every demand.
     """
-    for index, demand in enumerate(plan.kinds):
+    for index, demand in enumerate(plan.demands):
         groups = groups_of(plan, index)
         if index in nobody:
             kind = ConditionKind(nobody[index])
@@ -39,10 +39,10 @@ def _of_trees(plan: Plan) -> Condition:
     if plan.forbidden_root_aggregates:
         asked.append(forbidden_aggregates(plan.forbidden_root_aggregates, LOOSE))
     asked += [Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of)) for any_of in plan.trait_sets]
-    return asked[0] if len(asked) == 1 and len(plan.kinds) == 1 else Condition(ConditionKind.EVERY_GROUP)
+    return asked[0] if len(asked) == 1 and len(plan.demands) == 1 else Condition(ConditionKind.EVERY_GROUP)
 
 
-def _value(demand: Kind, kind: ConditionKind) -> str:
+def _value(demand: Demand, kind: ConditionKind) -> str:
     """Write everything of a kind that a demand asks for."""
     group = demand.group
     match kind:

@@ -44,7 +44,7 @@ class TreeSearch:
 
     Args:
         plan: the plan.
-        demands: who can serve each kind of it.
+        demands: who can serve each.
         facts: the cloud.
         without: a condition that is left out. One on capacity or on the largest unit is also left out where amounts
             add up; what else leaving it out means for the plan has been done to the plan.

@@ -102,7 +102,7 @@ class Standing:
     sums: dict[tuple[str, ...], Sums] = field(default_factory=dict)
 
     def tree(self, plan: Plan, asked: Asked) -> Tree | None:
-        """Return the tree with the providers that can serve each kind of a plan, or None if one has none."""
+        """Return the tree with the providers that can serve each demand of a plan, or None if one has none."""
         if asked not in self.trees:
             self.trees[asked] = self._tree(plan)
         return self.trees[asked]
@@ -117,9 +117,9 @@ class Standing:
 
     def _tree(self, plan: Plan) -> Tree | None:
         options = []
-        for kind in plan.kinds:
-            (first, _amount), *_more = kind.resources
-            fitting = [provider for provider in self.providers.get(first, ()) if self._fits(provider, kind.resources)]
+        for demand in plan.demands:
+            (first, _amount), *_more = demand.resources
+            fitting = [provider for provider in self.providers.get(first, ()) if self._fits(provider, demand.resources)]
             if not fitting:
                 return None
             options.append(fitting)
@@ -157,11 +157,11 @@ class Standing:
         return all([amount <= free.get((provider, name), 0) for name, amount in resources])
 
     def _fits_on(self, plan: Plan, options: Sequence[Sequence[int]]) -> Mapping[int, float]:
-        """Return how many times what is asked of each provider fits on it, summed over kinds and classes."""
+        """Return how many times what is asked of each provider fits on it, summed over demands and classes."""
         fits: dict[int, float] = defaultdict(float)
-        for kind, providers in zip(plan.kinds, options, strict=True):
+        for demand, providers in zip(plan.demands, options, strict=True):
             for provider in providers:
-                fits[provider] += sum([self.free[provider, name] / amount for name, amount in kind.resources])
+                fits[provider] += sum([self.free[provider, name] / amount for name, amount in demand.resources])
         return fits
 
 
@@ -172,7 +172,7 @@ class Cloud:
         self.servers = {server.root: _empty(server) for server in made}
 
     def trees(self, plan: Plan) -> list[Tree]:
-        """Return the trees that can serve every kind of a plan, by id."""
+        """Return the trees that can serve every demand of a plan, by id."""
         asked = tuple([slot.resources for slot in plan.slots])
         trees = [standing.tree(plan, asked) for standing in self.servers.values()]
         return [tree for tree in trees if tree is not None]

@@ -94,8 +94,10 @@ class Composers:
 
 
 def _with_everything(request: PlannerRequest) -> Plan:
-    """Return the plan of a request of groups, with a further kind for each group that wants all providers."""
+    """Return the plan of a request of groups, with a further demand for each group that wants all providers."""
     plan = plan_for(request.plain)
-    kinds = {slot.suffix: plan.kinds[slot.kind] for slot in plan.slots}
-    every = [replace(kinds[one.suffix], group=one.group, regardless=True) for one in request.groups if one.everything]
-    return replace(plan, kinds=(*plan.kinds, *every))
+    demands = {slot.suffix: plan.demands[slot.demand] for slot in plan.slots}
+    every = [
+        replace(demands[one.suffix], group=one.group, ignores_usage=True) for one in request.groups if one.everything
+    ]
+    return replace(plan, demands=(*plan.demands, *every))

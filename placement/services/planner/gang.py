@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.composers import Composers, Prepared
-from placement.services.planner.placing import ClaimMember, Placing, Vain
+from placement.services.planner.placing import ClaimMember, ExhaustedTrees, Placing
 from placement.services.planner.records import Claimed
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.planner_trees import free_amounts
@@ -61,13 +61,13 @@ def one_by_one(tx: Transaction, members: Sequence[ClaimMember], composers: Compo
         Stuck: one found nothing.
     """
     placed: Placed = {}
-    vain: dict[Prepared, Vain] = defaultdict(dict)  # Members only take: what has no room gets none.
+    exhausted: dict[Prepared, ExhaustedTrees] = defaultdict(dict)  # Members only take: what has no room gets none.
     for number, member in enumerate(members):
         composers.share_out(among=len(members) - number)
         placing = Placing(tx, member, composers, of_gang=len(members) > 1)
-        claimed = placing.best(vain[placing.prepared])
+        claimed = placing.best(exhausted[placing.prepared])
         if claimed is None:
-            raise Stuck(member, contended=placing.met_others, complete=placing.is_complete)
+            raise Stuck(member, contended=placing.skipped_locked_tree, complete=placing.is_complete)
         placed[member.consumer.consumer_uuid] = claimed
     return placed
 
@@ -82,9 +82,9 @@ def together(tx: Transaction, members: Sequence[ClaimMember], composers: Compose
     try:
         placed = search.placed(members)
     except _OutOfPlaces:
-        raise Stuck(members[0], contended=search.met_others, complete=False) from None
+        raise Stuck(members[0], contended=search.skipped_locked_tree, complete=False) from None
     if placed is None:
-        raise Stuck(members[0], contended=search.met_others, complete=search.is_complete)
+        raise Stuck(members[0], contended=search.skipped_locked_tree, complete=search.is_complete)
     return placed
 
 
@@ -127,7 +127,7 @@ class _Search:
             if placing.prepared not in self._roots:
                 self._roots[placing.prepared] = list(placing.roots())
         self.is_complete = True
-        self.met_others = False
+        self.skipped_locked_tree = False
 
     def placed(self, members: Sequence[ClaimMember], left: tuple[_Left, ...] = ()) -> Placed | None:
         """Return places for members beside those that are allocated already; None if there are none.
@@ -146,7 +146,7 @@ class _Search:
                 raise _OutOfPlaces
             if root not in tried:
                 tried.append(root)
-            done = tuple([_Left(first.request, one) for one in (*tried, *placing.vain) if one != root])
+            done = tuple([_Left(first.request, one) for one in (*tried, *placing.exhausted) if one != root])
             found = self.placed(rest, (*left, *done))
             return None if found is None else {first.consumer.consumer_uuid: claimed, **found}
 
@@ -155,7 +155,7 @@ class _Search:
         without = {one.root for one in left if one.request == first.request}
         roots = [root for root in self._roots[placing.prepared] if root not in without]
         found = placing.first_that(with_the_rest, roots)
-        self.met_others = self.met_others or placing.met_others
+        self.skipped_locked_tree = self.skipped_locked_tree or placing.skipped_locked_tree
         self.is_complete = self.is_complete and placing.is_complete
         return found
 

@@ -12,7 +12,7 @@ from placement.store.search.planner_trees import parents_of, places
 from placement.store.search.serving import DEMAND, PARENT, PROVIDER, ROOT
 
 CountedDemands = Sequence[tuple[int, int]]
-"""(kind, how many different providers of it), for kinds of which more than one provider is wanted."""
+"""(demand, how many different providers of it), for demands of which more than one provider is wanted."""
 
 
 def least_places(
@@ -28,7 +28,7 @@ def least_places(
         wanted: what is counted.
         levels: the ids of the traits of levels, outermost first, None for one that does not exist.
     """
-    serving = narrowing.own_providers(sorted({kind for kind, _number in wanted}))
+    serving = narrowing.own_providers(sorted({demand for demand, _number in wanted}))
     if serving is None:
         return None
     rows = places(tx, [trait for trait in levels if trait is not None])
@@ -46,7 +46,7 @@ def least_places(
     layout = Layout(parents, anchors, homes, levels=len(levels))
     known = layout.positions_of(among, layout.inside(among))
     positions: dict[Locator, Position] = {None: (None,) * len(levels)} | known
-    found = [least_counts(standing[kind], number, positions, levels=len(levels)) for kind, number in wanted]
+    found = [least_counts(standing[demand], number, positions, levels=len(levels)) for demand, number in wanted]
     if len(found) == 1:
         return found[0]
     common = set(found[0]).intersection(*found[1:])

@@ -28,9 +28,9 @@ T = TypeVar("T")
 TRIES_IN_A_TREE = 3
 
 STEPS_FOR_A_GROUP = 300
-"""What a group adds to the cost of a tree that is looked into in vain, beside the search: reading it, and the like."""
+"""What a group adds to the cost of a tree in which nothing is found, beside the search: reading it, and the like."""
 
-Vain = dict[int, bool]
+ExhaustedTrees = dict[int, bool]
 """The roots of trees where nothing was found, and whether it is certain that there is nothing."""
 
 
@@ -75,9 +75,9 @@ class Placing:
         # One more than wanted tells whether there are more.
         request = replace(member.request, per_tree=most + 1) if most > 1 else member.request
         self._planning = Planning(tx, request, member.options, composers)
-        self.vain: Vain = {}
+        self.exhausted: ExhaustedTrees = {}
         """The trees where nothing was found."""
-        self.met_others = False
+        self.skipped_locked_tree = False
         """Whether somebody else was planning in a tree."""
         self.has_seen_all = True
         """Whether all trees were looked into, and none had more places than were tried."""
@@ -94,20 +94,21 @@ class Placing:
     @property
     def is_complete(self) -> bool:
         """Whether no search for places was cut off."""
-        return self.has_seen_all and self._planning.complete and all(self.vain.values())
+        return self.has_seen_all and self._planning.complete and all(self.exhausted.values())
 
-    def best(self, vain: Vain) -> Claimed | None:
+    def best(self, exhausted: ExhaustedTrees) -> Claimed | None:
         """Allocate the best that is there, None if nothing was found.
 
         Args:
-            vain: trees that are left out, because who wanted the same has found nothing there; further ones are added.
+            exhausted: trees that are left out, because who wanted the same has found nothing there; further ones are
+                added.
         """
-        self.vain = vain
-        for root in self._locked(root for root in self.roots() if root not in vain):
+        self.exhausted = exhausted
+        for root in self._locked(root for root in self.roots() if root not in exhausted):
             for _try in range(TRIES_IN_A_TREE):
                 proposal = next(self._planning.proposals(only=root), None)
                 if proposal is None:
-                    vain[root] = self._planning.complete
+                    exhausted[root] = self._planning.complete
                     break
                 try:
                     return self._allocated(proposal)
@@ -126,7 +127,7 @@ class Placing:
             proposals = list(islice(self._planning.proposals(only=root), self._most + 1))
             self.has_seen_all = self.has_seen_all and len(proposals) <= self._most
             if not proposals:
-                self.vain[root] = self._planning.complete
+                self.exhausted[root] = self._planning.complete
             for proposal in proposals[: self._most]:
                 found = self._served(root, proposal, serves)
                 if found is not None:
@@ -152,7 +153,7 @@ class Placing:
                 if not self._goes_on():
                     return
             else:
-                self.met_others = True
+                self.skipped_locked_tree = True
                 busy.append(root)
         if busy:
             # Everything else is full: wait for one of those that others are planning in. Not all for the same one.

@@ -126,7 +126,7 @@ class Planning:
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
     """Refuse the first name that does not exist."""
-    names = {name for kind in plan.kinds for name, _amount in kind.resources}
+    names = {name for demand in plan.demands for name, _amount in demand.resources}
     classes = tx.names.classes.ids(tx.connection, names)
     for name in sorted(names - classes.keys()):
         groups = [one.suffix for one in request.groups if name in one.group.resources]

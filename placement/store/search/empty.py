@@ -44,10 +44,10 @@ class _RefusalShape:
 
 def conditions_that_left_nobody(tx: Transaction, plan: Plan, ids: NamedIds) -> dict[int, str]:
     """Return for each demand that no provider can serve, by its index, the first condition that none is left after."""
-    shape = _RefusalShape(tuple(demand_shape(plan, demand) for demand in plan.kinds), tx.database.keeps_usage)
+    shape = _RefusalShape(tuple(demand_shape(plan, demand) for demand in plan.demands), tx.database.keeps_usage)
     furthest = dict(tx.tuples(_furthest(shape), parameters(plan, ids)))
     # Where there is no row at all, nobody has inventory.
-    reached = {index: furthest.get(index) or 0 for index in range(len(plan.kinds))}
+    reached = {index: furthest.get(index) or 0 for index in range(len(plan.demands))}
     return {index: STEPS[step] for index, step in reached.items() if step < len(STEPS)}
 
 
@@ -69,11 +69,11 @@ def _refusals(shape: _RefusalShape, index: int) -> Select[Any]:
     conditions: Conditions = {step: [] for step in STEPS}
     for position in range(len(demand.contended)):
         stock = StockSource(keeps_usage=shape.keeps_usage, name=f"{index}_{position}")
-        class_id = bindparam(f"k{index}_class_{position}", type_=BigInteger)
+        class_id = bindparam(f"d{index}_class_{position}", type_=BigInteger)
         # Who has the first class but not the second is to be told apart from nobody.
         source = stock.of_class(source, provider.c.id, class_id, or_none=position > 0)
         conditions["inventory"].append(stock.inventory.c.id.is_not(None))
-        for rule, condition in stock.rules(bindparam(f"k{index}_amount_{position}", type_=BigInteger)).items():
+        for rule, condition in stock.rules(bindparam(f"d{index}_amount_{position}", type_=BigInteger)).items():
             conditions[rule].append(condition)
     _add_provider_conditions(conditions, demand, index, provider)
     met: Any = func.max(_steps_met(conditions))
@@ -81,7 +81,7 @@ def _refusals(shape: _RefusalShape, index: int) -> Select[Any]:
 
 
 def _add_provider_conditions(conditions: Conditions, demand: DemandShape, index: int, provider: Any) -> None:
-    prefix = f"k{index}_"
+    prefix = f"d{index}_"
     if demand.required != NO_SETS:
         conditions["required"].append(has_one_of_each(provider.c.id, demand.required, f"{prefix}required"))
     if demand.forbidden:

@@ -85,7 +85,7 @@ class Narrowing:
     @property
     def only_root(self) -> int | None:
         """The root of the one tree that in_tree leaves, if it does. May send what ``sharing`` sends."""
-        for index, demand in enumerate(self.plan.kinds):
+        for index, demand in enumerate(self.plan.demands):
             if self._shape.demands[index].in_tree and demand.group.in_tree and not self.sharing.options[index]:
                 return self.ids.roots[demand.group.in_tree]
         return None
@@ -97,7 +97,7 @@ class Narrowing:
             extent: the trees to look at.
             with_parents: whether to tell the parents of providers.
         """
-        demands = range(len(self.plan.kinds))
+        demands = range(len(self.plan.demands))
         options: Options = defaultdict(lambda: [[] for _ in demands])
         serving = self._serving(extent, with_parents=with_parents)
         demand, root, provider = serving.columns.at(DEMAND, ROOT, PROVIDER)
@@ -124,7 +124,7 @@ class Narrowing:
     @cached_property
     def sharing(self) -> Sharing:
         """The sharing providers of all trees that can serve anything of the plan. One statement, if there are any."""
-        options: list[set[int]] = [set() for _ in self.plan.kinds]
+        options: list[set[int]] = [set() for _ in self.plan.demands]
         if not self.ids.shares:
             return Sharing(options, {})
         home: dict[int, int] = {}
@@ -132,7 +132,7 @@ class Narrowing:
         rows = []
         demand, root, provider = columns.at(DEMAND, ROOT, PROVIDER)
         for row in self._tx.tuples(statement, self._values):
-            if self._shape.demands[row[demand]].in_tree and not self.plan.kinds[row[demand]].group.is_granular:
+            if self._shape.demands[row[demand]].in_tree and not self.plan.demands[row[demand]].group.is_granular:
                 continue  # in_tree keeps the unsuffixed group inside the tree.
             options[row[demand]].add(row[provider])
             home[row[provider]] = row[root]

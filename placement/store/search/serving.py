@@ -122,8 +122,8 @@ def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
     counts: list[Any] = []
     for position, place in enumerate(demand.contended):
         stock = StockSource(keeps_usage=shape.keeps_usage, name=f"{index}_{position}")
-        class_id = bindparam(f"k{index}_class_{position}", type_=Integer, literal_execute=True)
-        amount = bindparam(f"k{index}_amount_{position}", type_=BigInteger)
+        class_id = bindparam(f"d{index}_class_{position}", type_=Integer, literal_execute=True)
+        amount = bindparam(f"d{index}_amount_{position}", type_=BigInteger)
         # Who has one class has the next, which PostgreSQL's planner does not expect: it multiplies the shares of
         # providers that have each. A row without inventory does not fit, so an outer join finds the same.
         may_lack = shape.scope is Scope.ALL and position > 0
@@ -153,7 +153,7 @@ def _guessed_as_half(condition: SqlCondition) -> SqlCondition:
 
 def _provider_conditions(shape: NarrowingShape, index: int, provider: Any) -> list[SqlCondition]:
     demand = shape.demands[index]
-    prefix = f"k{index}_"
+    prefix = f"d{index}_"
     conditions: list[SqlCondition] = []
     if demand.required != NO_SETS:
         conditions.append(has_one_of_each(provider.c.id, demand.required, f"{prefix}required"))

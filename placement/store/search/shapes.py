@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from placement.domain.search_plan import Kind, Plan
+from placement.domain.search_plan import Demand, Plan
 from placement.store.search.any_of import NO_SETS, SetsShape, known, sets_parameters, sets_shape
 from placement.store.search.names import NamedIds
 from placement.store.search.ranges import Scope
@@ -62,7 +62,7 @@ class NarrowingShape:
 def narrowing_shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool, with_fit_counts: bool) -> NarrowingShape:
     """Return the shape of the statement that narrows all trees by their own providers."""
     return NarrowingShape(
-        demands=tuple(demand_shape(plan, kind) for kind in plan.kinds),
+        demands=tuple(demand_shape(plan, demand) for demand in plan.demands),
         root=RootShape(
             required=sets_shape([frozenset({name}) for name in plan.request.root_required]),
             forbidden=bool(plan.request.root_forbidden),
@@ -78,13 +78,13 @@ def narrowing_shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool, with_fit_co
     )
 
 
-def demand_shape(plan: Plan, kind: Kind) -> DemandShape:
+def demand_shape(plan: Plan, demand: Demand) -> DemandShape:
     """Return the shape of one demand of a plan."""
-    group = kind.group
+    group = demand.group
     return DemandShape(
         granular=group.is_granular,
         contended=tuple(
-            plan.contended.index(name) if name in plan.contended else None for name, _amount in kind.resources
+            plan.contended.index(name) if name in plan.contended else None for name, _amount in demand.resources
         ),
         # The unsuffixed group meets its traits together, which is for the search to see.
         required=sets_shape(group.required) if group.is_granular else NO_SETS,
@@ -92,8 +92,8 @@ def demand_shape(plan: Plan, kind: Kind) -> DemandShape:
         member_of=sets_shape(group.member_of),
         forbidden_aggregates=bool(group.forbidden_aggregates),
         # A granular group without resources is found in any tree, as in the reference.
-        in_tree=group.in_tree is not None and bool(kind.resources),
-        ignores_usage=kind.regardless,
+        in_tree=group.in_tree is not None and bool(demand.resources),
+        ignores_usage=demand.ignores_usage,
     )
 
 
@@ -107,14 +107,14 @@ def parameters(plan: Plan, ids: NamedIds) -> Parameters:
         **sets_parameters("root_required", root_required, ids.traits),
         **sets_parameters("tree_traits", plan.trait_sets, ids.traits),
     }
-    for index, kind in enumerate(plan.kinds):
-        values |= {f"k{index}_{name}": value for name, value in _demand_parameters(kind, ids)}
+    for index, demand in enumerate(plan.demands):
+        values |= {f"d{index}_{name}": value for name, value in _demand_parameters(demand, ids)}
     return values
 
 
-def _demand_parameters(kind: Kind, ids: NamedIds) -> Iterator[tuple[str, Any]]:
-    group = kind.group
-    for index, (name, amount) in enumerate(kind.resources):
+def _demand_parameters(demand: Demand, ids: NamedIds) -> Iterator[tuple[str, Any]]:
+    group = demand.group
+    for index, (name, amount) in enumerate(demand.resources):
         yield f"class_{index}", ids.classes[name]
         yield f"amount_{index}", amount
     yield from sets_parameters("required", group.required, ids.traits).items()

@@ -67,7 +67,7 @@ class TreeReader:
     @property
     def most_listed(self) -> int:
         """How many trees can be read by a list of their roots: it is written into the statement for each demand."""
-        return MOST_PARAMETERS // (len(self.plan.kinds) + 4)
+        return MOST_PARAMETERS // (len(self.plan.demands) + 4)
 
     def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> list[TreeSums]:
         """Return what trees have and use of classes: those that have any of these, or of others. One statement."""
@@ -135,7 +135,7 @@ class TreeReader:
         demand, provider = serving.columns.at(DEMAND, PROVIDER)
         for place, name in enumerate(self.plan.contended):
             (amount,) = serving.columns.at(room_of(place))
-            asking = {index for index, kind in enumerate(self.plan.kinds) if name in dict(kind.resources)}
+            asking = {index for index, demand in enumerate(self.plan.demands) if name in dict(demand.resources)}
             room.update({(row[provider], name): row[amount] for row in serving.rows if row[demand] in asking})
         return room
 

@@ -56,7 +56,7 @@ def searches_of(draw, plan: Plan) -> Tree:
     parents[foreign] = None
     everyone = [*providers, foreign]
     fits = st.lists(st.sampled_from(everyone), unique=True, min_size=1).map(sorted)
-    options = [draw(fits) for _ in plan.kinds]
+    options = [draw(fits) for _ in plan.demands]
     room = {(provider, name): float(draw(st.integers(2, 4))) for provider in everyone for name in plan.contended}
     met = {provider: draw(st.integers(0, 2 ** len(plan.trait_sets) - 1)) for provider in everyone}
     return Tree(1, options, room=room, met=met, parents=parents, home={foreign: foreign})
@@ -113,7 +113,7 @@ def moved(tree: Tree, by: int) -> Tree:
 
 def brute_force(plan: Plan, tree: Tree) -> set[tuple[int, ...]]:
     """Return every choice that satisfies the definitions, by looking at all of them."""
-    rows = [tree.options[slot.kind] for slot in plan.slots]
+    rows = [tree.options[slot.demand] for slot in plan.slots]
     return {choice for choice in product(*rows) if is_candidate(plan, tree, choice)}
 
 

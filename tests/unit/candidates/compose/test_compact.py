@@ -27,7 +27,7 @@ def sorted_by_definition(plan: Plan, tree: Tree) -> list[tuple]:
     def key(choice):
         placed = dict(zip([slot.suffix + str(slot.resources) for slot in plan.slots], choice, strict=True))
         in_order = [placed[slot.suffix + str(slot.resources)] for slot in slots]
-        return counts(choice), [ranks[slot.kind][provider] for slot, provider in zip(slots, in_order, strict=True)]
+        return counts(choice), [ranks[slot.demand][provider] for slot, provider in zip(slots, in_order, strict=True)]
 
     def counts(choice):
         return touched(tree, [p for slot, p in zip(plan.slots, choice, strict=True) if slot.resources])

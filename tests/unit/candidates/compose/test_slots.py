@@ -23,9 +23,9 @@ def test_the_search_finds_exactly_what_trying_everything_finds(search):
     assert set(found) == brute_force(plan, tree)
 
 
-def test_groups_alike_are_of_one_kind():
+def test_groups_that_ask_the_same_share_one_demand():
     plan, _tree = devices(16, 16)
-    assert len(plan.kinds) == 1
+    assert len(plan.demands) == 1
     assert len(plan.slots) == 16
 
 
@@ -71,7 +71,7 @@ def test_a_subtree_that_is_too_small_is_found_out_before_other_groups_are_tried(
     groups = tuple(RequestGroup(suffix=name, resources={"PGPU": 1}) for name in names)
     plan = plan_for(CandidateRequest(groups=groups, same_subtree=(frozenset(names[5:20:5]),)))
     devices = list(range(2, 14))
-    tree = Tree(1, [devices] * len(plan.kinds), parents={1: None, **dict.fromkeys(devices, 1)})
+    tree = Tree(1, [devices] * len(plan.demands), parents={1: None, **dict.fromkeys(devices, 1)})
     tree.room = {(device, "PGPU"): 2.0 for device in devices}
     budget = RequestBudget(per_tree=1000)
     assert list(SlotComposer(plan, budget).choices(tree)) == []
