@@ -15,7 +15,7 @@ from placement.api.dispatch import install
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.audit import audited
 from placement.auth.policy import Policy
-from placement.services.kept_usage import KeptUsage
+from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
 from placement.store.lifecycle.opening import open_database
 from placement.telemetry.tracing import traced, traces_statements
@@ -59,8 +59,8 @@ def create_app(settings: Settings) -> Flask:
         keep_journal=settings.journal.enabled,
     )
     meters = meters_for(database, settings)
-    kept_usage = KeptUsage(settings.planner.fair_share)
-    server = Server(database=database, policy=policy, settings=settings, kept_usage=kept_usage, meters=meters)
+    usage_cache = UsageCache(settings.planner.fair_share)
+    server = Server(database=database, policy=policy, settings=settings, usage_cache=usage_cache, meters=meters)
     app = MountedFlask("placement", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_request_body_size
     app.extensions["placement"] = server

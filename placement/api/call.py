@@ -14,7 +14,7 @@ from placement.api.validation import Schema, load, load_document
 from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
 from placement.errors import Forbidden, Invalid
-from placement.services.kept_usage import KeptUsage
+from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.telemetry.meters import Meters, NoMeters
@@ -36,7 +36,7 @@ class Server:
     database: Database
     policy: Authorizer
     settings: Settings
-    kept_usage: KeptUsage
+    usage_cache: UsageCache
     meters: Meters = field(default_factory=NoMeters)
 
 

@@ -12,7 +12,7 @@ from placement.cli.http_client import Client
 from placement.cli.output import available_width
 from placement.errors import Unavailable
 from placement.services.fair_share import all_shares
-from placement.services.kept_usage import KeptUsage
+from placement.services.usage_cache import UsageCache
 
 PATH = "/planner/v1/fair-share"
 
@@ -48,4 +48,4 @@ def _read(context: click.Context) -> Any:
     settings = settings_of(context)
     fair = settings.planner.fair_share
     with readable(settings) as database:
-        return tree_json(all_shares(database, KeptUsage(fair)), fair)
+        return tree_json(all_shares(database, UsageCache(fair)), fair)

@@ -12,10 +12,10 @@ from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, Competitor, Decision, Task, decide
 from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share import Where, Wish, counted
-from placement.services.kept_usage import UNKNOWN, KeptUsage
 from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.composers import Composers
 from placement.services.planner.placing import ClaimMember
+from placement.services.usage_cache import UNKNOWN, UsageCache
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
@@ -61,20 +61,20 @@ class FairGate:
             raise UnfairClaim(self.refusal)
 
 
-def fair_gate(database: Database, kept: KeptUsage, members: Sequence[ClaimMember], terms: Terms) -> FairGate:
+def fair_gate(database: Database, cache: UsageCache, members: Sequence[ClaimMember], terms: Terms) -> FairGate:
     """Decide about a claim; what a gang takes for one project counts together.
 
     Raises:
         InvalidAt: a class or a queue does not exist, or somebody waits for nothing that counts.
     """
-    settings = kept.settings
+    settings = cache.settings
     _check_limits(terms, settings)
     competitors = [
         Competitor(settings.queues.path_of(wish.member), Task(task, wish.count))
         for wish, task in zip(terms.wishes, counted(database, settings, terms.wishes), strict=True)
     ]
     claimed = claimed_amounts(database, members, settings)
-    shares = kept.reading(database).shares(settings, others=(*claimed, *[wish.member for wish in terms.wishes]))
+    shares = cache.reading(database).shares(settings, others=(*claimed, *[wish.member for wish in terms.wishes]))
     for member, task in claimed.items():
         claimant = settings.queues.path_of(member)
         decision = decide(shares, claimant, task, competitors=competitors, limits=terms.limits)

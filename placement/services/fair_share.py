@@ -9,7 +9,7 @@ from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, FairShares, Giving, Held, NodeShare, Task, Turn
 from placement.allocators.fair_share.state import UNBOUNDED
 from placement.errors import InvalidAt
-from placement.services.kept_usage import UNKNOWN, KeptUsage, Reading, usage_now
+from placement.services.usage_cache import UNKNOWN, Reading, UsageCache, usage_now
 from placement.settings.planner.values import FairShareSettings
 from placement.store import fair_share as store
 from placement.store.connection.database import Database
@@ -92,10 +92,10 @@ class Filled:
     complete: bool
 
 
-def all_shares(database: Database, kept: KeptUsage) -> Shares:
+def all_shares(database: Database, cache: UsageCache) -> Shares:
     """Return the whole tree. What is waited for is not known; everybody is taken to want more of what they use."""
-    reading = kept.reading(database)
-    return shares_of_reading(reading, kept.settings, age_s=kept.age_s(reading))
+    reading = cache.reading(database)
+    return shares_of_reading(reading, cache.settings, age_s=cache.age_s(reading))
 
 
 def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: float) -> Shares:
@@ -114,10 +114,10 @@ def _entitled(shares: FairShares) -> dict[str, dict[str, float]]:
     return {path: {name: float(amount) for name, amount in found.of(path).items()} for path in found.used}
 
 
-def order(database: Database, kept: KeptUsage, wishes: Sequence[Wish] | None) -> Order:
+def order(database: Database, cache: UsageCache, wishes: Sequence[Wish] | None) -> Order:
     """Return who waits, in the order of service. Without wishes, everybody waits for more of what they use."""
-    reading = kept.reading(database)
-    settings = kept.settings
+    reading = cache.reading(database)
+    settings = cache.settings
     if wishes is None:
         shares, members = _presuming(reading, settings), _members(settings, reading.members(settings))
     else:
@@ -125,20 +125,20 @@ def order(database: Database, kept: KeptUsage, wishes: Sequence[Wish] | None) ->
         members = _members(settings, [wish.member for wish in wishes])
         waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}
         shares = reading.shares(settings, waiting=waiting, others=tuple(members.values()))
-    return Order(kept.age_s(reading), shares_of.order(shares, members), members)
+    return Order(cache.age_s(reading), shares_of.order(shares, members), members)
 
 
-def fill(database: Database, kept: KeptUsage, wishes: Sequence[Wish]) -> Filled:
+def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Filled:
     """Return what everybody who waits would get of what is free, by progressive filling."""
-    reading = kept.reading(database)
-    pending = pending_tasks(database, kept.settings, wishes)
-    members = _members(kept.settings, [wish.member for wish in wishes])
-    shares = reading.shares(kept.settings, others=tuple(members.values()))
+    reading = cache.reading(database)
+    pending = pending_tasks(database, cache.settings, wishes)
+    members = _members(cache.settings, [wish.member for wish in wishes])
+    shares = reading.shares(cache.settings, others=tuple(members.values()))
     result = shares_of.fill(shares, pending)
     portions = [
         Portion(members[leaf], served, result.given[leaf], shares.node(leaf)) for leaf, served in result.served.items()
     ]
-    return Filled(kept.age_s(reading), portions, [members[leaf] for leaf in result.order], result.complete)
+    return Filled(cache.age_s(reading), portions, [members[leaf] for leaf in result.order], result.complete)
 
 
 @dataclass(frozen=True, slots=True)

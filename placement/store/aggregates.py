@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, delete, select
 
 from placement.store.connection.chunks import chunks
 from placement.store.connection.dialects import insert_unless_exists
-from placement.store.connection.kept import Kept, KeptInsert
+from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import placement_aggregates, resource_provider_aggregates, resource_providers
 
@@ -15,7 +15,7 @@ AGGREGATE = placement_aggregates.c
 MEMBER = resource_provider_aggregates.c
 
 # One statement tells an unknown provider (no row) from one in no aggregate (one row with a null).
-_MEMBERSHIP = Kept(
+_MEMBERSHIP = PreparedStatement(
     select(resource_providers.c.generation, AGGREGATE.uuid)
     .select_from(
         resource_providers.outerjoin(
@@ -25,10 +25,14 @@ _MEMBERSHIP = Kept(
     .where(resource_providers.c.uuid == bindparam("uuid"))
     .order_by(MEMBER.aggregate_id)
 )
-_IDS = Kept(select(AGGREGATE.uuid, AGGREGATE.id).where(AGGREGATE.uuid.in_(bindparam("uuids", expanding=True))))
-_IDS_OF_PROVIDER = Kept(select(MEMBER.aggregate_id).where(MEMBER.resource_provider_id == bindparam("provider_id")))
-_INSERT = KeptInsert(resource_provider_aggregates, MEMBER.resource_provider_id, MEMBER.aggregate_id)
-_DELETE = Kept(
+_IDS = PreparedStatement(
+    select(AGGREGATE.uuid, AGGREGATE.id).where(AGGREGATE.uuid.in_(bindparam("uuids", expanding=True)))
+)
+_IDS_OF_PROVIDER = PreparedStatement(
+    select(MEMBER.aggregate_id).where(MEMBER.resource_provider_id == bindparam("provider_id"))
+)
+_INSERT = PreparedInsert(resource_provider_aggregates, MEMBER.resource_provider_id, MEMBER.aggregate_id)
+_DELETE = PreparedStatement(
     delete(resource_provider_aggregates).where(
         MEMBER.resource_provider_id == bindparam("provider_id"),
         MEMBER.aggregate_id.in_(bindparam("left", expanding=True)),

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, delete, func, select, update
 from placement.domain.capacity import Supply
 from placement.domain.inventory import Inventory
 from placement.store.connection.chunks import chunks
-from placement.store.connection.kept import Kept, KeptInsert
+from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.stock import StockSource
 from placement.store.tables import (
@@ -32,12 +32,12 @@ StockKey = tuple[int, int]
 A = allocations.c
 
 _MODIFIED = func.coalesce(A.updated_at, A.created_at)
-_HELD = Kept(
+_HELD = PreparedStatement(
     select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used).where(
         A.consumer_id.in_(bindparam("consumers", expanding=True))
     )
 )
-_OF_CONSUMER = Kept(
+_OF_CONSUMER = PreparedStatement(
     select(
         resource_providers.c.uuid,
         resource_providers.c.generation,
@@ -58,7 +58,7 @@ _OF_CONSUMER = Kept(
     )
     .where(A.consumer_id == bindparam("consumer"))
 )
-_OF_PROVIDER = Kept(
+_OF_PROVIDER = PreparedStatement(
     select(
         resource_providers.c.generation,
         A.consumer_id,
@@ -75,19 +75,19 @@ _OF_PROVIDER = Kept(
     )
     .where(resource_providers.c.uuid == bindparam("provider"))
 )
-_DELETE = Kept(delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True))))
-_INSERT = KeptInsert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
-_ADVANCE_PROVIDERS = Kept(
+_DELETE = PreparedStatement(delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True))))
+_INSERT = PreparedInsert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
+_ADVANCE_PROVIDERS = PreparedStatement(
     update(resource_providers)
     .where(resource_providers.c.id.in_(bindparam("ids", expanding=True)))
     .values(generation=resource_providers.c.generation + bindparam("steps"))
 )
 
 
-def _supply_query(stock: StockSource) -> Kept:
+def _supply_query(stock: StockSource) -> PreparedStatement:
     # The condition on the usage itself keeps the database from summing up providers that nobody asked for.
     asked = stock.usage.c.resource_provider_id.in_(bindparam("providers", expanding=True))
-    return Kept(
+    return PreparedStatement(
         select(
             inventories.c.resource_provider_id,
             inventories.c.resource_class_id,

@@ -9,11 +9,11 @@ from sqlalchemy import bindparam, delete, select, update
 
 from placement.errors import ConcurrentUpdate
 from placement.store.connection.chunks import chunks
-from placement.store.connection.kept import Kept, KeptInsert
+from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import consumers
 
-_LOCK = Kept(
+_LOCK = PreparedStatement(
     select(
         consumers.c.id,
         consumers.c.uuid,
@@ -26,7 +26,7 @@ _LOCK = Kept(
     .order_by(consumers.c.uuid)
     .with_for_update()
 )
-_ADVANCE = Kept(
+_ADVANCE = PreparedStatement(
     update(consumers)
     .where(consumers.c.id.in_(bindparam("ids", expanding=True)), consumers.c.generation == bindparam("seen"))
     .values(
@@ -36,8 +36,8 @@ _ADVANCE = Kept(
         consumer_type_id=bindparam("type"),
     )
 )
-_DELETE = Kept(delete(consumers).where(consumers.c.id.in_(bindparam("ids", expanding=True))))
-_INSERT = KeptInsert(
+_DELETE = PreparedStatement(delete(consumers).where(consumers.c.id.in_(bindparam("ids", expanding=True))))
+_INSERT = PreparedInsert(
     consumers,
     consumers.c.uuid,
     consumers.c.generation,

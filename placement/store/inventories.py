@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, func, select, update
 
 from placement.domain.inventory import Inventory
-from placement.store.connection.kept import Kept, KeptInsert
+from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import allocations, inventories, resource_classes, resource_providers
 
@@ -20,7 +20,7 @@ _OF_PROVIDER = INV.resource_provider_id == bindparam("provider_id")
 _OF_CLASS = INV.resource_class_id == bindparam("class_id")
 
 # One statement tells an unknown provider (no row) from one without inventory (one row of nulls).
-_STOCK = Kept(
+_STOCK = PreparedStatement(
     select(resource_providers.c.generation, _NAMES, func.coalesce(INV.updated_at, INV.created_at), *_AMOUNTS)
     .select_from(
         resource_providers.outerjoin(inventories, INV.resource_provider_id == resource_providers.c.id).outerjoin(
@@ -30,15 +30,15 @@ _STOCK = Kept(
     .where(resource_providers.c.uuid == bindparam("uuid"))
     .order_by(INV.resource_class_id)
 )
-_BY_NAME = Kept(
+_BY_NAME = PreparedStatement(
     select(_NAMES, *_AMOUNTS)
     .select_from(inventories.join(resource_classes, resource_classes.c.id == INV.resource_class_id))
     .where(_OF_PROVIDER)
     .order_by(INV.resource_class_id)
 )
-_BY_ID = Kept(select(INV.resource_class_id, *_AMOUNTS).where(_OF_PROVIDER))
-_CLASS_IDS = Kept(select(INV.resource_class_id).where(_OF_PROVIDER))
-_IN_USE = Kept(
+_BY_ID = PreparedStatement(select(INV.resource_class_id, *_AMOUNTS).where(_OF_PROVIDER))
+_CLASS_IDS = PreparedStatement(select(INV.resource_class_id).where(_OF_PROVIDER))
+_IN_USE = PreparedStatement(
     select(_NAMES)
     .where(
         resource_classes.c.id.in_(
@@ -51,13 +51,13 @@ _IN_USE = Kept(
     .order_by(resource_classes.c.id)
 )
 
-_INSERT = KeptInsert(inventories, INV.resource_provider_id, INV.resource_class_id, *_AMOUNTS)
+_INSERT = PreparedInsert(inventories, INV.resource_provider_id, INV.resource_class_id, *_AMOUNTS)
 _UPDATE = (
     update(inventories)
     .where(_OF_PROVIDER, _OF_CLASS)
     .values({column: bindparam(f"new_{column.name}") for column in _AMOUNTS})
 )
-_DELETE = Kept(
+_DELETE = PreparedStatement(
     delete(inventories).where(_OF_PROVIDER, INV.resource_class_id.in_(bindparam("class_ids", expanding=True)))
 )
 

@@ -1,6 +1,6 @@
 """Ids of resource classes and traits by name and back.
 
-Standard names never change their ids, so those are kept; a custom name may be deleted and made again by any server
+Standard names never change their ids, so those are cached; a custom name may be deleted and made again by any server
 on this database, so custom names are looked up in each transaction.
 """
 
@@ -11,12 +11,12 @@ import os_traits
 from sqlalchemy import Connection, Table, bindparam, select
 
 from placement.store.connection.chunks import chunks
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.tables import resource_classes, traits
 
 
 class NameTable:
-    """One table of names with the ids of its standard names kept."""
+    """One table of names with a cache of the ids of its standard names."""
 
     def __init__(self, table: Table, standard: Collection[str]) -> None:
         self._table = table
@@ -24,8 +24,8 @@ class NameTable:
         self._id_by_name: dict[str, int] = {}
         self._name_by_id: dict[int, str] = {}
         pairs = select(table.c.name, table.c.id)
-        self._by_name = Kept(pairs.where(table.c.name.in_(bindparam("names", expanding=True))))
-        self._by_id = Kept(pairs.where(table.c.id.in_(bindparam("ids", expanding=True))))
+        self._by_name = PreparedStatement(pairs.where(table.c.name.in_(bindparam("names", expanding=True))))
+        self._by_id = PreparedStatement(pairs.where(table.c.id.in_(bindparam("ids", expanding=True))))
 
     def ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
         """Return the id of each of the names that exists; the others are left out."""

@@ -8,12 +8,12 @@ from sqlalchemy import Column, Table, bindparam, literal_column, select, union_a
 
 from placement.store.connection.chunks import chunks
 from placement.store.connection.dialects import insert_unless_exists
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import consumer_types, projects, users
 
 _COLUMNS: tuple[Column[str], ...] = (projects.c.external_id, users.c.external_id, consumer_types.c.name)
-_BY_NAME = Kept(
+_BY_NAME = PreparedStatement(
     union_all(
         *(
             select(literal_column(str(kind)), column, column.table.c.id).where(

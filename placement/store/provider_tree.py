@@ -9,12 +9,12 @@ from collections.abc import Collection
 from sqlalchemy import bindparam, select, update
 
 from placement.domain.provider import Provider
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.providers import RP, lock_providers, providers_by_uuid
 from placement.store.tables import resource_providers
 
-_PARENTS = Kept(select(RP.id, RP.parent_provider_id).where(RP.root_provider_id == bindparam("root_id")))
+_PARENTS = PreparedStatement(select(RP.id, RP.parent_provider_id).where(RP.root_provider_id == bindparam("root_id")))
 _SET_ROOT = (
     update(resource_providers)
     .where(RP.id.in_(bindparam("ids", expanding=True)))

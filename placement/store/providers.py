@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_,
 from placement.domain.provider import Provider
 from placement.errors import ConcurrentUpdate, ProviderNotFound
 from placement.store.connection.chunks import chunks
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import (
     allocations,
@@ -42,34 +42,42 @@ _PROVIDER = select(
         _PARENT, RP.parent_provider_id == _PARENT.c.id
     )
 )
-_BY_UUID = Kept(_PROVIDER.where(RP.uuid == bindparam("uuid")))
-_BY_UUIDS = Kept(_PROVIDER.where(RP.uuid.in_(bindparam("uuids", expanding=True))))
+_BY_UUID = PreparedStatement(_PROVIDER.where(RP.uuid == bindparam("uuid")))
+_BY_UUIDS = PreparedStatement(_PROVIDER.where(RP.uuid.in_(bindparam("uuids", expanding=True))))
 
-_LOCK_BY_UUID = Kept(select(RP.id, RP.uuid, RP.generation).where(RP.uuid == bindparam("uuid")).with_for_update())
-_LOCK_BY_UUIDS = Kept(
+_LOCK_BY_UUID = PreparedStatement(
+    select(RP.id, RP.uuid, RP.generation).where(RP.uuid == bindparam("uuid")).with_for_update()
+)
+_LOCK_BY_UUIDS = PreparedStatement(
     select(RP.id, RP.uuid, RP.generation)
     .where(RP.uuid.in_(bindparam("uuids", expanding=True)))
     .order_by(RP.id)
     .with_for_update()
 )
 _LOCK_IF_FREE = select(RP.id).where(RP.id == bindparam("provider_id")).with_for_update(skip_locked=True)
-_LOCK_BY_IDS = Kept(
+_LOCK_BY_IDS = PreparedStatement(
     select(RP.id, RP.generation).where(RP.id.in_(bindparam("ids", expanding=True))).order_by(RP.id).with_for_update()
 )
 
 _OF_PROVIDER = RP.id == bindparam("provider_id")
 _ADVANCE = update(resource_providers).where(_OF_PROVIDER).values(generation=RP.generation + 1)
-_NEXT_GENERATION = Kept(_ADVANCE)
+_NEXT_GENERATION = PreparedStatement(_ADVANCE)
 # A client may send any integer, so the type is not that of the column.
-_NEXT_GENERATION_IF = Kept(_ADVANCE.where(RP.generation == bindparam("expected", type_=BigInteger)))
+_NEXT_GENERATION_IF = PreparedStatement(_ADVANCE.where(RP.generation == bindparam("expected", type_=BigInteger)))
 
-_NAME_OR_UUID = Kept(select(RP.uuid, RP.name).where(or_(RP.uuid == bindparam("uuid"), RP.name == bindparam("name"))))
-_NAME_IS_TAKEN = Kept(select(exists().where(RP.name == bindparam("name"), RP.id != bindparam("provider_id"))))
-_HAS_CHILDREN = Kept(select(exists().where(RP.parent_provider_id == bindparam("provider_id"))))
-_HAS_ALLOCATIONS = Kept(select(exists().where(allocations.c.resource_provider_id == bindparam("provider_id"))))
+_NAME_OR_UUID = PreparedStatement(
+    select(RP.uuid, RP.name).where(or_(RP.uuid == bindparam("uuid"), RP.name == bindparam("name")))
+)
+_NAME_IS_TAKEN = PreparedStatement(
+    select(exists().where(RP.name == bindparam("name"), RP.id != bindparam("provider_id")))
+)
+_HAS_CHILDREN = PreparedStatement(select(exists().where(RP.parent_provider_id == bindparam("provider_id"))))
+_HAS_ALLOCATIONS = PreparedStatement(
+    select(exists().where(allocations.c.resource_provider_id == bindparam("provider_id")))
+)
 
 _INSERT = insert(resource_providers)
-_INSERT_RETURNING = Kept(
+_INSERT_RETURNING = PreparedStatement(
     _INSERT.values(
         {
             column: bindparam(column.name)
@@ -77,12 +85,12 @@ _INSERT_RETURNING = Kept(
         }
     ).returning(RP.id)
 )
-_RENAME = Kept(update(resource_providers).where(_OF_PROVIDER).values(name=bindparam("new_name")))
-_MAKE_ROOT = Kept(update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=RP.id))
-_LEAVE_TREE = Kept(update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=None))
-_DELETE = Kept(delete(resource_providers).where(_OF_PROVIDER))
+_RENAME = PreparedStatement(update(resource_providers).where(_OF_PROVIDER).values(name=bindparam("new_name")))
+_MAKE_ROOT = PreparedStatement(update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=RP.id))
+_LEAVE_TREE = PreparedStatement(update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=None))
+_DELETE = PreparedStatement(delete(resource_providers).where(_OF_PROVIDER))
 _DELETE_WHAT_IT_HAS = tuple(
-    Kept(delete(table).where(table.c.resource_provider_id == bindparam("provider_id")))
+    PreparedStatement(delete(table).where(table.c.resource_provider_id == bindparam("provider_id")))
     for table in (inventories, resource_provider_aggregates, resource_provider_traits, provider_usages)
 )
 

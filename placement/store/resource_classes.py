@@ -11,7 +11,7 @@ from sqlalchemy import Select, bindparam, case, delete, exists, func, select, up
 from placement.domain.names import is_custom
 from placement.store.connection.chunks import chunks
 from placement.store.connection.dialects import insert_unless_exists
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import inventories, resource_classes
 
@@ -24,7 +24,7 @@ _ALL = select(
     resource_classes.c.name,
     func.coalesce(resource_classes.c.updated_at, resource_classes.c.created_at),
 )
-_LOCK = Kept(
+_LOCK = PreparedStatement(
     select(resource_classes.c.name, resource_classes.c.id)
     .where(resource_classes.c.name.in_(bindparam("names", expanding=True)))
     .order_by(resource_classes.c.id)

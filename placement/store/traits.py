@@ -10,7 +10,7 @@ from sqlalchemy import Select, bindparam, case, delete, exists, func, select
 from placement.domain.names import CUSTOM_PREFIX
 from placement.store.connection.chunks import chunks
 from placement.store.connection.dialects import insert_unless_exists
-from placement.store.connection.kept import NO_VALUES, Kept, KeptInsert, Values
+from placement.store.connection.prepared import NO_VALUES, PreparedInsert, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import resource_provider_traits, resource_providers, traits
 
@@ -20,12 +20,12 @@ HAS = resource_provider_traits.c
 _ORDER = (case((func.substr(TRAIT.name, 1, len(CUSTOM_PREFIX)) == CUSTOM_PREFIX, 1), else_=0), TRAIT.id)
 _MODIFIED = func.coalesce(TRAIT.updated_at, TRAIT.created_at)
 _ALL = select(TRAIT.id, TRAIT.name, _MODIFIED).order_by(*_ORDER)
-_BY_NAME = Kept(_ALL.where(TRAIT.name == bindparam("name")))
-_BY_NAMES = Kept(_ALL.where(TRAIT.name.in_(bindparam("names", expanding=True))))
+_BY_NAME = PreparedStatement(_ALL.where(TRAIT.name == bindparam("name")))
+_BY_NAMES = PreparedStatement(_ALL.where(TRAIT.name.in_(bindparam("names", expanding=True))))
 _IS_IN_USE = exists().where(HAS.trait_id == TRAIT.id)
 
 # One statement tells an unknown provider (no row) from one without traits (one row of nulls).
-_TRAITS_OF = Kept(
+_TRAITS_OF = PreparedStatement(
     select(resource_providers.c.generation, TRAIT.id, TRAIT.name, _MODIFIED)
     .select_from(
         resource_providers.outerjoin(
@@ -35,9 +35,9 @@ _TRAITS_OF = Kept(
     .where(resource_providers.c.uuid == bindparam("uuid"))
     .order_by(*_ORDER)
 )
-_IDS_OF_PROVIDER = Kept(select(HAS.trait_id).where(HAS.resource_provider_id == bindparam("provider_id")))
-_GIVE = KeptInsert(resource_provider_traits, HAS.resource_provider_id, HAS.trait_id)
-_TAKE = Kept(
+_IDS_OF_PROVIDER = PreparedStatement(select(HAS.trait_id).where(HAS.resource_provider_id == bindparam("provider_id")))
+_GIVE = PreparedInsert(resource_provider_traits, HAS.resource_provider_id, HAS.trait_id)
+_TAKE = PreparedStatement(
     delete(resource_provider_traits).where(
         HAS.resource_provider_id == bindparam("provider_id"), HAS.trait_id.in_(bindparam("lost", expanding=True))
     )
@@ -61,8 +61,8 @@ class ProviderTraits:
     traits: list[Trait]
 
 
-def _found(tx: Transaction, query: Kept | Select[Any], values: Values = NO_VALUES) -> list[Trait]:
-    rows = tx.rows(query, values) if isinstance(query, Kept) else tx.execute(query)
+def _found(tx: Transaction, query: PreparedStatement | Select[Any], values: Values = NO_VALUES) -> list[Trait]:
+    rows = tx.rows(query, values) if isinstance(query, PreparedStatement) else tx.execute(query)
     return [Trait(*row) for row in rows]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, distinct, func, select
 
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.stock import StockSource
 from placement.store.tables import (
@@ -31,14 +31,14 @@ _ID_OF_PROVIDER = (
 )
 
 
-def _of_provider(stock: StockSource) -> Kept:
+def _of_provider(stock: StockSource) -> PreparedStatement:
     owner, has = resource_providers.c, stock.inventory.c
     stocked = stock.with_usage(
         resource_providers.outerjoin(stock.inventory, has.resource_provider_id == owner.id),
         # Said again for the summed usage, which is summed up for this provider alone then.
         stock.usage.c.resource_provider_id == _ID_OF_PROVIDER,
     )
-    return Kept(
+    return PreparedStatement(
         select(owner.generation, has.resource_class_id, stock.used)
         .select_from(stocked)
         .where(owner.uuid == bindparam("provider"))
@@ -46,13 +46,13 @@ def _of_provider(stock: StockSource) -> Kept:
     )
 
 
-def _of_project(columns: tuple[ColumnElement[Any], ...], *, user: bool) -> Kept:
+def _of_project(columns: tuple[ColumnElement[Any], ...], *, user: bool) -> PreparedStatement:
     """Return the sums of a project, optionally of one of its users, grouped by all columns but the last."""
     holders = _HOLDERS.join(users, consumers.c.user_id == users.c.id) if user else _HOLDERS
     query = select(*columns).select_from(holders).where(projects.c.external_id == bindparam("project"))
     if user:
         query = query.where(users.c.external_id == bindparam("user"))
-    return Kept(query.group_by(*columns[:-1]))
+    return PreparedStatement(query.group_by(*columns[:-1]))
 
 
 _OF_PROVIDER = {keeps_usage: _of_provider(StockSource(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}

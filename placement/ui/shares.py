@@ -106,7 +106,7 @@ def fair_shares(call: Call) -> Response:
     """Show the branch that ``at`` names, or the whole tree; readers see the way to their own project."""
     own = visible_path(call)
     paging = paging_of(call.request, size=CHILDREN)
-    tree = _branches(all_shares(call.database, call.server.kept_usage), own)
+    tree = _branches(all_shares(call.database, call.server.usage_cache), own)
     opened = call.request.args.get("at") or next(iter(tree.nodes))
     if opened not in tree.nodes:
         raise NotFound(f"There is no queue or project {opened}.")

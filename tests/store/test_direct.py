@@ -18,7 +18,7 @@ from placement.openapi.story import STORY, Step
 from placement.settings import AccessLogSettings, DatabaseSettings, Settings
 from placement.store.connection import direct
 from placement.store.connection.database import Database, engine_for
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.url import normalised
 from placement.store.tables import metadata, placement_journal
 from tests.databases import Pool
@@ -85,7 +85,7 @@ def compare_queries(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], list[str
     wrong: list[str] = []
 
     def both(fast: Any) -> Any:
-        def run(self: Kept, connection: Any, *values: Any) -> Any:
+        def run(self: PreparedStatement, connection: Any, *values: Any) -> Any:
             found = fast(self, connection, *values)
             if direct.is_used(connection):
                 files.add(asking_file())
@@ -97,7 +97,7 @@ def compare_queries(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], list[str
         return run
 
     def changing(fast: Any) -> Any:
-        def run(self: Kept, connection: Any, *values: Any) -> Any:
+        def run(self: PreparedStatement, connection: Any, *values: Any) -> Any:
             if direct.is_used(connection):
                 files.add(asking_file())
             return fast(self, connection, *values)
@@ -105,7 +105,7 @@ def compare_queries(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], list[str
         return run
 
     for name, wrap in (("tuples", both), ("rows", both), ("change", changing)):
-        monkeypatch.setattr(Kept, name, wrap(getattr(Kept, name)))
+        monkeypatch.setattr(PreparedStatement, name, wrap(getattr(PreparedStatement, name)))
     return files, wrong
 
 
@@ -134,7 +134,9 @@ def files_with_statements() -> set[str]:
 
 def makes_statements(path: Path) -> bool:
     calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    return any(isinstance(called, ast.Name) and called.id in {"Kept", "KeptInsert"} for called in calls)
+    return any(
+        isinstance(called, ast.Name) and called.id in {"PreparedStatement", "PreparedInsert"} for called in calls
+    )
 
 
 def played(url: str, *, plain: bool) -> tuple[list[Any], dict[str, Any]]:

@@ -20,7 +20,7 @@ def show_tree(call: Call) -> Response:
     """Answer with the shares of all nodes; a reader sees those on the way to its own project."""
     own = visible_path(call)
     settings = _settings(call)
-    shares = service.all_shares(call.database, call.server.kept_usage)
+    shares = service.all_shares(call.database, call.server.usage_cache)
     return call.json(tree_json(shares, settings, own))
 
 
@@ -42,7 +42,7 @@ def order_pending(call: Call) -> Response:
     """Answer with who waits, the first to be served first, and why."""
     body, settings = call.document(ORDER), _settings(call)
     wishes = wishes_of(body["pending"], settings, "pending") if "pending" in body else None
-    order = service.order(call.database, call.server.kept_usage, wishes)
+    order = service.order(call.database, call.server.usage_cache, wishes)
     turns = [turn_json(turn, order.members, settings) for turn in order.turns]
     return call.json({"age_s": round(order.age_s, 3), "order": turns})
 
@@ -50,7 +50,7 @@ def order_pending(call: Call) -> Response:
 def fill_pending(call: Call) -> Response:
     """Answer with what each would get of what is free."""
     body, settings = call.document(FILL), _settings(call)
-    filled = service.fill(call.database, call.server.kept_usage, wishes_of(body["pending"], settings, "pending"))
+    filled = service.fill(call.database, call.server.usage_cache, wishes_of(body["pending"], settings, "pending"))
     portions = [
         {
             **named(portion.member, settings),

@@ -35,4 +35,4 @@ def fair_gates(call: Call, body: Mapping[str, Any], members: Sequence[ClaimMembe
     settings = call.server.settings.planner.fair_share
     wishes = wishes_of(entry.get("pending", ()), settings, "fair_share", "pending")
     terms = Terms(wishes, entry.get("limits"), ("fair_share",))
-    return [fair_gate(call.database, call.server.kept_usage, members, terms)]
+    return [fair_gate(call.database, call.server.usage_cache, members, terms)]

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.store.connection.database import Database
-from placement.store.connection.kept import NO_VALUES, Kept, KeptInsert, Values
+from placement.store.connection.prepared import NO_VALUES, PreparedInsert, PreparedStatement, Values
 from placement.store.connection.retry import READ_ONLY, OutcomeUnknown, retried, transient_reason
 from placement.store.names import Names
 
@@ -47,25 +47,25 @@ class Transaction:
         """Run one statement."""
         return self.connection.execute(statement, parameters)
 
-    def tuples(self, statement: Kept | Executable, values: Values = NO_VALUES) -> list[Any]:
+    def tuples(self, statement: PreparedStatement | Executable, values: Values = NO_VALUES) -> list[Any]:
         """Run one query and return the driver's own tuples: for large answers of integers and strings.
 
         Result types that need conversion (dates on SQLite) come unconverted.
         """
-        if isinstance(statement, Kept):
+        if isinstance(statement, PreparedStatement):
             return statement.tuples(self.connection, values)
         cursor = self.connection.execute(statement, values).cursor
         return [] if cursor is None else list(cursor.fetchall())
 
-    def rows(self, statement: Kept, values: Values = NO_VALUES) -> list[Any]:
+    def rows(self, statement: PreparedStatement, values: Values = NO_VALUES) -> list[Any]:
         """Run one query and return its rows."""
         return statement.rows(self.connection, values)
 
-    def change(self, statement: Kept, values: Values = NO_VALUES) -> int:
+    def change(self, statement: PreparedStatement, values: Values = NO_VALUES) -> int:
         """Run one change and return how many rows it touched."""
         return statement.change(self.connection, values)
 
-    def insert(self, statement: KeptInsert, rows: Sequence[Values]) -> None:
+    def insert(self, statement: PreparedInsert, rows: Sequence[Values]) -> None:
         """Insert rows, in their order."""
         statement.insert(self.connection, rows)
 

@@ -12,10 +12,10 @@ anything else, because the reference locks in this order too: first the gate, th
 
 from sqlalchemy import Connection, text
 
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.kept_usage.postgresql_triggers import GATE_SETTING, WRITE_GATE_KEY
 
-_PASS = Kept(
+_PASS = PreparedStatement(
     text(f"SELECT set_config('{GATE_SETTING}', 'passed', true), pg_advisory_xact_lock_shared({WRITE_GATE_KEY})")
 )
 

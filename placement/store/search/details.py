@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import and_, bindparam, select
 
 from placement.domain.search_plan import Plan
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import NamedIds
 from placement.store.search.ranges import Extent, Scope, within
@@ -135,7 +135,7 @@ def _parents_in(rows: Iterable[_TraitRow]) -> ParentOf:
 
 _PROVIDER = resource_providers.c
 _HAS = resource_provider_traits.c
-_TRAITS_OF = Kept(
+_TRAITS_OF = PreparedStatement(
     select(_HAS.resource_provider_id, _HAS.trait_id).where(
         _HAS.resource_provider_id.in_(bindparam("providers", expanding=True)),
         _HAS.trait_id.in_(bindparam("traits", expanding=True)),
@@ -144,15 +144,15 @@ _TRAITS_OF = Kept(
 
 
 @lru_cache(maxsize=len(Scope))
-def _all_parents(scope: Scope) -> Kept:
+def _all_parents(scope: Scope) -> PreparedStatement:
     columns = select(_PROVIDER.id, _PROVIDER.parent_provider_id)
-    return Kept(columns.where(*within(_PROVIDER.root_provider_id, scope)))
+    return PreparedStatement(columns.where(*within(_PROVIDER.root_provider_id, scope)))
 
 
 @lru_cache(maxsize=2 * len(Scope))
-def _with_traits(scope: Scope, *, with_others: bool) -> Kept:
+def _with_traits(scope: Scope, *, with_others: bool) -> PreparedStatement:
     has_trait = and_(_HAS.resource_provider_id == _PROVIDER.id, _HAS.trait_id.in_(bindparam("among", expanding=True)))
-    return Kept(
+    return PreparedStatement(
         select(_PROVIDER.id, _PROVIDER.parent_provider_id, _PROVIDER.root_provider_id, _HAS.trait_id)
         .select_from(resource_providers.join(resource_provider_traits, has_trait, isouter=with_others))
         .where(*within(_PROVIDER.root_provider_id, scope))

@@ -10,16 +10,16 @@ from sqlalchemy import bindparam, exists, func, select
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan
 from placement.errors import Invalid
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers, traits
 
-_AGGREGATES = Kept(
+_AGGREGATES = PreparedStatement(
     select(placement_aggregates.c.uuid, placement_aggregates.c.id).where(
         placement_aggregates.c.uuid.in_(bindparam("uuids", expanding=True))
     )
 )
-_ROOTS = Kept(
+_ROOTS = PreparedStatement(
     select(resource_providers.c.uuid, resource_providers.c.root_provider_id).where(
         resource_providers.c.uuid.in_(bindparam("uuids", expanding=True))
     )
@@ -34,7 +34,7 @@ _SHARER = (
 
 
 @lru_cache(maxsize=8)
-def _cloud(levels: int) -> Kept:
+def _cloud(levels: int) -> PreparedStatement:
     """Return the statement for the facts: highest root, least provider that shares, the traits of levels in use."""
     has = resource_provider_traits.c
     in_use = [
@@ -43,7 +43,7 @@ def _cloud(levels: int) -> Kept:
         .scalar_subquery()
         for level in range(levels)
     ]
-    return Kept(select(_HIGHEST_ROOT, _SHARER, *in_use))
+    return PreparedStatement(select(_HIGHEST_ROOT, _SHARER, *in_use))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def ids_for(tx: Transaction, plan: Plan, levels: Sequence[str] = ()) -> NamedIds
     )
 
 
-def _by_uuid(tx: Transaction, statement: Kept, uuids: Iterable[str]) -> dict[str, int]:
+def _by_uuid(tx: Transaction, statement: PreparedStatement, uuids: Iterable[str]) -> dict[str, int]:
     wanted = sorted(uuids)
     return dict(tx.tuples(statement, {"uuids": wanted})) if wanted else {}
 

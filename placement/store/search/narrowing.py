@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import bindparam, select
 
 from placement.domain.search_plan import Plan
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import NamedIds
 from placement.store.search.ranges import EVERYWHERE, Extent, Scope
@@ -157,11 +157,11 @@ _PROVIDER = resource_providers.c
 
 
 @lru_cache(maxsize=64)
-def _shared_with(root: RootShape, *, scope: Scope) -> Kept:
+def _shared_with(root: RootShape, *, scope: Scope) -> PreparedStatement:
     """Return the statement: rows of (root id, id of a sharing provider that shares an aggregate with that tree)."""
     shares = resource_provider_aggregates.alias("shares")
     member = resource_provider_aggregates.alias("member")
-    return Kept(
+    return PreparedStatement(
         select(_PROVIDER.root_provider_id, shares.c.resource_provider_id)
         .join(member, member.c.resource_provider_id == _PROVIDER.id)
         .join(shares, shares.c.aggregate_id == member.c.aggregate_id)

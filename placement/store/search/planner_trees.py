@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Double, bindparam, case, cast, func, select
 
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import is_between
 from placement.store.search.summaries import LISTED
@@ -64,25 +64,25 @@ def _among(column: Any, *, listed: bool) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _names(*, listed: bool) -> Kept:
+def _names(*, listed: bool) -> PreparedStatement:
     columns = select(_RP.id, _RP.name, _RP.uuid, _RP.root_provider_id)
-    return Kept(columns.where(_among(_RP.root_provider_id, listed=listed)))
+    return PreparedStatement(columns.where(_among(_RP.root_provider_id, listed=listed)))
 
 
 @lru_cache(maxsize=2)
-def _units(*, listed: bool) -> Kept:
+def _units(*, listed: bool) -> PreparedStatement:
     columns = select(
         _INV.resource_provider_id, _INV.resource_class_id, _INV.min_unit, _INV.max_unit, _INV.step_size
     ).join(resource_providers, _RP.id == _INV.resource_provider_id)
-    return Kept(columns.where(_among(_RP.root_provider_id, listed=listed)))
+    return PreparedStatement(columns.where(_among(_RP.root_provider_id, listed=listed)))
 
 
 @lru_cache(maxsize=2)
-def _parents(*, listed: bool) -> Kept:
-    return Kept(select(_RP.id, _RP.parent_provider_id).where(_among(_RP.id, listed=listed)))
+def _parents(*, listed: bool) -> PreparedStatement:
+    return PreparedStatement(select(_RP.id, _RP.parent_provider_id).where(_among(_RP.id, listed=listed)))
 
 
-_PLACES = Kept(
+_PLACES = PreparedStatement(
     select(_RP.id, _RP.parent_provider_id, _RP.root_provider_id, _HAS.trait_id)
     .select_from(resource_provider_traits.join(resource_providers, _RP.id == _HAS.resource_provider_id))
     .where(_HAS.trait_id.in_(bindparam("traits", expanding=True)))
@@ -90,11 +90,11 @@ _PLACES = Kept(
 
 
 @lru_cache(maxsize=2)
-def _free(*, keeps_usage: bool) -> Kept:
+def _free(*, keeps_usage: bool) -> PreparedStatement:
     stock = StockSource(keeps_usage=keeps_usage)
     # Whoever has given away more than there is takes nothing from what others have left.
     some = cast(func.sum(case((stock.left > 0, stock.left), else_=0)), Double)
-    return Kept(
+    return PreparedStatement(
         select(_INV.resource_class_id, some)
         .select_from(stock.rows)
         .where(_INV.resource_class_id.in_(bindparam("classes", expanding=True)))

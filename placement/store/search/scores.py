@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from sqlalchemy import BigInteger, Double, Integer, bindparam, case, cast, func, select
 
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.stock import stock_by_tree
 
@@ -33,7 +33,7 @@ def tree_sums(tx: Transaction, classes: Sequence[int], others: Sequence[int]) ->
 
 
 @lru_cache(maxsize=128)
-def _sums(classes: int, *, keeps_usage: bool) -> Kept:
+def _sums(classes: int, *, keeps_usage: bool) -> PreparedStatement:
     has = stock_by_tree(keeps_usage=keeps_usage).c
     portions = [
         case((has.resource_class_id == bindparam(f"class_{index}", type_=Integer, literal_execute=True), amount))
@@ -41,7 +41,7 @@ def _sums(classes: int, *, keeps_usage: bool) -> Kept:
         for index in range(classes)
     ]
     columns = [cast(func.coalesce(func.sum(portion), 0), BigInteger) for portion in portions]
-    return Kept(
+    return PreparedStatement(
         select(has.root_provider_id, *columns)
         .where(has.resource_class_id.in_(bindparam("any_class", expanding=True, literal_execute=True)))
         .group_by(has.root_provider_id)

@@ -23,8 +23,8 @@ from sqlalchemy import (
     union_all,
 )
 
-from placement.store.connection.kept import Kept
 from placement.store.connection.memory import remembered
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.search.any_of import (
     NO_SETS,
     SqlCondition,
@@ -91,7 +91,7 @@ class Serving:
 class ServingStatement(NamedTuple):
     """The statement for Serving, and where its rows have what."""
 
-    statement: Kept
+    statement: PreparedStatement
     columns: Columns
 
 
@@ -109,7 +109,7 @@ def serving_providers(shape: NarrowingShape, only: tuple[int, ...] | None = None
     """
     indices = range(len(shape.demands)) if only is None else only
     columns, selects = zip(*[_serving(shape, index) for index in indices], strict=True)
-    return ServingStatement(Kept(selects[0] if len(selects) == 1 else union_all(*selects)), columns[0])
+    return ServingStatement(PreparedStatement(selects[0] if len(selects) == 1 else union_all(*selects)), columns[0])
 
 
 def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:

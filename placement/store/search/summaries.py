@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, bindparam, select
 
 from placement.domain.inventory import Inventory
-from placement.store.connection.kept import Kept
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import is_between
 from placement.store.stock import StockSource
@@ -120,7 +120,9 @@ def _members(tx: Transaction, roots: Collection[int]) -> dict[int, TreeMember]:
     return {member[0]: member for member in found if listed or member[2] in roots}
 
 
-def _of_providers(tx: Transaction, statement: Callable[..., Kept], providers: Collection[int]) -> list[Any]:
+def _of_providers(
+    tx: Transaction, statement: Callable[..., PreparedStatement], providers: Collection[int]
+) -> list[Any]:
     """Return the rows of a statement for some providers, and perhaps for others in between."""
     if len(providers) <= LISTED:
         return tx.tuples(statement(listed=True), {"ids": list(providers)})
@@ -140,19 +142,19 @@ _INV = inventories.c
 _HAS = resource_provider_traits.c
 
 
-def _among(statement: Select[Any], column: Any, *, listed: bool) -> Kept:
+def _among(statement: Select[Any], column: Any, *, listed: bool) -> PreparedStatement:
     condition = column.in_(bindparam("ids", expanding=True)) if listed else is_between(column, "first", "last")
-    return Kept(statement.where(condition))
+    return PreparedStatement(statement.where(condition))
 
 
 @lru_cache(maxsize=2)
-def _providers(*, listed: bool) -> Kept:
+def _providers(*, listed: bool) -> PreparedStatement:
     columns = select(_RP.id, _RP.uuid, _RP.root_provider_id, _RP.parent_provider_id)
     return _among(columns, _RP.root_provider_id, listed=listed)
 
 
 @lru_cache(maxsize=4)
-def _stocks(*, listed: bool, keeps_usage: bool) -> Kept:
+def _stocks(*, listed: bool, keeps_usage: bool) -> PreparedStatement:
     stock = StockSource(keeps_usage=keeps_usage)
     amounts = (_INV.total, _INV.reserved, _INV.allocation_ratio, stock.used)
     columns = select(_INV.resource_provider_id, _INV.resource_class_id, *amounts).select_from(stock.rows)
@@ -160,5 +162,5 @@ def _stocks(*, listed: bool, keeps_usage: bool) -> Kept:
 
 
 @lru_cache(maxsize=2)
-def _traits(*, listed: bool) -> Kept:
+def _traits(*, listed: bool) -> PreparedStatement:
     return _among(select(_HAS.resource_provider_id, _HAS.trait_id), _HAS.resource_provider_id, listed=listed)

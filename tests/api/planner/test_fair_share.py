@@ -9,7 +9,7 @@ from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
 from placement.app import create_app
-from placement.services.kept_usage import KeptUsage
+from placement.services.usage_cache import UsageCache
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api
@@ -184,7 +184,7 @@ class TestAge:
 
     def test_what_is_older_is_read_again(self, app: Flask, seed: Api, cloud: Cloud) -> None:
         now = [100.0]
-        kept = KeptUsage(replace(SEED, keep_s=5), clock=lambda: now[0])
+        kept = UsageCache(replace(SEED, keep_s=5), clock=lambda: now[0])
         database = app.extensions["placement"].database
         assert kept.reading(database).usage == {}
         take(seed, cloud, "p1", gpus0=1)
@@ -197,7 +197,7 @@ class TestAge:
         assert kept.age_s(reading) == 2
 
     def test_of_many_threads_one_reads(self, app: Flask, cloud: Cloud) -> None:
-        kept = KeptUsage(replace(SEED, keep_s=3600))
+        kept = UsageCache(replace(SEED, keep_s=3600))
         database = app.extensions["placement"].database
         start, found = threading.Barrier(8), []
 

@@ -1,4 +1,4 @@
-"""What everybody uses of what there is, read from the allocations on demand and kept for some seconds.
+"""What everybody uses of what there is, read from the allocations on demand and cached for some seconds.
 
 Nothing is written for it: a row with the usage of a project would be one that all its claims have to change.
 """
@@ -47,7 +47,7 @@ class Reading:
         return FairShares(root, self.totals, usage=usage, tasks=waiting)
 
 
-class KeptUsage:
+class UsageCache:
     """The last reading; threads share it, and one reads for all that wait."""
 
     def __init__(self, settings: FairShareSettings, clock: Callable[[], float] = time.monotonic) -> None:

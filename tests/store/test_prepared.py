@@ -1,29 +1,31 @@
-"""Kept statements say the same on every kind of database, whatever their values are."""
+"""Prepared statements say the same on every kind of database, whatever their values are."""
 
 import pytest
 from sqlalchemy import bindparam, select
 from sqlalchemy.exc import IntegrityError
 
 from placement.store.connection.database import Database
-from placement.store.connection.kept import Kept, KeptInsert
+from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.tables import consumers, inventories, projects, resource_providers, traits
 
 NAMES = ["plain", 'with "quotes"', "back\\slash", "a,b", "{curly}", "NULL", "'", "$1", "%s", "ünï", ""]
 
 PROJECT = projects.c.external_id
-INSERT = KeptInsert(projects, PROJECT)
-NAMED = Kept(select(PROJECT).where(PROJECT.in_(bindparam("names", expanding=True))).order_by(projects.c.id))
-DATED = Kept(select(projects.c.created_at))
+INSERT = PreparedInsert(projects, PROJECT)
+NAMED = PreparedStatement(
+    select(PROJECT).where(PROJECT.in_(bindparam("names", expanding=True))).order_by(projects.c.id)
+)
+DATED = PreparedStatement(select(projects.c.created_at))
 
 
 @writes
-def insert(tx: Transaction, statement: KeptInsert, rows: list) -> None:
+def insert(tx: Transaction, statement: PreparedInsert, rows: list) -> None:
     tx.insert(statement, rows)
 
 
 @reads
-def rows(tx: Transaction, statement: Kept, **values) -> list:
+def rows(tx: Transaction, statement: PreparedStatement, **values) -> list:
     return [tuple(row) for row in tx.rows(statement, values)]
 
 
@@ -53,22 +55,24 @@ def test_many_rows_may_have_empty_and_fractional_fields(migrated: Database):
     """Numbers stay what they are, and None stays NULL."""
     owners = (consumers.c.project_id, consumers.c.user_id, consumers.c.consumer_type_id)
     made = [{"uuid": f"{n}", "project_id": 1, "user_id": 2, "consumer_type_id": None} for n in range(3)]
-    insert(migrated, KeptInsert(consumers, consumers.c.uuid, *owners), made)
-    assert rows(migrated, Kept(select(consumers.c.uuid, *owners).order_by(consumers.c.id))) == [
+    insert(migrated, PreparedInsert(consumers, consumers.c.uuid, *owners), made)
+    assert rows(migrated, PreparedStatement(select(consumers.c.uuid, *owners).order_by(consumers.c.id))) == [
         (f"{n}", 1, 2, None) for n in range(3)
     ]
     amounts = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1, "allocation_ratio": 1.5}
     columns = [inventories.c[name] for name in ("resource_provider_id", "resource_class_id", *amounts)]
     insert(
-        migrated, KeptInsert(inventories, *columns), [{"resource_provider_id": 1, "resource_class_id": 2, **amounts}]
+        migrated,
+        PreparedInsert(inventories, *columns),
+        [{"resource_provider_id": 1, "resource_class_id": 2, **amounts}],
     )
-    assert rows(migrated, Kept(select(inventories.c.allocation_ratio))) == [(1.5,)]
+    assert rows(migrated, PreparedStatement(select(inventories.c.allocation_ratio))) == [(1.5,)]
 
 
 @pytest.mark.parametrize("ids", [[], [1], [1, 2, 3]], ids=len)
 def test_ids_may_be_written_into_the_text(migrated: Database, ids: list[int]):
     wanted = bindparam("ids", expanding=True, literal_execute=True)
-    statement = Kept(select(traits.c.id).where(traits.c.id.in_(wanted)).order_by(traits.c.id))
+    statement = PreparedStatement(select(traits.c.id).where(traits.c.id.in_(wanted)).order_by(traits.c.id))
     assert rows(migrated, statement, ids=ids) == [(id_,) for id_ in ids]
 
 
@@ -77,11 +81,15 @@ def test_a_change_tells_how_many_rows_it_touched(named: Database):
     def rename(tx: Transaction, names: list[str]) -> int:
         return tx.change(change, {"names": names})
 
-    change = Kept(projects.update().where(PROJECT.in_(bindparam("names", expanding=True))).values(updated_at=None))
+    change = PreparedStatement(
+        projects.update().where(PROJECT.in_(bindparam("names", expanding=True))).values(updated_at=None)
+    )
     assert rename(named, ["plain", "a,b", "nobody"]) == 2
 
 
 def test_a_refused_statement_is_an_error_of_sqlalchemy(migrated: Database):
     twice = [{"uuid": "1", "name": "one"}, {"uuid": "1", "name": "two"}]
     with migrated.writer.begin() as connection, pytest.raises(IntegrityError):
-        KeptInsert(resource_providers, resource_providers.c.uuid, resource_providers.c.name).insert(connection, twice)
+        PreparedInsert(resource_providers, resource_providers.c.uuid, resource_providers.c.name).insert(
+            connection, twice
+        )

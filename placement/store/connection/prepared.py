@@ -12,12 +12,12 @@ from placement.store.connection.direct import Values
 if TYPE_CHECKING:
     from psycopg import RawCursor
 
-__all__ = ["NO_VALUES", "Kept", "KeptInsert", "Values"]
+__all__ = ["NO_VALUES", "PreparedInsert", "PreparedStatement", "Values"]
 
 NO_VALUES: Values = {}
 
 
-class Kept:
+class PreparedStatement:
     """A query or a change; its values come by the names of its parameters."""
 
     def __init__(self, statement: Executable) -> None:
@@ -51,7 +51,7 @@ class Kept:
         return direct.text_of(self.statement)
 
 
-class KeptInsert:
+class PreparedInsert:
     """Inserts rows with values for some columns; on PostgreSQL all of them by one statement, a list for each column."""
 
     def __init__(self, table: Table, *columns: Column[Any]) -> None:
@@ -59,7 +59,7 @@ class KeptInsert:
         self._names = [column.name for column in columns]
         lists: Any = func.unnest(*(bindparam(column.name, type_=direct.array_of(column.type)) for column in columns))
         rows = lists.table_valued(*self._names).render_derived()
-        self._of_lists = Kept(insert(table).from_select(self._names, select(*rows.c)))
+        self._of_lists = PreparedStatement(insert(table).from_select(self._names, select(*rows.c)))
 
     def insert(self, connection: Connection, rows: Sequence[Values]) -> None:
         """Insert the rows, in their order."""
