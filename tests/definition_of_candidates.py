@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from itertools import product
 
-from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
+from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind, any_of_value
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import Slot, plan_for
 from tests.small_clouds import Cloud, Node, shares_of
@@ -39,7 +39,9 @@ class Definition:
 
     def is_out(self, sort: ConditionKind, suffix: str | None, value: str) -> bool:
         condition = self.without
-        if condition is None or condition.kind != sort or condition.value != value:
+        if condition is None or condition.value != value:
+            return False
+        if condition.kind != sort and not (condition.kind == ConditionKind.AMOUNT and sort in NUMERIC):
             return False
         return suffix is None or suffix in condition.groups
 
@@ -158,8 +160,9 @@ class Definition:
             stock = self.cloud[provider].inventories[name]
             # Where amounts add up, a condition on one of them is one on their sum.
             out = self.without.kind if self.without and self.without.resource_class == name else None
-            room = [stock.left] * (out != ConditionKind.CAPACITY) + [stock.max_unit] * (out != ConditionKind.MAX_UNIT)
-            if sum(amounts) > min(room):
+            room = [stock.left] * (out not in {ConditionKind.CAPACITY, ConditionKind.AMOUNT})
+            room += [stock.max_unit] * (out not in {ConditionKind.MAX_UNIT, ConditionKind.AMOUNT})
+            if room and sum(amounts) > min(room):
                 return False
         return True
 

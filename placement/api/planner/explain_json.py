@@ -1,6 +1,7 @@
 """The JSON of an explanation."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from placement.candidates.explain.conditions import Condition, ConditionKind
@@ -70,6 +71,7 @@ def _near_miss(near_miss: NearMiss, explained: Explained) -> ExplainJson:
         "trees": near_miss.trees,
         "complete": near_miss.complete,
         "providers": [{**_provider(example.provider, explained), **example.facts} for example in near_miss.examples],
+        "largest": asdict(near_miss.largest) if near_miss.largest else None,
     }
 
 

@@ -32,6 +32,8 @@ class ConditionKind(StrEnum):
     ONE_PROVIDER_PER_TREE = "one_provider_per_tree"
     # Several of these, where nobody looked which.
     TOGETHER = "together"
+    # All numeric conditions on one class at once.
+    AMOUNT = "amount"
     # Parts of a request that may be left out as a whole.
     RESOURCE = "resource"
     GROUP = "group"
@@ -39,6 +41,7 @@ class ConditionKind(StrEnum):
 
 UNITS = (ConditionKind.MIN_UNIT, ConditionKind.MAX_UNIT, ConditionKind.STEP_SIZE)
 NUMERIC = (ConditionKind.CAPACITY, *UNITS)
+OF_AMOUNTS = frozenset({*NUMERIC, ConditionKind.AMOUNT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,14 @@ class Condition:
     def resource_class(self) -> str:
         """The resource class in the value."""
         return self.value.partition(":")[0]
+
+    def includes(self, other: "Condition") -> bool:
+        """Tell whether another condition goes when this one is left out: it is the same, or a part of an amount."""
+        return self == other or (
+            self.kind == ConditionKind.AMOUNT
+            and other.kind in NUMERIC
+            and (self.groups, self.value) == (other.groups, other.value)
+        )
 
 
 def any_of_value(any_of: AbstractSet[str], *, forbidden: bool = False) -> str:

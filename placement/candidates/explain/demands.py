@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from placement.candidates.explain.conditions import Condition
+from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind
 from placement.candidates.explain.explanation import DemandCounts, Remainder
 from placement.candidates.explain.provider_filters import Filter, ProviderFilters, Reach
 from placement.domain.facts import Facts
@@ -134,11 +134,15 @@ class _Filtered:
 
     def apply(self, filter_: Filter) -> bool:
         """Apply a filter; tell whether it refused anybody who was left."""
+        of_filter = filter_.condition
         for condition, providers in self.failing_only.items():
-            if providers:
+            if providers and not condition.includes(of_filter):
                 self.failing_only[condition] = providers - filter_.refused(providers)
         refused = filter_.refused(self.left)
-        self.failing_only[filter_.condition] = refused
+        self.failing_only[of_filter] = refused
+        if of_filter.kind in NUMERIC:
+            amount = Condition(ConditionKind.AMOUNT, of_filter.groups, of_filter.value)
+            self.failing_only[amount] = self.failing_only.get(amount, frozenset()) | refused
         if refused:
             self.left = self.left - refused
         return bool(refused)

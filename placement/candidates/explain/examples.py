@@ -1,13 +1,22 @@
 """Providers that show a near miss, with the numbers and names that tell how near it is."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any
 
 from placement.candidates.explain.cloud import FilteredCloud
-from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind
-from placement.candidates.explain.explanation import Example
+from placement.candidates.explain.conditions import (
+    NUMERIC,
+    OF_AMOUNTS,
+    Condition,
+    ConditionKind,
+    any_of_value,
+    resources_value,
+)
+from placement.candidates.explain.explanation import Example, Largest
+from placement.candidates.explain.tree_filters import LOOSE
 from placement.candidates.explain.tree_search import SearchedTrees
 from placement.domain.facts import Facts
 
@@ -24,16 +33,14 @@ WORDS = {
 }
 """How a provider fails a condition on what it is or where it is."""
 
+NUMBERS = dict(zip(NUMERIC, ("free", "min_unit", "max_unit", "step_size"), strict=True))
+"""What shows how a provider fails a condition on an amount."""
+
 
 def examples(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[Example]:
     """Yield a few providers that would serve if it were not for a condition, each of another tree."""
-    failing = frozenset[int]()
-    for demand in cloud.demands:
-        for options in (demand.own, demand.shared):
-            failing |= options.failing_only.get(condition, frozenset())
-    providers = islice(_one_of_each(cloud.facts, failing, served), MOST_EXAMPLES) if failing else iter(())
-    chosen = list(providers) or sorted(served.trees)[:MOST_EXAMPLES]
-    numbers = _numbers(cloud.facts, condition, frozenset(chosen)) if condition.kind in NUMERIC else {}
+    chosen = list(islice(_failing(cloud, condition, served), MOST_EXAMPLES)) or sorted(served.trees)[:MOST_EXAMPLES]
+    numbers = _numbers(cloud.facts, condition, frozenset(chosen)) if condition.kind in OF_AMOUNTS else {}
     word = WORDS.get(condition.kind)
     for provider in chosen:
         if word is not None:
@@ -49,12 +56,63 @@ def shortages(cloud: FilteredCloud, condition: Condition, served: SearchedTrees)
     asked = next(amount for amount in amounts if amount is not None)
     rows = [row for row in cloud.facts.stocks.get(name, ()) if row[2] in served.trees]
     best: dict[int, Example] = {}
-    for _class, provider, root, left, min_unit, max_unit, step_size in sorted(rows, key=lambda row: (-row[3], row[1])):
-        units = {"min_unit": min_unit, "max_unit": max_unit, "step_size": step_size}
-        best.setdefault(root, Example(provider, {"asked": asked, "free": _whole(left), **units}))
+    for _class, provider, root, *numbers in sorted(rows, key=lambda row: (-row[3], row[1])):
+        best.setdefault(root, Example(provider, {"asked": asked, **_shown(numbers)}))
         if len(best) == MOST_EXAMPLES:
             break
     yield from best.values()
+
+
+def largest(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Largest | None:
+    """Return the largest amount of a class that can be had where a condition on its amount is all that is in the way.
+
+    Of one provider, whatever else the request takes from it; None where that is nothing.
+    """
+    found: dict[int, int] = {}
+    for demand in cloud.demands:
+        amounts = [asked for asked in demand.asked.resources if resources_value([asked]) == condition.value]
+        if demand.groups == condition.groups and amounts:
+            amount = Condition(ConditionKind.AMOUNT, demand.groups, condition.value)
+            providers = demand.own.options(amount) | demand.shared.options(amount)
+            found |= _usable(cloud.facts, condition.resource_class, providers, served)
+    counted = Counter(found.values())
+    most = max(counted, default=0)
+    return Largest(most, counted[most]) if most else None
+
+
+def _usable(facts: Facts, name: str, providers: AbstractSet[int], served: SearchedTrees) -> dict[int, int]:
+    """Return for providers of these trees, or that share with them, the largest amount that can be taken at once."""
+    usable = {}
+    for _class, provider, root, left, min_unit, max_unit, step_size in facts.stocks.get(name, ()):
+        if provider in providers and not served.trees.keys().isdisjoint((root, *facts.shares.get(provider, ()))):
+            amount = int(min(left, max_unit)) // step_size * step_size
+            if amount >= min_unit:
+                usable[provider] = amount
+    return usable
+
+
+def _failing(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[int]:
+    """Yield for each tree a provider that fails a condition, as far as one provider can be named."""
+    if condition.kind == ConditionKind.REQUIRED and condition.groups == LOOSE:
+        return _without_trait(cloud, condition, served)
+    failing = frozenset[int]()
+    for demand in cloud.demands:
+        for options in (demand.own, demand.shared):
+            failing |= options.failing_only.get(condition, frozenset())
+    return _one_of_each(cloud.facts, failing, served)
+
+
+def _without_trait(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[int]:
+    """Yield for each tree a provider that would serve the unsuffixed group, which lacks a trait as they all do."""
+    owners = frozenset[int]().union(
+        *[cloud.facts.owners_of_any(one) for one in cloud.plan.trait_sets if any_of_value(one) == condition.value]
+    )
+    loose = [demand for demand in cloud.demands if demand.groups == LOOSE]
+    for root, choice in served.trees.items():
+        serving: Iterable[int] = [provider for demand in loose for provider in demand.options_in(root, None)]
+        if choice is not None:
+            serving = [one for slot, one in zip(cloud.plan.slots, choice, strict=True) if not slot.is_granular]
+        yield from islice((provider for provider in serving if provider not in owners), 1)
 
 
 def _one_of_each(facts: Facts, failing: AbstractSet[int], served: SearchedTrees) -> Iterator[int]:
@@ -74,15 +132,16 @@ def _one_of_each(facts: Facts, failing: AbstractSet[int], served: SearchedTrees)
 
 def _numbers(facts: Facts, condition: Condition, providers: AbstractSet[int]) -> Mapping[int, Mapping[str, Any]]:
     name, _, amount = condition.value.partition(":")
+    of_condition = [NUMBERS[kind] for kind in NUMERIC if condition.kind in {kind, ConditionKind.AMOUNT}]
     found = {}
-    for _class, provider, _root, left, *units in facts.stocks.get(name, ()):
+    for _class, provider, _root, *numbers in facts.stocks.get(name, ()):
         if provider in providers:
-            values = (left, *units)
-            key = "free" if condition.kind == ConditionKind.CAPACITY else condition.kind.value
-            found[provider] = {"asked": int(amount), key: _whole(values[NUMERIC.index(condition.kind)])}
+            shown = _shown(numbers)
+            found[provider] = {"asked": int(amount), **{key: shown[key] for key in of_condition}}
     return found
 
 
-def _whole(number: float) -> float:
-    """Return an integer where a capacity is one."""
-    return int(number) if number == int(number) else number
+def _shown(numbers: Iterable[float]) -> dict[str, float]:
+    """Return numbers of a row of ``Stocks`` by name; a capacity that is whole is written so."""
+    named = dict(zip(NUMBERS.values(), numbers, strict=True))
+    return {name: int(number) if number == int(number) else number for name, number in named.items()}

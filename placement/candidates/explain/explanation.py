@@ -39,13 +39,25 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Largest:
+    """The largest amount that some provider could give, and how many providers could give as much."""
+
+    amount: int
+    providers: int
+
+
+@dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A condition without which, all others kept, ``trees`` trees have candidates; at least, if not ``complete``."""
+    """A condition without which, all others kept, ``trees`` trees have candidates; at least, if not ``complete``.
+
+    Where it is about an amount, ``largest`` tells what the providers of these trees have; None if they have nothing.
+    """
 
     condition: Condition
     trees: int
     complete: bool
     examples: tuple[Example, ...]
+    largest: Largest | None = None
 
 
 class HintKind(StrEnum):
@@ -57,6 +69,7 @@ class HintKind(StrEnum):
     NO_TREE = "no_such_tree"
     TRAIT_ELSEWHERE = "trait_on_another_provider"
     AGGREGATE_DOES_NOT_SPAN = "aggregate_does_not_span"
+    SHARER_NOT_MEMBER = "sharing_provider_not_in_aggregate"
     NO_GROUP_POLICY = "group_policy_missing"
 
 

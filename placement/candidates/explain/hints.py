@@ -56,6 +56,8 @@ def _elsewhere(cloud: FilteredCloud, demand: FilteredDemand) -> Iterator[Hint]:
         # The unsuffixed group has no filter for its traits: they are looked for together, below.
         lacking = demand.own.failing_only.get(condition, frozenset())
         yield from _told(cloud.facts, hint, condition, lacking=lacking, havers=havers)
+        if kind == ConditionKind.MEMBER_OF:
+            yield from _sharers(cloud.facts, condition, demand, havers)
 
 
 def _apart(cloud: FilteredCloud) -> Iterator[Hint]:
@@ -68,6 +70,17 @@ def _apart(cloud: FilteredCloud) -> Iterator[Hint]:
         lacking = {provider for provider in serving if cloud.facts.home[provider] not in helped}
         condition = Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of))
         yield from _told(cloud.facts, HintKind.TRAIT_ELSEWHERE, condition, lacking=lacking, havers=havers)
+
+
+def _sharers(facts: Facts, condition: Condition, demand: FilteredDemand, members: AbstractSet[int]) -> Iterator[Hint]:
+    """Yield a hint if what could be shared with a tree is not in an aggregate that somebody of the tree is in."""
+    pools = demand.shared.failing_only.get(condition, frozenset())
+    homes = {facts.home[member]: member for member in sorted(members, reverse=True)}
+    spoilt = [(root, pool) for pool in pools for root in facts.shares[pool] if root in homes and root != pool]
+    if spoilt:
+        first, pool = min(spoilt)
+        trees = len({root for root, _pool in spoilt})
+        yield Hint(HintKind.SHARER_NOT_MEMBER, condition, trees, pool, homes[first])
 
 
 def _told(

@@ -1,11 +1,11 @@
 """Near misses: the conditions whose removal alone would give candidates."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.cloud import FilteredCloud
-from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind
-from placement.candidates.explain.examples import examples, shortages
+from placement.candidates.explain.conditions import OF_AMOUNTS, Condition, ConditionKind, resources_value
+from placement.candidates.explain.examples import examples, largest, shortages
 from placement.candidates.explain.explanation import NearMiss
 from placement.candidates.explain.less import parts
 from placement.candidates.explain.stages import stages
@@ -21,9 +21,13 @@ STEPS_OF_A_DEMAND = 5
 def near_misses(cloud: FilteredCloud, budget: RequestBudget) -> tuple[NearMiss, ...]:
     """Return the near misses in a cloud without candidates, those that would help in most trees first.
 
-    A part of the request (a resource class, a group) is only named where none of its conditions is a near miss.
+    An amount is only named where none of the conditions on it is a near miss alone, a part of the request (a resource
+    class, a group) where none of its conditions is one.
     """
-    found = list(_of_conditions(cloud, budget))
+    found = list(_of_conditions(cloud, _conditions(cloud), budget))
+    singly = [near_miss.condition for near_miss in found]
+    amounts = [amount for amount in _amounts(cloud) if not any(_tells(one, amount) for one in singly)]
+    found += _of_conditions(cloud, amounts, budget)
     named = [near_miss.condition for near_miss in found]
     for part, request in parts(cloud.plan):
         if _spent(budget, cloud):
@@ -37,15 +41,16 @@ def near_misses(cloud: FilteredCloud, budget: RequestBudget) -> tuple[NearMiss, 
     return tuple(sorted(found, key=lambda near_miss: -near_miss.trees))
 
 
-def _of_conditions(cloud: FilteredCloud, budget: RequestBudget) -> Iterator[NearMiss]:
+def _of_conditions(cloud: FilteredCloud, conditions: Iterable[Condition], budget: RequestBudget) -> Iterator[NearMiss]:
     # What few trees depend on is looked at first, so that a budget is spent on as many conditions as possible.
-    for condition in sorted(_conditions(cloud), key=lambda condition: len(cloud.trees_without(condition))):
+    for condition in sorted(conditions, key=lambda condition: len(cloud.trees_without(condition))):
         if _spent(budget, cloud):
             return
         served = cloud.served_without(condition, budget)
         if served.trees:
             shown = examples(cloud, condition, served)
-            yield NearMiss(condition, len(served.trees), not served.undecided, tuple(shown))
+            there = largest(cloud, condition, served) if condition.kind in OF_AMOUNTS else None
+            yield NearMiss(condition, len(served.trees), not served.undecided, tuple(shown), there)
 
 
 def _spent(budget: RequestBudget, cloud: FilteredCloud) -> bool:
@@ -62,10 +67,25 @@ def _conditions(cloud: FilteredCloud) -> list[Condition]:
     return [condition for condition in every if condition.kind not in NOT_REMOVABLE]
 
 
+def _tells(condition: Condition, amount: Condition) -> bool:
+    """Tell whether a near miss says already that so much is too much."""
+    combined = condition.kind == ConditionKind.COMBINED_CAPACITY and condition.value == amount.resource_class
+    return combined or amount.includes(condition)
+
+
+def _amounts(cloud: FilteredCloud) -> list[Condition]:
+    """Return for each class of each demand the condition that so much is there, in units that can be had."""
+    return [
+        Condition(ConditionKind.AMOUNT, demand.groups, resources_value([asked]))
+        for demand in cloud.demands
+        for asked in demand.asked.resources
+    ]
+
+
 def _concerns(condition: Condition, part: Condition) -> bool:
     """Tell whether a condition is about a part of the request."""
     if not set(condition.groups) & set(part.groups):
         return False
     if part.kind == ConditionKind.RESOURCE:
-        return condition.kind in NUMERIC and condition.resource_class == part.value
+        return condition.kind in OF_AMOUNTS and condition.resource_class == part.value
     return True

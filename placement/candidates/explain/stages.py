@@ -60,7 +60,7 @@ def without(plan: Plan, condition: Condition) -> Plan:
 
 def is_searched(plan: Plan, condition: Condition) -> bool:
     """Tell whether leaving a condition out changes what the search does, rather than only who can serve what."""
-    if condition.kind in {ConditionKind.CAPACITY, ConditionKind.MAX_UNIT}:
+    if condition.kind in {ConditionKind.CAPACITY, ConditionKind.MAX_UNIT, ConditionKind.AMOUNT}:
         return condition.resource_class in plan.contended
     if condition.kind == ConditionKind.REQUIRED:
         return condition.groups == LOOSE

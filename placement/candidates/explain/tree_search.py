@@ -46,8 +46,8 @@ class TreeSearch:
         plan: the plan.
         demands: who can serve each.
         facts: the cloud.
-        without: a condition that is left out. One on capacity or on the largest unit is also left out where amounts
-            add up; what else leaving it out means for the plan has been done to the plan.
+        without: a condition that is left out. One on capacity, on the largest unit or on both is also left out where
+            amounts add up; what else leaving it out means for the plan has been done to the plan.
     """
 
     def __init__(
@@ -133,8 +133,12 @@ class TreeSearch:
             asked = sum(dict(slot.resources).get(name, 0) for slot in self._plan.slots)
             lifted = self._without.kind if self._without and self._without.resource_class == name else None
             for _class, provider, _root, left, _low, max_unit, _step in self._facts.stocks.get(name, ()):
-                usable = asked if lifted == ConditionKind.CAPACITY else int(left)
-                room[provider, name] = min(asked, usable if lifted == ConditionKind.MAX_UNIT else min(usable, max_unit))
+                limits = [asked]
+                if lifted not in {ConditionKind.CAPACITY, ConditionKind.AMOUNT}:
+                    limits.append(int(left))
+                if lifted not in {ConditionKind.MAX_UNIT, ConditionKind.AMOUNT}:
+                    limits.append(max_unit)
+                room[provider, name] = min(limits)
         return room
 
     @cached_property

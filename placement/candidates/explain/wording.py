@@ -1,15 +1,16 @@
 """Explanations in words."""
 
 from placement.candidates.explain.conditions import Condition, ConditionKind
-from placement.candidates.explain.explanation import Hint, HintKind, NearMiss
+from placement.candidates.explain.explanation import Hint, HintKind, Largest, NearMiss
 from placement.candidates.explain.tree_filters import LOOSE
 
 CONDITIONS = {
     ConditionKind.INVENTORY: "inventory of {value}",
     ConditionKind.CAPACITY: "{amounts} free",
-    ConditionKind.MIN_UNIT: "{amounts} reaches min_unit",
-    ConditionKind.MAX_UNIT: "{amounts} stays within max_unit",
-    ConditionKind.STEP_SIZE: "{amounts} is a multiple of step_size",
+    ConditionKind.MIN_UNIT: "min_unit of at most {amounts}",
+    ConditionKind.MAX_UNIT: "max_unit of at least {amounts}",
+    ConditionKind.STEP_SIZE: "step_size that divides {amounts}",
+    ConditionKind.AMOUNT: "{amounts} from one provider",
     ConditionKind.REQUIRED: "trait {value}",
     ConditionKind.FORBIDDEN: "no trait {value}",
     ConditionKind.MEMBER_OF: "member of {value}",
@@ -41,6 +42,10 @@ HINTS = {
     HintKind.AGGREGATE_DOES_NOT_SPAN: (
         "Another provider of the tree is in the aggregate {value}. Only the aggregates of a root span its tree, and"
         " only for the unsuffixed group."
+    ),
+    HintKind.SHARER_NOT_MEMBER: (
+        "What could be shared with the tree is not in the aggregate {value} itself. Whoever serves has to be in it: put"
+        " the sharing provider into it, too."
     ),
     HintKind.NO_GROUP_POLICY: (
         "With more than one granular group, GET /allocation_candidates refuses a request without group_policy. It is"
@@ -97,7 +102,15 @@ def near_miss_in_words(near_miss: NearMiss) -> str:
     """Return a sentence about a near miss."""
     many = "1 tree fails" if near_miss.trees == 1 else f"{near_miss.trees} trees fail"
     least = "" if near_miss.complete else "At least "
-    return f"{least}{many} only this condition: {in_words(near_miss.condition)}{of_groups(near_miss.condition)}."
+    text = f"{least}{many} only this condition: {in_words(near_miss.condition)}{of_groups(near_miss.condition)}"
+    return f"{text}.{_largest_in_words(near_miss.largest)}"
+
+
+def _largest_in_words(largest: Largest | None) -> str:
+    if largest is None:
+        return ""
+    have = "1 provider has it" if largest.providers == 1 else f"{largest.providers} providers have it"
+    return f" The largest amount that can be had of one is {largest.amount}: {have}."
 
 
 def hint_in_words(hint: Hint) -> str:

@@ -35,7 +35,9 @@ _FACTS = dict.fromkeys(WORDS.values(), TEXT) | dict.fromkeys(("asked", "free", *
 _STEP = record(_CONDITION | {"text": TEXT, "trees": COUNT}, {"providers": COUNT})
 _DEMAND = record({"groups": array(TEXT), "resources": AMOUNTS, "steps": array(shared("ExplainedStep"))})
 _NEAR_MISS = record(
-    _CONDITION | {"message": TEXT, "trees": COUNT, "complete": FLAG, "providers": array(record(_PROVIDER, _FACTS))}
+    _CONDITION
+    | {"message": TEXT, "trees": COUNT, "complete": FLAG, "providers": array(record(_PROVIDER, _FACTS))}
+    | {"largest": or_null(record({"amount": COUNT, "providers": COUNT}))}
 )
 _HINT = record(
     {"hint": one_of(HintKind)} | _CONDITION | {"message": TEXT},

@@ -80,7 +80,7 @@ CASES = {
         [provider("host0", VCPU=8, traits=["HW_CPU_X86_AVX"]), provider("host1", VCPU=1, traits=["HW_CPU_X86_AVX2"])],
         "resources_A=VCPU:4&required_A=HW_CPU_X86_AVX2",
         ("required", "HW_CPU_X86_AVX2"),
-        {("required", "HW_CPU_X86_AVX2"): 1, ("resource", "VCPU"): 0},
+        {("required", "HW_CPU_X86_AVX2"): 1, ("amount", "VCPU:4"): 1},
     ),
     "any of two traits": Expected(
         hosts(2, VCPU=8),
@@ -98,7 +98,7 @@ CASES = {
         [provider("host0", VCPU=8, aggregates=["A"]), provider("host1", VCPU=1, aggregates=["B"])],
         "resources=VCPU:4&member_of={B}",
         ("member_of", "{B}"),
-        {("capacity", "VCPU:4"): 0, ("member_of", "{B}"): 1},
+        {("amount", "VCPU:4"): 1, ("member_of", "{B}"): 1},
     ),
     "forbidden aggregate": Expected(
         [provider("host0", VCPU=8, aggregates=["A"])],
@@ -110,7 +110,7 @@ CASES = {
         [provider("host0", VCPU=2), provider("host1", VCPU=8), provider("host2", VCPU=8)],
         "resources=VCPU:4&in_tree={host0}",
         ("in_tree", "{host0}"),
-        {("in_tree", "{host0}"): 2},
+        {("in_tree", "{host0}"): 2, ("amount", "VCPU:4"): 1},
     ),
     "unknown tree": Expected(
         hosts(2, VCPU=8), f"resources=VCPU:4&in_tree={UNKNOWN}", ("in_tree", UNKNOWN), {("in_tree", UNKNOWN): 2}
@@ -213,7 +213,7 @@ def test_the_cause_is_named_with_what_would_help(api, call, name):
 
 def test_every_cause_has_a_cloud():
     named = {expected.cause[0] for expected in CASES.values()} | {"one_provider_per_tree", "empty_group"}
-    assert named == {sort.value for sort in ConditionKind} - {"resource", "group", "together"}
+    assert named == {sort.value for sort in ConditionKind} - {"amount", "resource", "group", "together"}
 
 
 def test_before_1_29_it_may_be_that_providers_of_a_tree_do_not_combine(api, call):
@@ -258,10 +258,41 @@ def test_a_class_that_falls_short_in_more_than_one_way_comes_with_all_numbers(ap
     """A host's max_unit is its total as a rule, so that who asks for more fails both."""
     build(call, *hosts(2, VCPU=8, MEMORY_MB=100))
     (near_miss,) = explanation(api, "resources=VCPU:9,MEMORY_MB:1")["near_misses"]
-    assert key(near_miss) == ("resource", "VCPU")
+    assert key(near_miss) == ("amount", "VCPU:9")
     assert near_miss["trees"] == 2
+    assert near_miss["largest"] == {"amount": 8, "providers": 2}
+    assert near_miss["message"] == (
+        "2 trees fail only this condition: 9 VCPU from one provider (unsuffixed group). "
+        "The largest amount that can be had of one is 8: 2 providers have it."
+    )
     shown = near_miss["providers"][0]
     assert (shown["asked"], shown["free"], shown["max_unit"]) == (9, 8, 8)
+
+
+def test_the_commonest_question_has_a_number(api, call):
+    """How much is there, if not 40?"""
+    build(call, *hosts(12, VCPU=32), *[provider(f"small{number}", VCPU=16) for number in range(3)])
+    (near_miss,) = explanation(api, "resources=VCPU:40")["near_misses"]
+    assert key(near_miss) == ("amount", "VCPU:40")
+    assert near_miss["trees"] == 15
+    assert near_miss["largest"] == {"amount": 32, "providers": 12}
+
+
+def test_an_example_lacks_the_trait_that_it_is_said_to_lack(api, call):
+    """The root has it, and serves nothing."""
+    build(call, provider("host", provider("numa", VCPU=8), traits=["STORAGE_DISK_SSD"]))
+    near_misses = explanation(api, "resources=VCPU:2&required=STORAGE_DISK_SSD")["near_misses"]
+    (lacking,) = [one for near_miss in near_misses for one in near_miss["providers"] if "lacks" in one]
+    assert (lacking["name"], lacking["lacks"]) == ("numa", "STORAGE_DISK_SSD")
+
+
+def test_who_shares_has_to_be_in_the_aggregate_that_is_asked_for(api, call):
+    pool = provider("pool", traits=["MISC_SHARES_VIA_AGGREGATE"], aggregates=["S"], DISK_GB=100)
+    cloud = build(call, provider("host", aggregates=["S", "A"], VCPU=8), pool)
+    document = explanation(api, "resources=VCPU:1,DISK_GB:10&member_of={A}".format(**cloud.aggregates))
+    (hint,) = document["hints"]
+    assert hint["hint"] == "sharing_provider_not_in_aggregate"
+    assert (hint["provider"]["name"], hint["found_on"]["name"], hint["trees"]) == ("pool", "host", 1)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +337,7 @@ def test_what_is_shared_counts_for_every_tree_it_is_shared_with(api, call):
     disk = next(demand for demand in document["demands"] if "DISK_GB" in demand["resources"])
     assert (disk["steps"][0]["providers"], disk["steps"][0]["trees"]) == (1, 4)
     counted = {key(near_miss): near_miss["trees"] for near_miss in document["near_misses"]}
-    assert counted[("resource", "DISK_GB")] == 4
+    assert counted == {("amount", "DISK_GB:20"): 3}
 
 
 def test_groups_that_ask_the_same_are_one_demand(api, call):

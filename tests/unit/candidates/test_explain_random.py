@@ -1,12 +1,16 @@
 """Explanations of random requests in random clouds, compared with trying everything."""
 
+from collections import Counter
+from dataclasses import replace
+
 from hypothesis import given
 
 from placement.candidates.explain.cloud import FilteredCloud
-from placement.candidates.explain.conditions import ConditionKind
+from placement.candidates.explain.conditions import OF_AMOUNTS, ConditionKind
 from placement.candidates.explain.demands import DemandFilters
 from placement.candidates.explain.explain import explain
-from placement.candidates.explain.near_misses import _conditions
+from placement.candidates.explain.explanation import Largest
+from placement.candidates.explain.near_misses import _amounts, _conditions, _tells
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
 from tests.examples import examples
@@ -44,7 +48,40 @@ def test_no_near_miss_is_missed(situation):
     if explanation.cause is None:
         return
     named = {near_miss.condition for near_miss in explanation.near_misses}
-    every = _conditions(FilteredCloud(plan_for(request), facts, DemandFilters(facts)))
-    assert {condition for condition in every if Definition(request, cloud, condition).trees()} == {
+    filtered = FilteredCloud(plan_for(request), facts, DemandFilters(facts))
+    helping = {one for one in _conditions(filtered) if Definition(request, cloud, one).trees()}
+    helping |= {
+        amount
+        for amount in _amounts(filtered)
+        if not any(_tells(one, amount) for one in helping) and Definition(request, cloud, amount).trees()
+    }
+    assert helping == {
         condition for condition in named if condition.kind not in (ConditionKind.RESOURCE, ConditionKind.GROUP)
     }
+
+
+@examples(80)
+@given(situations)
+def test_the_largest_amount_is_what_trying_every_amount_finds(situation):
+    """On any provider that could serve the group but for the amount, in the trees that are told of."""
+    request, cloud = situation
+    for near_miss in explain(plan_for(request), facts_of(cloud)).near_misses:
+        condition = near_miss.condition
+        if condition.kind not in OF_AMOUNTS:
+            assert near_miss.largest is None
+            continue
+        name, _, asked = condition.value.partition(":")
+        any_amount = Definition(request, cloud, replace(condition, kind=ConditionKind.AMOUNT))
+        slots = [
+            one for one in any_amount.slots if one.suffix in condition.groups and (name, int(asked)) in one.resources
+        ]
+        trees = Definition(request, cloud, condition).trees()
+        providers = {provider for slot in slots for root in trees for provider in any_amount.options(slot, root)}
+        found = Counter(largest_of(cloud[provider].inventories[name]) for provider in providers)
+        most = max(found, default=0)
+        assert near_miss.largest == (Largest(most, found[most]) if most else None)
+
+
+def largest_of(stock) -> int:
+    amounts = range(max(1, stock.min_unit), 1 + int(min(stock.left, stock.max_unit)))
+    return max((amount for amount in amounts if amount % stock.step_size == 0), default=0)
