@@ -36,6 +36,7 @@ class PlannerTree:
         positions: the anchor of the place of each provider at each level.
         places: the same places as masks, of the tree's own providers.
         foreign_providers: those of other trees.
+        held: places that are held exclusively, whatever is in use there.
     """
 
     root: int
@@ -46,6 +47,7 @@ class PlannerTree:
     positions: Mapping[int, Position] = field(default_factory=dict)
     places: Places = NOWHERE
     foreign_providers: Collection[int] = frozenset()
+    held: Collection[int] = frozenset()
 
     def own(self, providers: Iterable[int]) -> list[int]:
         """Return those providers that are of the tree itself."""

@@ -6,6 +6,7 @@ Ordinary allocations then keep the promise, without races and as long as they li
 from collections.abc import Mapping, Sequence
 
 from placement.candidates.compose.proposals import Lock
+from placement.domain.ancestry import upwards
 from placement.domain.planner_request import THE_DEVICE
 from placement.domain.planner_tree import PlannerTree
 
@@ -30,9 +31,11 @@ class Locks:
             for level, name in self._classes.items()
             if name in of_place and of_place[name].used >= of_place[name].capacity
         }
-        if not held:
+        if not held and not details.held:
             return [list(row) for row in rows]
-        return [[p for p in row if held.isdisjoint(self._around(details, p))] for row in rows]
+        return [
+            [p for p in row if held.isdisjoint(self._around(details, p)) and not _is_held(details, p)] for row in rows
+        ]
 
     def _around(self, details: PlannerTree, provider: int) -> list[tuple[int | None, str]]:
         return [(place, level) for level in self._classes for place in self._places(details, provider, level)]
@@ -84,3 +87,7 @@ class Locks:
             return 0
         found = details.stocks.get(place, {}).get(self._classes[level])
         return found.capacity if found else 0
+
+
+def _is_held(details: PlannerTree, provider: int) -> bool:
+    return bool(details.held) and not frozenset(details.held).isdisjoint(upwards(provider, details.parents))

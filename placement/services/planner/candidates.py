@@ -7,6 +7,7 @@ from itertools import islice
 from placement.candidates.compose.proposals import Lock, Proposal
 from placement.candidates.explain.wording import cause_in_words
 from placement.candidates.scores import Score
+from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Unavailable
 from placement.services.explain import Explained, explained
@@ -59,14 +60,22 @@ class PlannerAnswer:
 
 
 @reads_anywhere
-def planned_candidates(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> PlannerAnswer:
+def planned_candidates(
+    tx: Transaction, request: PlannerRequest, options: PlannerOptions, *, overlay: Overlay = AS_IT_IS
+) -> PlannerAnswer:
     """Find the best candidates of a planner request, in one snapshot.
+
+    Args:
+        tx: the transaction.
+        request: the request.
+        options: the operator's.
+        overlay: what would differ from the cloud as it is.
 
     Raises:
         InvalidAt: the request names something that does not exist.
         Unavailable: the search was cut off before it found anything.
     """
-    planning = Planning(tx, request, options)
+    planning = Planning(tx, request, options, overlay=overlay)
     chosen = list(islice(_not_seen(planning.proposals()), request.limit))
     if not chosen and not planning.complete:
         raise Unavailable("The search limit was reached before any candidate was found; make the request narrower.")

@@ -8,6 +8,7 @@ from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.domain.inventory import Inventory
+from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import Layout, Places, level_bits
 from placement.domain.planner_tree import PlannerTree, Stock
 from placement.domain.tree import Tree
@@ -24,6 +25,7 @@ class _Rows(NamedTuple):
     names: Mapping[int, str]
     units: UnitRules
     layout: Layout
+    overlay: Overlay
 
 
 class Details:
@@ -33,12 +35,14 @@ class Details:
         tx: the transaction.
         levels: the levels.
         with_units: whether unit rules are read, too.
+        overlay: what would differ.
     """
 
-    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool) -> None:
+    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool, overlay: Overlay = AS_IT_IS) -> None:
         self._tx = tx
         self._levels = levels
         self._with_units = with_units
+        self._overlay = overlay
         ids = tx.names.traits.ids(tx.connection, set(levels.traits))
         self.level_ids = [ids.get(trait) for trait in levels.traits]
         """The ids of the traits of levels, None for one that does not exist."""
@@ -50,7 +54,7 @@ class Details:
         found = tree_summaries(self._tx, roots)
         self.summaries = _add(self.summaries, found)
         units = unit_rules(self._tx, roots) if self._with_units else {}
-        rows = _Rows(found, provider_names(self._tx, roots), units, self._layout(found))
+        rows = _Rows(found, provider_names(self._tx, roots), units, self._layout(found), self._overlay)
         by_root: dict[int, list[int]] = defaultdict(list)
         for member in found.members.values():
             by_root[member.root_id].append(member.id)
@@ -82,6 +86,7 @@ def _tree(tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
         positions=layout.positions_of({*providers}, inside),
         places=Places({provider: masks[provider] for provider in own if provider in masks}, layout.levels),
         foreign_providers={*providers} - own,
+        held=rows.overlay.held,
     )
 
 
@@ -121,9 +126,12 @@ def _roots(tree: Tree) -> set[int]:
 
 def _stocks(rows: _Rows, provider: int) -> dict[str, Stock]:
     found, units = rows.summaries, rows.units
+    more = rows.overlay.changes.get(provider, {})
     return {
-        found.class_names[class_id]: Stock(
-            Inventory(total, reserved, allocation_ratio=ratio).capacity, int(used), *units.get((provider, class_id), ())
+        (name := found.class_names[class_id]): Stock(
+            Inventory(total, reserved, allocation_ratio=ratio).capacity,
+            int(used) + more.get(name, 0),
+            *units.get((provider, class_id), ()),
         )
         for class_id, total, reserved, ratio, used in found.stocks[provider]
     }

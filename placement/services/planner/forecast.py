@@ -8,9 +8,11 @@ from placement.candidates.bounds import BoundedScores
 from placement.candidates.frontier import LAST, Portion
 from placement.candidates.ranking import Ranking
 from placement.candidates.reading import ByScore, promising_first
+from placement.domain.overlay import Overlay
 from placement.services.families import classes_in_families
 from placement.services.planner.composers import Prepared
 from placement.services.planner.least_places import least_places
+from placement.services.planner.overlays import overlaid
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.trees import TreeReader
@@ -26,6 +28,7 @@ class Forecast:
         prepared: the request.
         limit: how many proposals are wanted.
         level_ids: the ids of the traits of its levels, None for one that does not exist.
+        overlay: what would differ.
     """
 
     def __init__(
@@ -37,10 +40,11 @@ class Forecast:
         prepared: Prepared,
         limit: int,
         level_ids: Sequence[int | None],
+        overlay: Overlay,
     ) -> None:
         self._tx = tx
         self._narrowing = narrowing
-        self._reader = TreeReader(tx, narrowing)
+        self._reader = overlaid(tx, TreeReader(tx, narrowing), overlay)
         ranking = Ranking(profile)
         self._scores = BoundedScores(prepared.composer.requested, ranking, classes_in_families(tx, ranking))
         self._limit = limit
@@ -101,7 +105,7 @@ class Forecast:
             trees = [] if self._scores.keys(self._sums([root]))[0][0] else trees
         yield Portion([(self._scores.key_of_nothing(root), tree) for tree in trees], LAST)
 
-    def _sums(self, roots: Collection[int]) -> list[tuple[int, ...]]:
+    def _sums(self, roots: Collection[int]) -> list[Sequence[int]]:
         """Return what scores look at: for each tree its root, then capacities, then what is used."""
         classes = self._scores.classes
         if not classes:

@@ -9,6 +9,7 @@ from placement.candidates.frontier import Batches, Keyed, Portion, best_first
 from placement.candidates.scores import Score, score
 from placement.domain.amounts import summed
 from placement.domain.ancestry import upwards
+from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan
 from placement.errors import InvalidAt
@@ -35,13 +36,20 @@ class Planning:
         request: the request.
         options: the operator's.
         composers: what has been worked out is taken from here, and kept here.
+        overlay: what would differ from the cloud as it is.
 
     Raises:
         InvalidAt: the request names a class, trait or level that does not exist.
     """
 
     def __init__(
-        self, tx: Transaction, request: PlannerRequest, options: PlannerOptions, composers: Composers | None = None
+        self,
+        tx: Transaction,
+        request: PlannerRequest,
+        options: PlannerOptions,
+        composers: Composers | None = None,
+        *,
+        overlay: Overlay = AS_IT_IS,
     ) -> None:
         self._tx = tx
         self._request = request
@@ -54,9 +62,9 @@ class Planning:
         self._profile = options.profile
         self._levels = prepared.levels
         # Narrow: each demand by itself, as for candidates; what rules say of several providers is left to composing.
-        narrowing = Narrowing(tx, prepared.plan, ids_for(tx, prepared.plan))
+        narrowing = Narrowing(tx, prepared.plan, ids_for(tx, prepared.plan), spared=overlay.released)
         # Read: little of each tree, the most promising first; the forecast counts places only if scores fall short.
-        self._details = Details(tx, prepared.levels, with_units=bool(request.paths))
+        self._details = Details(tx, prepared.levels, with_units=bool(request.paths), overlay=overlay)
         self._forecast = Forecast(
             tx,
             narrowing,
@@ -64,6 +72,7 @@ class Planning:
             prepared=prepared,
             limit=request.limit,
             level_ids=self._details.level_ids,
+            overlay=overlay,
         )
         # Compose: in batches, for whose trees alone everything is read.
         self._composer = DetailedComposer(self._details, composers, prepared.composer)

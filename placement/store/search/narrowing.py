@@ -4,7 +4,7 @@ What comes out is ids; what the search needs to know of them besides is read aft
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -59,15 +59,26 @@ class Narrowing:
         plan: what is asked for.
         ids: the ids of the names in it.
         with_fit_counts: whether to tell how many times what is asked fits on each provider.
+        spared: providers that count as if nothing of them were in use; who asks for that judges them.
     """
 
-    def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds, *, with_fit_counts: bool = False) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        plan: Plan,
+        ids: NamedIds,
+        *,
+        with_fit_counts: bool = False,
+        spared: Collection[int] = (),
+    ) -> None:
         self.plan = plan
         self.ids = ids
         self.with_fit_counts = with_fit_counts
         self._tx = tx
-        self._values = parameters(plan, ids)
-        self._shape = narrowing_shape(plan, ids, keeps_usage=tx.database.keeps_usage, with_fit_counts=with_fit_counts)
+        self._values = {**parameters(plan, ids), "spared": sorted(spared)}
+        self._shape = narrowing_shape(
+            plan, ids, keeps_usage=tx.database.keeps_usage, with_fit_counts=with_fit_counts, spares=bool(spared)
+        )
 
     @property
     def is_possible(self) -> bool:

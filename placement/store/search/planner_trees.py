@@ -44,6 +44,11 @@ def parents_of(tx: Transaction, providers: Collection[int]) -> list[tuple[int, i
     return tx.tuples(_parents(listed=_is_listed(providers)), _values(providers)) if providers else []
 
 
+def roots_of(tx: Transaction, providers: Collection[int]) -> dict[int, int]:
+    """Return the root of the tree of each of some providers, and perhaps of others in between."""
+    return dict(tx.tuples(_roots(listed=_is_listed(providers)), _values(providers))) if providers else {}
+
+
 def free_amounts(tx: Transaction, class_ids: Sequence[int]) -> dict[int, float]:
     """Return how much of classes all providers together have left."""
     if not class_ids:
@@ -75,6 +80,11 @@ def _units(*, listed: bool) -> PreparedStatement:
         _INV.resource_provider_id, _INV.resource_class_id, _INV.min_unit, _INV.max_unit, _INV.step_size
     ).join(resource_providers, _RP.id == _INV.resource_provider_id)
     return PreparedStatement(columns.where(_among(_RP.root_provider_id, listed=listed)))
+
+
+@lru_cache(maxsize=2)
+def _roots(*, listed: bool) -> PreparedStatement:
+    return PreparedStatement(select(_RP.id, _RP.root_provider_id).where(_among(_RP.id, listed=listed)))
 
 
 @lru_cache(maxsize=2)

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Double,
     Integer,
     Select,
+    and_,
     bindparam,
     case,
     cast,
@@ -128,7 +129,7 @@ def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
         # providers that have each. A row without inventory does not fit, so an outer join finds the same.
         may_lack = shape.scope is Scope.ALL and position > 0
         source = stock.of_class(source, provider.c.id, class_id, or_none=may_lack)
-        fits = stock.capacity > NOTHING if demand.ignores_usage else stock.fits(amount)
+        fits = stock.capacity > NOTHING if demand.ignores_usage else _fits(shape, stock, provider.c.id, amount)
         conditions.append(_guessed_as_half(fits) if shape.scope is Scope.ALL else fits)
         counts.append(whole(cast(stock.left, Double) * MILLION / cast(amount, Double)))
         if place is not None:
@@ -141,6 +142,15 @@ def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
         columns[FIT_COUNT] = sum(counts[1:], start=counts[0]) if counts else literal_column("0.0")
     conditions += _provider_conditions(shape, index, provider)
     return Columns(columns), select(*columns.values()).select_from(source).where(*conditions)
+
+
+def _fits(shape: NarrowingShape, stock: StockSource, provider_id: Any, amount: Any) -> SqlCondition:
+    if not shape.spares:
+        return stock.fits(amount)
+    rules = dict(stock.rules(amount))
+    is_spared = provider_id.in_(bindparam("spared", expanding=True))
+    has_room = or_(rules.pop("capacity"), and_(is_spared, amount <= stock.capacity))
+    return and_(has_room, *rules.values())
 
 
 def _guessed_as_half(condition: SqlCondition) -> SqlCondition:

@@ -40,7 +40,8 @@ class NarrowingShape:
     """What a narrowing statement is made of.
 
     ``sharing`` asks for providers that share instead of the trees' own; ``with_fit_counts`` for how many times what a
-    demand asks fits on each provider; ``with_parents`` for the parent of each.
+    demand asks fits on each provider; ``with_parents`` for the parent of each. ``spares`` lets some providers through
+    that have no room now, but could have.
     """
 
     demands: tuple[DemandShape, ...]
@@ -51,6 +52,7 @@ class NarrowingShape:
     keeps_usage: bool
     with_fit_counts: bool = False
     with_parents: bool = False
+    spares: bool = False
 
     @property
     def conditions(self) -> int:
@@ -59,7 +61,9 @@ class NarrowingShape:
         return sum(demand.conditions + of_root for demand in self.demands)
 
 
-def narrowing_shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool, with_fit_counts: bool) -> NarrowingShape:
+def narrowing_shape(
+    plan: Plan, ids: NamedIds, *, keeps_usage: bool, with_fit_counts: bool, spares: bool = False
+) -> NarrowingShape:
     """Return the shape of the statement that narrows all trees by their own providers."""
     return NarrowingShape(
         demands=tuple(demand_shape(plan, demand) for demand in plan.demands),
@@ -75,6 +79,7 @@ def narrowing_shape(plan: Plan, ids: NamedIds, *, keeps_usage: bool, with_fit_co
         sharing=False,
         keeps_usage=keeps_usage,
         with_fit_counts=with_fit_counts,
+        spares=spares,
     )
 
 

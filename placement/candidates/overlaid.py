@@ -1,0 +1,112 @@
+"""Trees as they would be: a reader that applies an overlay to what another one reads.
+
+Only trees in which an overlay changes something are judged again, in memory. Where less would be in use, the reader
+below has to let the released providers through, whether or not they have room now: here they are judged.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from placement.candidates.reading import Reader
+from placement.domain.overlay import ChangedProvider, Overlay
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree, TreesRead
+
+
+class OverlaidReader:
+    """A Reader of the trees of another reader, with an overlay.
+
+    The fit counts of ``TreesRead.places``, which only break ties, stay those of the trees as they are.
+
+    Args:
+        reader: reads the trees as they are.
+        overlay: what would differ.
+        changed: the providers that the overlay changes, by id.
+    """
+
+    def __init__(self, reader: Reader, overlay: Overlay, changed: Mapping[int, ChangedProvider]) -> None:
+        self._reader = reader
+        self._overlay = overlay
+        self._changed = changed
+        self._roots = {one.root for one in changed.values()}
+
+    @property
+    def plan(self) -> Plan:
+        """What is asked for."""
+        return self._reader.plan
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether any tree may serve at all."""
+        return self._reader.is_possible
+
+    @property
+    def only_root(self) -> int | None:
+        """The root of the one tree that may serve, if the request names it."""
+        return self._reader.only_root
+
+    @property
+    def shares(self) -> bool:
+        """Whether a tree may serve with what others share."""
+        return self._reader.shares
+
+    @property
+    def most_listed(self) -> int:
+        """How many trees can be asked for by their roots."""
+        return self._reader.most_listed
+
+    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> list[Sequence[int]]:
+        """Return for each tree its root, then its capacities, then what its use of some classes would be."""
+        rows = [row for row in self._reader.sums(classes, found_by) if row[0] not in self._overlay.avoided]
+        more: dict[int, Counter[str]] = defaultdict(Counter)
+        for provider, one in self._changed.items():
+            more[one.root].update(self._overlay.changes[provider])
+        zeros = [0] * (1 + len(classes))
+        return [
+            tuple(map(sum, zip(row, [*zeros, *map(more[row[0]].__getitem__, classes)], strict=True)))
+            if row[0] in more
+            else row
+            for row in rows
+        ]
+
+    def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
+        """Yield all trees in portions, each with the highest root id that it may reach."""
+        for read, last in self._reader.chunks(wanted):
+            yield self._overlaid(read), last
+
+    def trees_of(self, roots: Sequence[int]) -> TreesRead:
+        """Return the trees with these roots."""
+        return self._overlaid(self._reader.trees_of([root for root in roots if root not in self._overlay.avoided]))
+
+    def all_trees(self) -> TreesRead:
+        """Return all trees."""
+        return self._overlaid(self._reader.all_trees())
+
+    def _overlaid(self, read: TreesRead) -> TreesRead:
+        trees = [tree for tree in read.trees if tree.root not in self._overlay.avoided]
+        judged = [self._judged(tree) if self._concerns(tree) else tree for tree in trees]
+        return read._replace(trees=[tree for tree in judged if all(tree.options)])
+
+    def _concerns(self, tree: Tree) -> bool:
+        return tree.root in self._roots or not self._changed.keys().isdisjoint(tree.sharing)
+
+    def _judged(self, tree: Tree) -> Tree:
+        """Return a tree with those options that would have room, and the room that there would be."""
+        demands = self.plan.demands
+        options = [
+            [provider for provider in providers if demand.ignores_usage or self._has_room(provider, demand.resources)]
+            for demand, providers in zip(demands, tree.options, strict=True)
+        ]
+        room = {
+            place: float(min(stock.capacity - stock.used, stock.max_unit))
+            for place in [(one, name) for one in self._changed for name in self.plan.contended]
+            if place in tree.room and (stock := self._changed[place[0]].stocks.get(place[1]))
+        }
+        return replace(tree, options=options, room={**tree.room, **room})
+
+    def _has_room(self, provider: int, resources: Collection[tuple[str, int]]) -> bool:
+        one = self._changed.get(provider)
+        return one is None or all(
+            [amount <= one.stocks[name].capacity - one.stocks[name].used for name, amount in resources]
+        )

@@ -1,0 +1,59 @@
+"""A cloud as it would be: what would be in use besides what is, or no longer, and which trees are left out."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from placement.domain.amounts import ResourceAmounts, summed
+from placement.domain.planner_tree import Stock
+
+Amounts = Mapping[int, ResourceAmounts]
+"""Provider id -> resource class -> amount."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """What would differ from the cloud as a snapshot has it.
+
+    Args:
+        changes: by how much more of each class of a provider would be in use; negative for less.
+        held: places that would be held exclusively: nobody else takes anything in or below them.
+        avoided: the roots of trees that are left out.
+
+    >>> overlay = Overlay().taking({7: {"VCPU": 2}}).releasing({7: {"VCPU": 3}, 8: {"PGPU": 1}})
+    >>> overlay.changes, sorted(overlay.released)
+    ({7: {'VCPU': -1}, 8: {'PGPU': -1}}, [7, 8])
+    """
+
+    changes: Amounts = field(default_factory=dict)
+    held: frozenset[int] = frozenset()
+    avoided: frozenset[int] = frozenset()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the cloud is left as it is."""
+        return not (self.changes or self.held or self.avoided)
+
+    @property
+    def released(self) -> frozenset[int]:
+        """The providers of which less would be in use: they may serve though they cannot now."""
+        return frozenset([one for one, amounts in self.changes.items() if min(amounts.values(), default=0) < 0])
+
+    def taking(self, amounts: Amounts, *, held: Collection[int] = ()) -> "Overlay":
+        """Return this with more in use, and places held exclusively."""
+        changed = {one: summed([self.changes.get(one, {}), of_one]) for one, of_one in amounts.items()}
+        return replace(self, changes={**self.changes, **changed}, held=self.held.union(held))
+
+    def releasing(self, amounts: Amounts) -> "Overlay":
+        """Return this with less in use."""
+        return self.taking({one: {name: -amount for name, amount in of.items()} for one, of in amounts.items()})
+
+
+AS_IT_IS = Overlay()
+
+
+class ChangedProvider(NamedTuple):
+    """A provider that an overlay changes: the root of its tree, and its stocks with the change, by class."""
+
+    root: int
+    stocks: Mapping[str, Stock]
