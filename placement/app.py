@@ -15,6 +15,7 @@ from placement.api.dispatch import install
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.audit import audited
 from placement.auth.policy import Policy
+from placement.services.plain_gate import PlainGate
 from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
 from placement.store.lifecycle.opening import open_database
@@ -60,7 +61,14 @@ def create_app(settings: Settings) -> Flask:
     )
     meters = meters_for(database, settings)
     usage_cache = UsageCache(settings.planner.fair_share)
-    server = Server(database=database, policy=policy, settings=settings, usage_cache=usage_cache, meters=meters)
+    server = Server(
+        database=database,
+        policy=policy,
+        settings=settings,
+        usage_cache=usage_cache,
+        plain_gate=_plain_gate(settings),
+        meters=meters,
+    )
     app = MountedFlask("placement", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_request_body_size
     app.extensions["placement"] = server
@@ -72,6 +80,12 @@ def create_app(settings: Settings) -> Flask:
     spare_the_collector()
     keep_freed_memory()
     return app
+
+
+def _plain_gate(settings: Settings) -> PlainGate | None:
+    """Return what plain allocations have to pass, where the operator wants that."""
+    fairness = settings.fairness
+    return PlainGate(settings.planner.fair_share, fairness.consumer_types) if fairness.enforce == "plain" else None
 
 
 def _wrapped(app: Flask, strategy: AuthStrategy, settings: Settings) -> Any:

@@ -62,13 +62,14 @@ def replace(call: Call, consumer_uuid: str) -> Response:
     if not is_uuid_like(consumer_uuid):
         raise Invalid(f"Malformed consumer_uuid: {consumer_uuid}")
     claim = claim_of(call, canonical_uuid(consumer_uuid), call.body(schemas.PUT))
-    service.replace_allocations(call.database, [claim])
+    service.replace_allocations(call.database, [claim], gate=call.server.plain_gate)
     return call.empty()
 
 
 def replace_many(call: Call) -> Response:
     """Make several consumers hold exactly what the body says, all of them or none."""
-    service.replace_allocations(call.database, claims_of(call, call.body(schemas.POST)))
+    claims = claims_of(call, call.body(schemas.POST))
+    service.replace_allocations(call.database, claims, gate=call.server.plain_gate)
     return call.empty()
 
 

@@ -14,6 +14,7 @@ from placement.api.validation import Schema, load, load_document
 from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
 from placement.errors import Forbidden, Invalid
+from placement.services.plain_gate import PlainGate
 from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -37,6 +38,7 @@ class Server:
     policy: Authorizer
     settings: Settings
     usage_cache: UsageCache
+    plain_gate: PlainGate | None = None
     meters: Meters = field(default_factory=NoMeters)
 
 

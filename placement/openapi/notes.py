@@ -9,6 +9,14 @@ lists what holds from which microversion on. The planner has no microversions.
 
 Every error is `{"errors": [{"status", "title", "detail", "request_id", "code"}]}`; the last line of `detail` is the
 useful one, `code` is there from 1.23 on.
+
+Codes with 409: `placement.concurrent_update` (somebody else changed it at the same time: read again, and try again),
+`placement.duplicate_name` (the name or uuid is taken), `placement.inventory.inuse` and
+`placement.resource_provider.inuse` (there are allocations), `placement.resource_provider.cannot_delete_parent` (there
+are children), `placement.unfair_allocation` (more than a fair share, where `[fair_share] enforce = plain`) and
+`placement.planner.unfair_claim` (the same for a claim of the planner that asks for it). With 400:
+`placement.query.bad_value`, `placement.query.missing_value`, `placement.query.duplicate_key`, and, for a reshaper,
+`placement.resource_provider.not_found`. Everything else is `placement.undefined_code`.
 """
 
 SUCCESS: dict[tuple[str, str], tuple[int, ...]] = {

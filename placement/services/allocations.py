@@ -1,10 +1,12 @@
 """Use cases of allocations."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from placement.domain.allocation import Claim, ConsumerAllocations, ConsumerShare, ProviderAllocations, ProviderShare
 from placement.errors import NotFound, ProviderNotFound
 from placement.services import claims as claiming
+from placement.services.plain_gate import PlainGate
 from placement.store import allocations as store
 from placement.store.connection.unit_of_work import Transaction, reads_once, writes
 from placement.store.consumers import delete_consumers, lock_consumers
@@ -50,11 +52,12 @@ def provider_allocations(tx: Transaction, provider_uuid: str) -> ProviderAllocat
 
 
 @writes
-def replace_allocations(tx: Transaction, claims: Sequence[Claim]) -> None:
-    """Make each consumer hold exactly what it claims; all of them or none."""
+def replace_allocations(tx: Transaction, claims: Sequence[Claim], gate: PlainGate | None = None) -> None:
+    """Make each consumer hold exactly what it claims; all of them or none, and none that the gate finds unfair."""
     situation = claiming.meet(tx, claims)
     claiming.check(claims, situation)
-    claiming.carry_out(tx, claims, situation, claiming.supplies(tx, situation))
+    with nullcontext() if gate is None else gate.watching(tx, [claim.consumer_uuid for claim in claims]):
+        claiming.carry_out(tx, claims, situation, claiming.supplies(tx, situation))
 
 
 @writes

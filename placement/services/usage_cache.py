@@ -6,7 +6,7 @@ Nothing is written for it: a row with the usage of a project would be one that a
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from placement.allocators.fair_share import Amounts, FairShares
@@ -15,7 +15,7 @@ from placement.store import fair_share as store
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 
-UNKNOWN = "unknown"
+UNKNOWN = store.UNTYPED
 """The name of consumers without a type, as in GET /usages; and of the project of consumers that have none."""
 
 
@@ -78,11 +78,29 @@ def read_usage(tx: Transaction, settings: FairShareSettings) -> tuple[dict[str, 
 
 def usage_now(tx: Transaction, settings: FairShareSettings) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     """Return the same in a transaction that is there."""
+    return usage_of(tx, settings), totals_now(tx, settings)
+
+
+def usage_of(
+    tx: Transaction,
+    settings: FairShareSettings,
+    *,
+    types: Collection[str] | None = None,
+    consumers: Collection[str] | None = None,
+) -> dict[str, dict[str, int]]:
+    """Return what everybody uses; only consumers of these types and with these uuids count, if any are named."""
     ids = tx.names.classes.ids(tx.connection, settings.classes)
     names = {id_: name for name, id_ in ids.items()}
     read = store.usage_by_project if settings.leaves == "project" else store.usage_by_type
     usage: dict[str, dict[str, int]] = defaultdict(dict)
-    for member, class_id, amount in read(tx, names, settings.partition):
-        usage[member or UNKNOWN][names[class_id]] = int(amount)
-    totals = store.totals(tx, names, settings.partition)
-    return dict(usage), {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}
+    for member, class_id, amount in read(tx, store.UsageScope(names, settings.partition, types, consumers)):
+        own, name = usage[member or UNKNOWN], names[class_id]
+        own[name] = own.get(name, 0) + int(amount)
+    return dict(usage)
+
+
+def totals_now(tx: Transaction, settings: FairShareSettings) -> dict[str, int]:
+    """Return how much there is of each class that counts."""
+    ids = tx.names.classes.ids(tx.connection, settings.classes)
+    totals = store.totals(tx, ids.values(), settings.partition)
+    return {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}

@@ -16,6 +16,7 @@ from placement.settings.planner.sections import load_planner, planner_file
 from placement.settings.values import (
     AccessLogSettings,
     DatabaseSettings,
+    FairnessSettings,
     JournalSettings,
     LoggingSettings,
     MetricsSettings,
@@ -130,6 +131,7 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
         ranking=_group(RankingSettings, source.ranking),
         planner_api=_group(PlannerApiSettings, source.planner),
         planner=load_planner(planner_file(source)),
+        fairness=FairnessSettings(source.fair_share.enforce, tuple(source.fair_share.consumer_types)),
         ui=_group(UiSettings, source.ui),
         journal=_group(JournalSettings, source.journal),
         logging=_group(LoggingSettings, source),

@@ -1,7 +1,7 @@
 """The options an operator can set, declared for oslo.config: names, types, defaults and what they do.
 
-Names and defaults are those of openstack-placement; ``[http_basic]``, ``[ranking]``, ``[planner]``, ``[ui]`` and
-``[journal]`` are this server's own. The sample configuration file is generated from ``list_opts``.
+Names and defaults are those of openstack-placement; ``[http_basic]``, ``[ranking]``, ``[planner]``, ``[fair_share]``,
+``[ui]`` and ``[journal]`` are this server's own. The sample configuration file is generated from ``list_opts``.
 """
 
 from collections.abc import Sequence
@@ -127,6 +127,28 @@ RANKING = (
 PLANNER = (
     cfg.BoolOpt(
         "enabled", default=True, help="Whether the planner API below /planner/v1 is served; if not, it is 404."
+    ),
+)
+
+FAIR_SHARE = (
+    cfg.StrOpt(
+        "enforce",
+        default="claims",
+        choices=(
+            ("claims", "only claims of the planner that ask for it"),
+            ("plain", "besides, PUT and POST /allocations of consumers of the types below"),
+        ),
+        help="Who is refused what is not fair. What is fair is said in the section fair_share of the planner file, and "
+        "explained in docs/fair-share.md. A plain client is refused, with 409, what a queue or project would hold "
+        "beyond what it is entitled to, unless enough is left for all others; and what is beyond a limit. What gives "
+        "back, or moves, is never refused.",
+    ),
+    cfg.ListOpt(
+        "consumer_types",
+        default=[],
+        sample_default=["INSTANCE", "unknown"],
+        help='With enforce = plain: the consumer types that are asked about, and that count. "unknown" are consumers '
+        "without a type: nova names none.",
     ),
 )
 
@@ -274,6 +296,7 @@ OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
     "placement": PLACEMENT,
     "ranking": RANKING,
     "planner": PLANNER,
+    "fair_share": FAIR_SHARE,
     "ui": UI,
     "journal": JOURNAL,
     "http_basic": HTTP_BASIC,

@@ -73,6 +73,18 @@ class PlannerApiSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FairnessSettings:
+    """``[fair_share]``: who has to stand the gate for fair shares; what is fair is said in the planner file."""
+
+    enforce: str = "claims"
+    consumer_types: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.enforce == "plain" and not self.consumer_types:
+            raise ValueError("[fair_share] enforce = plain needs consumer_types, for example INSTANCE,unknown.")
+
+
+@dataclass(frozen=True, slots=True)
 class UiSettings:
     """``[ui]``."""
 
@@ -170,6 +182,7 @@ class Settings:
         ranking: ``[ranking]``.
         planner_api: ``[planner]``.
         planner: what the planner file says.
+        fairness: ``[fair_share]``.
         ui: ``[ui]``.
         journal: ``[journal]``.
         logging: the logging options of ``[DEFAULT]``.
@@ -190,6 +203,7 @@ class Settings:
     ranking: RankingSettings = RankingSettings()
     planner_api: PlannerApiSettings = PlannerApiSettings()
     planner: PlannerSettings = field(default_factory=PlannerSettings)
+    fairness: FairnessSettings = FairnessSettings()
     ui: UiSettings = UiSettings()
     journal: JournalSettings = JournalSettings()
     logging: LoggingSettings = LoggingSettings()

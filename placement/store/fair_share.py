@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, cast, func, select
 
 from placement.domain.inventory import Inventory
+from placement.store.connection.chunks import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import (
     allocations,
@@ -16,6 +18,7 @@ from placement.store.tables import (
     inventories,
     placement_aggregates,
     projects,
+    resource_classes,
     resource_provider_aggregates,
 )
 
@@ -23,6 +26,14 @@ _INV = inventories.c
 _CLASS = allocations.c.resource_class_id
 # MariaDB sums integers to decimals.
 _SUM = cast(func.sum(allocations.c.used), BigInteger)
+UNTYPED = "unknown"
+"""The type of consumers that have none, as the API calls it."""
+_LOCK_CLASSES = (
+    select(resource_classes.c.id)
+    .where(resource_classes.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(resource_classes.c.id)
+    .with_for_update()
+)
 # What a consumer holds that has no row, or no project, is used all the same.
 _HOLDERS = (
     allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)
@@ -34,6 +45,23 @@ _MEMBERS = (
     .join(placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id)
     .where(placement_aggregates.c.uuid == bindparam("aggregate"))
 )
+
+
+@dataclass(frozen=True, slots=True)
+class UsageScope:
+    """What of all that is allocated is asked about.
+
+    Args:
+        class_ids: the resource classes.
+        aggregate: the uuid of the aggregate whose providers count; None for all.
+        types: the names of the consumer types; None for all. ``UNTYPED`` are consumers without one.
+        consumers: the uuids of the consumers; None for all.
+    """
+
+    class_ids: Collection[int]
+    aggregate: str | None = None
+    types: Collection[str] | None = None
+    consumers: Collection[str] | None = None
 
 
 class Holding(NamedTuple):
@@ -56,18 +84,34 @@ def totals(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -
     return dict(found)
 
 
-def usage_by_project(
-    tx: Transaction, class_ids: Collection[int], aggregate: str | None
-) -> list[tuple[str | None, int, int]]:
-    """Return (project, class id, amount) of all that is allocated; None is what belongs to no known project."""
-    return tx.tuples(_usage(projects.c.external_id, part=aggregate is not None), _values(class_ids, aggregate))
+def usage_by_project(tx: Transaction, scope: UsageScope) -> list[tuple[str | None, int, int]]:
+    """Return (project, class id, amount) of what is allocated; None is what belongs to no known project."""
+    return _usage_by(tx, projects.c.external_id, scope)
 
 
-def usage_by_type(
-    tx: Transaction, class_ids: Collection[int], aggregate: str | None
-) -> list[tuple[str | None, int, int]]:
-    """Return (consumer type, class id, amount) of all that is allocated; None are consumers without a type."""
-    return tx.tuples(_usage(consumer_types.c.name, part=aggregate is not None), _values(class_ids, aggregate))
+def usage_by_type(tx: Transaction, scope: UsageScope) -> list[tuple[str | None, int, int]]:
+    """Return (consumer type, class id, amount) of what is allocated; None are consumers without a type."""
+    return _usage_by(tx, consumer_types.c.name, scope)
+
+
+def _usage_by(tx: Transaction, name: ColumnElement[Any], scope: UsageScope) -> list[tuple[str | None, int, int]]:
+    query = _usage(name, part=scope.aggregate is not None, typed=scope.types is not None)
+    values = _values(scope.class_ids, scope.aggregate)
+    if scope.types is not None:
+        values["types"] = sorted(scope.types)
+    if scope.consumers is None:
+        return tx.tuples(query, values)
+    query = query.where(allocations.c.consumer_id.in_(bindparam("consumers", expanding=True)))
+    some = chunks(sorted(scope.consumers))
+    return [row for uuids in some for row in tx.tuples(query, {**values, "consumers": uuids})]
+
+
+def lock_classes(tx: Transaction, class_ids: Collection[int]) -> None:
+    """Wait until no other transaction holds one of these classes locked, and lock them until the end of this one.
+
+    Allocations do not lock classes; only those wait for each other who ask for it.
+    """
+    tx.tuples(_LOCK_CLASSES, {"ids": sorted(class_ids)})
 
 
 def holdings(
@@ -99,9 +143,11 @@ def _totals(*, part: bool) -> Select[Any]:
     return query.group_by(*shape)
 
 
-@lru_cache(maxsize=4)
-def _usage(name: ColumnElement[Any], *, part: bool) -> Select[Any]:
+@lru_cache(maxsize=8)
+def _usage(name: ColumnElement[Any], *, part: bool, typed: bool) -> Select[Any]:
     query = select(name, _CLASS, _SUM).select_from(_HOLDERS)
+    if typed:
+        query = query.where(func.coalesce(consumer_types.c.name, UNTYPED).in_(bindparam("types", expanding=True)))
     return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(name, _CLASS)
 
 

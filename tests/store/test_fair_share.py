@@ -4,7 +4,7 @@ from sqlalchemy import text
 
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.fair_share import Holding, holdings, totals, usage_by_project, usage_by_type
+from placement.store.fair_share import Holding, UsageScope, holdings, totals, usage_by_project, usage_by_type
 from tests.store.rows import MEMORY_MB, VCPU, add_providers, allocate, run
 
 INVENTORY = (
@@ -40,8 +40,8 @@ def filled(database: Database) -> None:
 def seen(tx: Transaction, aggregate: str | None) -> tuple[object, ...]:
     return (
         totals(tx, CLASSES, aggregate),
-        sorted(usage_by_project(tx, CLASSES, aggregate), key=repr),
-        sorted(usage_by_type(tx, CLASSES, aggregate), key=repr),
+        sorted(usage_by_project(tx, UsageScope(CLASSES, aggregate)), key=repr),
+        sorted(usage_by_type(tx, UsageScope(CLASSES, aggregate)), key=repr),
         sorted(holdings(tx, CLASSES, aggregate, of=[MEMORY_MB])),
     )
 
@@ -68,3 +68,21 @@ def test_an_aggregate_is_a_part_of_it(migrated: Database) -> None:
 def test_an_aggregate_that_does_not_exist_has_nothing(migrated: Database) -> None:
     filled(migrated)
     assert seen(migrated, "other") == ({}, [], [], [])
+
+
+@reads
+def used(tx: Transaction, **only: list[str]) -> list[tuple[str | None, int, int]]:
+    return sorted(usage_by_project(tx, UsageScope(CLASSES, None, **only)), key=repr)
+
+
+def test_only_consumers_of_some_types_may_count(migrated: Database) -> None:
+    filled(migrated)
+    assert used(migrated, types=["JOB"]) == [("p", VCPU, 3), ("p", MEMORY_MB, 64)]
+    assert used(migrated, types=["unknown"]) == [(None, VCPU, 4)]
+    assert used(migrated, types=["OTHER"]) == []
+
+
+def test_only_some_consumers_may_count(migrated: Database) -> None:
+    filled(migrated)
+    assert used(migrated, consumers=["c", "d"]) == [("p", VCPU, 3), ("p", MEMORY_MB, 64)]
+    assert used(migrated, consumers=["c"], types=["unknown"]) == []

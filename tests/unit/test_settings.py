@@ -12,6 +12,7 @@ from placement.settings import (
     Settings,
     load,
 )
+from placement.settings.values import FairnessSettings
 
 CONNECTION = {"OS_PLACEMENT_DATABASE__CONNECTION": "sqlite:///env.sqlite"}
 
@@ -145,6 +146,14 @@ def test_users_have_the_roles_that_are_written() -> None:
     assert roles == {"alice": ("admin",), "bob": ("reader", "member"), "carol": ()}
 
 
+def test_plain_clients_are_held_to_fair_shares_where_that_is_written(tmp_path: Path) -> None:
+    text = "[placement_database]\nconnection = a\n[fair_share]\nenforce = plain\nconsumer_types = INSTANCE, unknown\n"
+    assert load([write(tmp_path, text)], {}, search=False).fairness == FairnessSettings(
+        "plain", ("INSTANCE", "unknown")
+    )
+    assert load((), CONNECTION, search=False).fairness == FairnessSettings()
+
+
 def test_options_without_effect_are_named_only_where_they_are_set(tmp_path: Path) -> None:
     path = write(
         tmp_path,
@@ -173,6 +182,7 @@ optimize_for_wide_provider_trees = not even a boolean
         ("[placement]\nallocation_candidates_generation_strategy = random\n", "generation_strategy"),
         ("[placement_database]\nconnection = a$nowhere\n", "nowhere"),
         ("[http_basic]\nuser_roles = alice\n", "user_roles"),
+        ("[fair_share]\nenforce = plain\n", r"\[fair_share\] enforce = plain needs consumer_types"),
         ("no section\n", "placement.conf"),
         ("[placement]\n", r"\[placement_database\] connection is not set"),
     ],

@@ -6,8 +6,9 @@ a part with another dominant resource does not use up its siblings' turns; parts
 are; and what is exhausted does not count in the share of a branch. Without these rules parts of a tree starve.
 
 ``FairShares`` keeps all shares while usage, demand and totals change. On it work ``order`` (who is next, and why),
-``fill`` (what would each get), ``reclaim`` (what should other queues give back), ``preempt`` (what inside a queue) and
-``decide`` (is a claim fair while others wait). ``tree_of`` makes a tree of paths as operators write them.
+``fill`` (what would each get), ``reclaim`` (what should other queues give back), ``preempt`` (what inside a queue),
+``decide`` (is a claim fair while others wait) and ``overdraft`` (is it, if nobody says who waits). ``tree_of`` makes a
+tree of paths as operators write them.
 
 The tree of Volcano's design document, in which n1 and n2 share ten CPUs and ten GPUs. n2's first part takes all CPUs,
 which nobody else wants; n1 and n2's second part still get five GPUs each:
@@ -37,6 +38,7 @@ from placement.allocators.fair_share.fill import MOST_STEPS, Filling, Task, fill
 from placement.allocators.fair_share.gate import Competitor, Decision, decide
 from placement.allocators.fair_share.offers import Giving, Held
 from placement.allocators.fair_share.order import Behind, Turn, order
+from placement.allocators.fair_share.overdraft import Overdraft, Shortage, overdraft
 from placement.allocators.fair_share.preempt import preempt
 from placement.allocators.fair_share.queues import Contradiction, Queue, tree_of
 from placement.allocators.fair_share.reclaim import reclaim
@@ -59,14 +61,17 @@ __all__ = [
     "InvalidEntry",
     "Leaf",
     "NodeShare",
+    "Overdraft",
     "Parting",
     "Queue",
+    "Shortage",
     "Task",
     "Turn",
     "decide",
     "fill",
     "leaf_paths",
     "order",
+    "overdraft",
     "preempt",
     "reclaim",
     "tree_of",

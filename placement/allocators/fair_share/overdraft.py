@@ -1,0 +1,103 @@
+"""Whether what somebody takes is theirs, where nobody says who waits: everybody is taken to want more of what they use.
+
+``gate`` fills what is free with tasks that are known. Here none are, so what is taken is held against what the taker is
+entitled to (``entitlement``). What nobody is entitled to may be borrowed.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from placement.allocators.fair_share.entitlement import Entitlements
+from placement.allocators.fair_share.state import UNBOUNDED, FairShares
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, branches_of, way
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Of a class, how much is left for all, and how much others have less than they are entitled to."""
+
+    left: int
+    lacking: float
+
+
+@dataclass(frozen=True, slots=True)
+class Overdraft:
+    """A node that has more of a class than it may.
+
+    Args:
+        path: the node.
+        resource_class: the class.
+        holds: how much it has.
+        most: how much it may have: its limit, or what it is entitled to, rounded up.
+        shortage: why it may not borrow more than it is entitled to; None where that is its limit.
+    """
+
+    path: str
+    resource_class: str
+    holds: int
+    most: int
+    shortage: Shortage | None = None
+
+
+def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | None:
+    """Return the first node, from the root down, that has more than it may because of what was taken.
+
+    It may have what it is entitled to, in whole units, the last of which may be begun. Beyond that it borrows, which is
+    right as long as enough is left for all others to get what they are entitled to. It never has more than its limit.
+
+    Args:
+        shares: the tree, and what is used, with what was taken.
+        taken: leaf -> how much it has more than before; less than nothing where it gave back.
+
+    >>> from placement.allocators.fair_share.tree import Branch, Leaf
+    >>> root = Branch("root", (Leaf("ann"), Leaf("bob")))
+    >>> shares = FairShares(root, {"gpu": 10}, usage={"root/ann": {"gpu": 6}, "root/bob": {"gpu": 2}})
+    >>> found = overdraft(shares, {"root/ann": {"gpu": 1}})
+    >>> found.path, found.holds, found.most, found.shortage
+    ('root/ann', 6, 5, Shortage(left=2, lacking=3.0))
+    """
+    used = shares.holdings()
+    grown = [(path, name) for (path, name), amount in _by_node(taken).items() if amount > 0]
+    limits = {path: branch.limit for path, branch in branches_of(shares.root)}
+    for path, name in grown:
+        most = limits.get(path, {}).get(name, UNBOUNDED)
+        if used[path][name] > most:
+            return Overdraft(path, name, used[path][name], most)
+    entitlements = _if_all_want_more(shares, {name for _path, name in grown})
+    for path, name in grown:
+        most = ceil(entitlements.of(path)[name])
+        if used[path][name] > most:
+            left, lacking = (
+                shares.free()[name],
+                _lacking(entitlements, [leaf for leaf in shares.leaves() if leaf not in taken], name),
+            )
+            if left < lacking:
+                return Overdraft(path, name, used[path][name], most, Shortage(left, float(lacking)))
+    return None
+
+
+def _by_node(taken: Mapping[str, Amounts]) -> dict[tuple[str, str], int]:
+    """Return (node, class) -> how much more all in it have, outer nodes before inner ones."""
+    more: Counter[tuple[str, str]] = Counter()
+    for leaf, amounts in taken.items():
+        for path in way(leaf):
+            for name, amount in amounts.items():
+                more[path, name] += amount
+    return dict(sorted(more.items(), key=lambda item: (item[0][0].count(SEPARATOR), item[0])))
+
+
+def _if_all_want_more(shares: FairShares, classes: Collection[str]) -> Entitlements:
+    """Return what everybody is entitled to who wants more, without end, of what it uses."""
+    waiting = {
+        leaf: {name: UNBOUNDED for name, amount in shares.usage(leaf).items() if amount} for leaf in shares.leaves()
+    }
+    return Entitlements(shares, sorted(classes), waiting=waiting)
+
+
+def _lacking(entitlements: Entitlements, leaves: Iterable[str], name: str) -> Fraction:
+    """Return how much less of a class these have than they are entitled to."""
+    missing = [entitlements.of(leaf)[name] - entitlements.used[leaf][name] for leaf in leaves]
+    return sum([amount for amount in missing if amount > 0], Fraction(0))

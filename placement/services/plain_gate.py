@@ -1,0 +1,77 @@
+"""Whether plain allocations are fair, where the operator wants that asked: ``[fair_share] enforce = plain``.
+
+Unlike ``fair_claims`` this is exact: it is asked in the transaction that writes, and of transactions that take the same
+class one is asked after the other. Only consumers of the types that are named are asked, and only what they hold
+counts; so a consumer of another type may hold what one of these gives up, and back, as when an instance is moved.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from placement.allocators.fair_share import Amounts, Overdraft, overdraft
+from placement.errors import Conflict
+from placement.services.usage_cache import Reading, totals_now, usage_of
+from placement.settings.planner.values import FairShareSettings
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.fair_share import lock_classes
+
+
+class UnfairAllocation(Conflict):
+    """The consumers would take more than their fair share."""
+
+    code = "placement.unfair_allocation"
+
+
+@dataclass(frozen=True, slots=True)
+class PlainGate:
+    """The gate: how resources are shared, and among consumers of which types."""
+
+    settings: FairShareSettings
+    consumer_types: tuple[str, ...]
+
+    @contextmanager
+    def watching(self, tx: Transaction, consumers: Collection[str]) -> Iterator[None]:
+        """Look at what some consumers hold before and after, and refuse what they took if it is not fair.
+
+        Raises:
+            UnfairAllocation: with the numbers.
+        """
+        before = usage_of(tx, self.settings, types=self.consumer_types, consumers=consumers)
+        yield
+        after = usage_of(tx, self.settings, types=self.consumer_types, consumers=consumers)
+        taken = {member: _difference(after.get(member, {}), before.get(member, {})) for member in before | after}
+        if classes := {name for amounts in taken.values() for name, amount in amounts.items() if amount > 0}:
+            self._check(tx, taken, classes)
+
+    def _check(self, tx: Transaction, taken: Mapping[str, Amounts], classes: Collection[str]) -> None:
+        """Wait for those who take the same, and look at everybody."""
+        # Nothing else is locked after these, so nobody who holds one waits for anything.
+        lock_classes(tx, tx.names.classes.ids(tx.connection, classes).values())
+        concerned = replace(self.settings, classes=tuple(sorted(classes)))
+        reading = Reading(usage_of(tx, concerned, types=self.consumer_types), totals_now(tx, concerned))
+        by_leaf = {
+            concerned.queues.path_of(member): {name: amounts.get(name, 0) for name in classes}
+            for member, amounts in taken.items()
+        }
+        found = overdraft(reading.shares(concerned, others=tuple(taken)), by_leaf)
+        if found is not None:
+            raise UnfairAllocation(_told(found))
+
+
+def _difference(after: Amounts, before: Amounts) -> dict[str, int]:
+    more = Counter(after)
+    more.subtract(before)
+    return dict(more)
+
+
+def _told(found: Overdraft) -> str:
+    name, holds = found.resource_class, f"{found.path} would hold {found.holds} {found.resource_class}"
+    if found.shortage is None:
+        return f"With this, {holds}; its limit is {found.most}."
+    left, lacking = found.shortage.left, found.shortage.lacking
+    return (
+        f"With this, {holds} and is entitled to {found.most}. Of {name}, {left} would be left, and others lack "
+        f"{lacking:.4g} of what they are entitled to."
+    )

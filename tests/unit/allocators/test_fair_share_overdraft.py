@@ -1,0 +1,105 @@
+"""What somebody takes beyond what is theirs, if everybody wants more of what they use."""
+
+import random
+from math import ceil
+
+import pytest
+
+from placement.allocators.fair_share import Branch, FairShares, Leaf, Shortage, leaf_paths, overdraft
+from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entitlements
+from tests.unit.allocators.fair_share_random import limits_of, random_tree
+from tests.unit.allocators.fair_share_trees import tree
+
+TWO = {"a": {"x": "g"}, "b": {"y": "g"}}
+
+
+def found_for(parts, total: int, usage: dict[str, int], **taken: int):
+    shares = FairShares(
+        tree("n", parts), {"g": total}, usage={leaf: {"g": amount} for leaf, amount in usage.items() if amount}
+    )
+    found = overdraft(shares, {leaf: {"g": amount} for leaf, amount in taken.items()})
+    return found and (found.path, found.holds, found.most, found.shortage)
+
+
+def test_everybody_may_have_its_part() -> None:
+    assert found_for(TWO, 10, {"n/a/x": 5, "n/b/y": 1}, **{"n/a/x": 5}) is None
+
+
+def test_more_is_too_much_while_others_want_theirs() -> None:
+    found = found_for(TWO, 10, {"n/a/x": 6, "n/b/y": 1}, **{"n/a/x": 1})
+    assert found == ("n/a", 6, 5, Shortage(3, 4.0))
+
+
+def test_who_uses_nothing_wants_nothing() -> None:
+    assert found_for(TWO, 10, {"n/a/x": 10, "n/b/y": 0}, **{"n/a/x": 10}) is None
+
+
+def test_weights_count() -> None:
+    parts = {("a", 4): {"x": "g"}, "b": {"y": "g"}}
+    assert found_for(parts, 10, {"n/a/x": 8, "n/b/y": 1}, **{"n/a/x": 8}) is None
+    assert found_for(parts, 10, {"n/a/x": 9, "n/b/y": 1}, **{"n/a/x": 1}) == ("n/a", 9, 8, Shortage(0, 1.0))
+
+
+def test_a_unit_that_has_been_begun_may_be_had() -> None:
+    """Ten among three: nobody is entitled to four, and the tenth would be idle for good."""
+    three = {"a": {"x": "g", "y": "g", "z": "g"}}
+    usage = {"n/a/x": 4, "n/a/y": 3, "n/a/z": 3}
+    assert found_for(three, 10, usage, **{"n/a/x": 1}) is None
+    assert found_for(three, 11, usage | {"n/a/x": 5}, **{"n/a/x": 1}) == (
+        "n/a/x",
+        5,
+        4,
+        Shortage(0, pytest.approx(4 / 3)),
+    )
+
+
+def test_what_is_given_back_is_never_too_much() -> None:
+    assert found_for(TWO, 10, {"n/a/x": 9, "n/b/y": 1}, **{"n/a/x": -1}) is None
+
+
+def test_what_moves_inside_a_queue_is_not_taken_by_the_queue() -> None:
+    parts = {"a": {"x": "g", "w": "g"}, "b": {"y": "g"}}
+    assert found_for(parts, 10, {"n/a/x": 4, "n/a/w": 4, "n/b/y": 1}, **{"n/a/x": -1, "n/a/w": 1})[0] == "n/a/w"
+    assert found_for(parts, 14, {"n/a/x": 4, "n/a/w": 3, "n/b/y": 1}, **{"n/a/x": -1, "n/a/w": 1}) is None
+
+
+def test_what_nobody_is_entitled_to_may_be_borrowed() -> None:
+    root = Branch(
+        "n",
+        (
+            Branch("a", (Leaf("x"),), deserved={"g": 2}),
+            Branch("b", (Leaf("y"),), deserved={"g": 3}),
+        ),
+    )
+    for held, is_fair in ((6, True), (7, True), (8, False)):
+        shares = FairShares(root, {"g": 10}, usage={"n/a/x": {"g": held}, "n/b/y": {"g": 1}})
+        assert (overdraft(shares, {"n/a/x": {"g": 1}}) is None) == is_fair, held
+
+
+def test_a_limit_holds_also_where_more_is_left() -> None:
+    root = Branch("n", (Branch("a", (Leaf("x"),), limit={"g": 4}),))
+    shares = FairShares(root, {"g": 10}, usage={"n/a/x": {"g": 5}})
+    found = overdraft(shares, {"n/a/x": {"g": 1}})
+    assert found is not None
+    assert (found.path, found.most, found.shortage) == ("n/a", 4, None)
+    assert overdraft(shares, {"n/a/x": {"g": 0}}) is None
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_it_is_as_the_words_say(seed: int) -> None:
+    """Against the model of entitlements, on random trees with limits, one class at a time."""
+    rng = random.Random(seed)
+    root = random_tree(rng, limited=True)
+    total, leaves = rng.choice([5, 10, 37]), list(leaf_paths(root))
+    used = {leaf: rng.choice([0, 1, 2, 5]) for leaf in leaves}
+    taken = {leaf: rng.randint(-2, 3) for leaf in rng.sample(leaves, rng.randint(0, len(leaves)))}
+    entitled = entitlements(root, total, used, {leaf: 10**9 for leaf in leaves if used[leaf]}, "gpu")
+    grown = [path for path in entitled if path != "root" and amount_in(root, path, taken) > 0]
+    over_limit = [
+        path for path in grown if amount_in(root, path, used) > limits_of(root).get(path, {}).get("gpu", 10**9)
+    ]
+    over = [path for path in grown if amount_in(root, path, used) > ceil(entitled[path])]
+    lacking = sum(max(0, entitled[leaf] - used[leaf]) for leaf in leaves if leaf not in taken)
+    shares = FairShares(root, {"gpu": total}, usage={leaf: {"gpu": amount} for leaf, amount in used.items()})
+    found = overdraft(shares, {leaf: {"gpu": amount} for leaf, amount in taken.items()})
+    assert (found is not None) == bool(over_limit or (over and total - sum(used.values()) < lacking))
