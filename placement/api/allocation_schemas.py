@@ -14,7 +14,6 @@ from placement.api.versions import Versioned
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
 
 UUID_KEY = "[0-9a-fA-F-]{36}"
-Resources = dict[str, int]
 
 
 def resources() -> Mapping:

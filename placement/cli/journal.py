@@ -13,19 +13,18 @@ from placement.api.planner.journal_json import entry_json
 from placement.cli.configuration import configured, connected, readable, settings_of
 from placement.cli.http_client import Client
 from placement.cli.journal_text import entry_text
+from placement.cli.output import Document
 from placement.errors import Unavailable
 from placement.services.journal import newest, prune, read_feed, read_trail
 from placement.settings import with_own_database
 from placement.store.connection.database import Database
-from placement.store.journal.position import Position
+from placement.store.journal.cursor import Cursor
 from placement.store.journal.reading import Wanted
 
 PATH = "/planner/v1/journal"
 LOOK_EVERY_S = 1.0
 PORTION = 1000
 NARROWING = ("consumer", "provider", "project", "user")
-
-Document = dict[str, Any]
 
 
 @click.group(invoke_without_command=True)
@@ -58,11 +57,11 @@ def journal(
         return
     wanted = {name: value for name in NARROWING if (value := only[name]) is not None}
     if url is not None:
-        _print(_Asked(Client(url, token=token), wanted).entries(limit, follow=follow), as_json=as_json)
+        _print(_ServerJournal(Client(url, token=token), wanted).entries(limit, follow=follow), as_json=as_json)
         return
     with readable(settings_of(context)) as database:
         chosen = Wanted(wanted.get("consumer"), wanted.get("provider"), wanted.get("project"), wanted.get("user"))
-        _print(_Read(database, chosen).entries(limit, follow=follow), as_json=as_json)
+        _print(_DatabaseJournal(database, chosen).entries(limit, follow=follow), as_json=as_json)
 
 
 def _print(entries: Iterator[Document], *, as_json: bool) -> None:
@@ -71,14 +70,14 @@ def _print(entries: Iterator[Document], *, as_json: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _DatabaseJournal:
     """The journal of a database."""
 
     database: Database
     wanted: Wanted
 
     def entries(self, limit: int, *, follow: bool) -> Iterator[Document]:
-        reached = newest(self.database) if follow else Position()
+        reached = newest(self.database) if follow else Cursor()
         for entry in reversed(read_trail(self.database, self.wanted, limit=limit)):
             yield entry_json(entry)
         while follow:
@@ -89,7 +88,7 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ServerJournal:
     """The journal that a server tells."""
 
     call: Client

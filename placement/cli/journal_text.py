@@ -1,9 +1,9 @@
 """Rows of the journal for people, one line each."""
 
-from typing import Any
+from placement.cli.output import Document
 
 
-def entry_text(entry: dict[str, Any]) -> str:
+def entry_text(entry: Document) -> str:
     """Return a row as a line: when, what, of whom, and who did it."""
     parts = [entry["time"], f"{entry['kind']} {entry['action']}", *_about(entry)]
     if "request_id" in entry:
@@ -12,7 +12,7 @@ def entry_text(entry: dict[str, Any]) -> str:
     return "  ".join(parts)
 
 
-def _about(entry: dict[str, Any]) -> list[str]:
+def _about(entry: Document) -> list[str]:
     named = (("of", "consumer_uuid"), ("on", "provider_uuid"))
     about = [f"{word} {entry[name]}" for word, name in named if name in entry]
     if "resource_class" in entry:
@@ -24,7 +24,7 @@ def _about(entry: dict[str, Any]) -> list[str]:
     return about
 
 
-def _amounts(entry: dict[str, Any]) -> str:
+def _amounts(entry: Document) -> str:
     """Return an amount, or both where it was changed: "4", "-4", "4 -> 2"."""
     if entry["action"] == "changed":
         return f"{entry.get('old_amount')} -> {entry.get('new_amount')}"

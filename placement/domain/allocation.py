@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-Resources = Mapping[str, int]
-"""Amounts by the name of the resource class."""
+from placement.domain.amounts import ResourceAmounts
 
 Place = tuple[str, str]
 """Where an amount is taken: a provider's uuid and the name of a resource class."""
@@ -25,7 +24,7 @@ class Claim:
     """
 
     consumer_uuid: str
-    allocations: Mapping[str, Resources]
+    allocations: Mapping[str, ResourceAmounts]
     project_id: str
     user_id: str
     consumer_type: str | None = None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.planner_tree import Stock
 
-Amounts = Mapping[int, ResourceAmounts]
+ProviderAmounts = Mapping[int, ResourceAmounts]
 """Provider id -> resource class -> amount."""
 
 
@@ -25,7 +25,7 @@ class Overlay:
     ({7: {'VCPU': -1}, 8: {'PGPU': -1}}, [7, 8])
     """
 
-    changes: Amounts = field(default_factory=dict)
+    changes: ProviderAmounts = field(default_factory=dict)
     held: frozenset[int] = frozenset()
     avoided: frozenset[int] = frozenset()
 
@@ -39,12 +39,12 @@ class Overlay:
         """The providers of which less would be in use: they may serve though they cannot now."""
         return frozenset([one for one, amounts in self.changes.items() if min(amounts.values(), default=0) < 0])
 
-    def taking(self, amounts: Amounts, *, held: Collection[int] = ()) -> "Overlay":
+    def taking(self, amounts: ProviderAmounts, *, held: Collection[int] = ()) -> "Overlay":
         """Return this with more in use, and places held exclusively."""
         changed = {one: summed([self.changes.get(one, {}), of_one]) for one, of_one in amounts.items()}
         return replace(self, changes={**self.changes, **changed}, held=self.held.union(held))
 
-    def releasing(self, amounts: Amounts) -> "Overlay":
+    def releasing(self, amounts: ProviderAmounts) -> "Overlay":
         """Return this with less in use."""
         return self.taking({one: {name: -amount for name, amount in of.items()} for one, of in amounts.items()})
 

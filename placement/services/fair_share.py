@@ -64,7 +64,7 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ServiceOrder:
     """Who waits, the first to be served first."""
 
     age_s: float
@@ -73,7 +73,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class MemberPortion:
     """What one of those who wait would get: how many tasks of each of its wishes, and its share afterwards."""
 
     member: str
@@ -87,7 +87,7 @@ class Filled:
     """What everybody would get; not all if it is not ``complete``. ``order`` names who is served, task by task."""
 
     age_s: float
-    portions: Sequence[Portion]
+    portions: Sequence[MemberPortion]
     order: Sequence[str]
     complete: bool
 
@@ -114,7 +114,7 @@ def _entitled(shares: FairShares) -> dict[str, dict[str, float]]:
     return {path: {name: float(amount) for name, amount in found.of(path).items()} for path in found.used}
 
 
-def order(database: Database, cache: UsageCache, wishes: Sequence[Wish] | None) -> Order:
+def order(database: Database, cache: UsageCache, wishes: Sequence[Wish] | None) -> ServiceOrder:
     """Return who waits, in the order of service. Without wishes, everybody waits for more of what they use."""
     reading = cache.reading(database)
     settings = cache.settings
@@ -125,7 +125,7 @@ def order(database: Database, cache: UsageCache, wishes: Sequence[Wish] | None) 
         members = _members(settings, [wish.member for wish in wishes])
         waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}
         shares = reading.shares(settings, waiting=waiting, others=tuple(members.values()))
-    return Order(cache.age_s(reading), shares_of.order(shares, members), members)
+    return ServiceOrder(cache.age_s(reading), shares_of.order(shares, members), members)
 
 
 def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Filled:
@@ -136,13 +136,14 @@ def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Fille
     shares = reading.shares(cache.settings, others=tuple(members.values()))
     result = shares_of.fill(shares, pending)
     portions = [
-        Portion(members[leaf], served, result.given[leaf], shares.node(leaf)) for leaf, served in result.served.items()
+        MemberPortion(members[leaf], served, result.given[leaf], shares.node(leaf))
+        for leaf, served in result.served.items()
     ]
     return Filled(cache.age_s(reading), portions, [members[leaf] for leaf in result.order], result.complete)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ReclaimOptions:
     """What may be chosen from when something is given back.
 
     Args:
@@ -165,18 +166,18 @@ class GivenBack:
 
 
 def reclaim(
-    database: Database, settings: FairShareSettings, claimant: Wish, *, wishes: Sequence[Wish], choice: Choice
+    database: Database, settings: FairShareSettings, claimant: Wish, *, wishes: Sequence[Wish], options: ReclaimOptions
 ) -> GivenBack:
     """Return which consumers should give back what they hold so that a claim fits. Always read anew."""
     pending = pending_tasks(database, settings, wishes)
     task = counted(database, settings, [claimant])[0]
     waiting = {leaf: _together(tasks) for leaf, tasks in pending.items()}
-    claim = _Claim(claimant.member, task, waiting, tuple([wish.member for wish in wishes]))
-    return _reclaim(database, settings, claim, choice)
+    claim = _Reclaim(claimant.member, task, waiting, tuple([wish.member for wish in wishes]))
+    return _reclaim(database, settings, claim, options)
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _Reclaim:
     """Who claims what, all that is waited for by leaf, and who waits."""
 
     member: str
@@ -186,7 +187,7 @@ class _Claim:
 
 
 @reads
-def _reclaim(tx: Transaction, settings: FairShareSettings, claim: _Claim, choice: Choice) -> GivenBack:
+def _reclaim(tx: Transaction, settings: FairShareSettings, claim: _Reclaim, options: ReclaimOptions) -> GivenBack:
     usage, totals = usage_now(tx, settings)
     reading = Reading(usage, totals)
     others = (claim.member, *claim.others)
@@ -195,15 +196,15 @@ def _reclaim(tx: Transaction, settings: FairShareSettings, claim: _Claim, choice
     claimant = settings.queues.path_of(claim.member)
     lacking = [name for name, amount in claim.task.items() if amount > shares.free()[name]]
     held = [
-        Held(uuid, settings.queues.path_of(member), amounts, choice.values.get(uuid, 0))
+        Held(uuid, settings.queues.path_of(member), amounts, options.values.get(uuid, 0))
         for uuid, (member, amounts) in _held(tx, settings, lacking).items()
-        if uuid not in choice.keep
+        if uuid not in options.keep
     ]
-    if choice.priority is None:
+    if options.priority is None:
         giving = shares_of.reclaim(shares, claimant, claim.task, held=held, waiting=claim.waiting)
     else:
         giving = shares_of.preempt(
-            shares, claimant, claim.task, priority=choice.priority, held=held, waiting=claim.waiting
+            shares, claimant, claim.task, priority=options.priority, held=held, waiting=claim.waiting
         )
     return GivenBack(giving, members)
 

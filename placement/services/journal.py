@@ -1,4 +1,4 @@
-"""Use cases of the journal: what changed since a position, and who changed what."""
+"""Use cases of the journal: what changed since a cursor, and who changed what."""
 
 from datetime import datetime, timedelta
 
@@ -6,9 +6,9 @@ from placement.errors import NotFound, Unavailable
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.journal import order, reading
+from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.history import PastProvider, provider_at
 from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
-from placement.store.journal.position import BEGINNING, Position
 from placement.store.journal.pruning import prune_some
 from placement.store.journal.reading import Entry, Wanted
 from placement.store.tables import utc_now
@@ -18,23 +18,23 @@ EVERYTHING = Wanted()
 
 
 def read_feed(
-    database: Database, position: Position = BEGINNING, wanted: Wanted = EVERYTHING, *, limit: int
-) -> tuple[list[Entry], Position]:
-    """Return at most ``limit`` rows that were not seen at a position, in the order of commits, and where that leads.
+    database: Database, cursor: Cursor = BEGINNING, wanted: Wanted = EVERYTHING, *, limit: int
+) -> tuple[list[Entry], Cursor]:
+    """Return at most ``limit`` rows that were not seen at a cursor, in the order of commits, and where that leads.
 
     Raises:
         CursorGone: rows that were not seen may be gone; begin anew.
     """
     put_in_order(database)
     try:
-        return _feed(database, position, wanted, limit)
+        return _feed(database, cursor, wanted, limit)
     except JournalOfAnother:
         _make_ours(database)
-        return _feed(database, position, wanted, limit)
+        return _feed(database, cursor, wanted, limit)
 
 
-def newest(database: Database) -> Position:
-    """Return the position of whoever has seen everything."""
+def newest(database: Database) -> Cursor:
+    """Return the cursor of whoever has seen everything."""
     put_in_order(database)
     try:
         return _newest(database)
@@ -78,13 +78,13 @@ def read_trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | Non
 
 
 @reads
-def _feed(tx: Transaction, position: Position, wanted: Wanted, limit: int) -> tuple[list[Entry], Position]:
-    return reading.feed(tx, position, wanted, limit=limit)
+def _feed(tx: Transaction, cursor: Cursor, wanted: Wanted, limit: int) -> tuple[list[Entry], Cursor]:
+    return reading.feed(tx, cursor, wanted, limit=limit)
 
 
 @reads
-def _newest(tx: Transaction) -> Position:
-    return order.position_of(tx)
+def _newest(tx: Transaction) -> Cursor:
+    return order.cursor_of(tx)
 
 
 def put_in_order(database: Database) -> None:

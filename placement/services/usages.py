@@ -2,7 +2,8 @@
 
 from collections import Counter, defaultdict
 
-from placement.domain.usage import Amounts, ProviderUsage, TypeUsage
+from placement.domain.amounts import ResourceAmounts
+from placement.domain.usage import ProviderUsage, TypeUsage
 from placement.errors import ProviderNotFound
 from placement.store import usages as store
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once
@@ -20,7 +21,7 @@ def provider_usage(tx: Transaction, provider_uuid: str) -> ProviderUsage:
 
 
 @reads
-def project_usage(tx: Transaction, project_id: str, user_id: str | None = None) -> Amounts:
+def project_usage(tx: Transaction, project_id: str, user_id: str | None = None) -> ResourceAmounts:
     """Return what a project, or one user in it, holds."""
     rows = store.usage_of_project(tx, project_id, user_id)
     names = tx.names.classes.names(tx.connection, {class_id for _, class_id, _ in rows})

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, select
 
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.order import JournalOfAnother, position_of
-from placement.store.journal.position import Position
+from placement.store.journal.cursor import Cursor
+from placement.store.journal.order import JournalOfAnother, cursor_of
 from placement.store.providers import RP
 from placement.store.stock import StockSource
 from placement.store.tables import (
@@ -21,7 +21,7 @@ from placement.store.tables import (
 )
 
 MOST_AHEAD = 200
-"""Rows without a number that a position may name: it has to fit into a header."""
+"""Rows without a number that a cursor may name: it has to fit into a header."""
 
 _INV = inventories.c
 _PARENT = resource_providers.alias("parent")
@@ -52,7 +52,7 @@ class BulkRead:
         traits: trait ids.
         aggregates: uuids.
         class_names, trait_names: by id.
-        journal: the position in the journal of whoever has read this, if there is one.
+        journal: the cursor in the journal of whoever has read this, if there is one.
     """
 
     providers: Sequence[tuple[int, str, str, int, str | None, str]]
@@ -61,7 +61,7 @@ class BulkRead:
     aggregates: Mapping[int, list[str]]
     class_names: Mapping[int, str]
     trait_names: Mapping[int, str]
-    journal: Position | None = None
+    journal: Cursor | None = None
 
 
 def bulk_read(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> BulkRead:
@@ -87,11 +87,11 @@ def bulk_read(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> Bul
     )
 
 
-def _journal(tx: Transaction) -> Position | None:
+def _journal(tx: Transaction) -> Cursor | None:
     if not tx.database.keeps_journal:
         return None
     try:
-        found = position_of(tx)
+        found = cursor_of(tx)
     except JournalOfAnother:
         return None
     return found if len(found.ahead) <= MOST_AHEAD else None

@@ -1,4 +1,4 @@
-"""A reader of the journal that has seen everything up to its position never misses what is committed later."""
+"""A reader of the journal that has seen everything up to its cursor never misses what is committed later."""
 
 import random
 import threading
@@ -14,8 +14,8 @@ from placement.errors import Invalid
 from placement.services.journal import newest, read_feed, read_trail
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.journal.order import CursorGone, position_of
-from placement.store.journal.position import BEGINNING, Position, position
+from placement.store.journal.cursor import BEGINNING, Cursor, cursor_from
+from placement.store.journal.order import CursorGone, cursor_of
 from placement.store.journal.reading import Entry, Wanted
 from placement.store.kept_usage.write_gate import pass_write_gate
 from tests.databases import open_database
@@ -40,7 +40,7 @@ class Reader:
     """Follows the journal, in portions."""
 
     database: Database
-    position: Position = BEGINNING
+    cursor: Cursor = BEGINNING
     limit: int = 7
     entries: list[Entry] = field(default_factory=list)
 
@@ -48,7 +48,7 @@ class Reader:
         """Read what there is, and return the ids of allocations' rows."""
         ids = []
         while True:
-            entries, self.position = read_feed(self.database, position(self.position.text), limit=self.limit)
+            entries, self.cursor = read_feed(self.database, cursor_from(self.cursor.text), limit=self.limit)
             self.entries += entries
             ids += [entry.id for entry in entries if entry.kind == "allocation"]
             if len(entries) < self.limit:
@@ -93,7 +93,7 @@ def test_a_portion_does_not_hide_what_is_committed_while_it_is_read(raced: Datab
         allocate(slow, "slow", {(1, VCPU): 1})
         allocate(fast, "fast", {(2, VCPU): 1, (3, VCPU): 1})
         fast.commit()
-        reader.entries, reader.position = read_feed(raced, reader.position, limit=1)
+        reader.entries, reader.cursor = read_feed(raced, reader.cursor, limit=1)
         slow.commit()
         assert len(reader.read() + reader.read()) == 2
     assert [entry.consumer_uuid for entry in reader.entries if entry.kind == "allocation"] == ["fast", "fast", "slow"]
@@ -206,13 +206,13 @@ def test_a_reader_that_follows_racing_writers_ends_with_what_the_database_holds(
 
 
 @reads
-def _tables_and_position(tx: Transaction) -> tuple[Position, Tables]:
-    return position_of(tx), tables_of(tx.connection)
+def _tables_and_cursor(tx: Transaction) -> tuple[Cursor, Tables]:
+    return cursor_of(tx), tables_of(tx.connection)
 
 
-def _snapshot(database: Database) -> tuple[Position, Tables]:
-    found, tables = _tables_and_position(database)
-    return position(found.text), tables
+def _snapshot(database: Database) -> tuple[Cursor, Tables]:
+    found, tables = _tables_and_cursor(database)
+    return cursor_from(found.text), tables
 
 
 def test_a_position_whose_row_is_gone_leads_nowhere(migrated: Database) -> None:
@@ -258,7 +258,7 @@ def test_a_restored_dump_is_read_first_and_then_what_is_written_here(postgresql:
 @pytest.mark.parametrize("cursor", ["", "?", "W10", "WzEsMl0", "bnVsbA", "WyJhIl0", "WzEwLCAxLCAxLCAxXQ"])
 def test_a_cursor_that_is_none_is_refused(cursor: str) -> None:
     with pytest.raises(Invalid, match="no cursor"):
-        position(cursor)
+        cursor_from(cursor)
 
 
 def test_the_newest_position_has_seen_everything(migrated: Database) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from placement.allocators.fair_share import Branch, Queue, tree_of
-from placement.allocators.fair_share.queues import Capacity
+from placement.allocators.fair_share.queues import QueueCapacity
 from placement.errors import ConfigurationError
 from placement.settings.planner.sections import load_planner
 from placement.settings.planner.values import FairShareSettings
@@ -195,8 +195,8 @@ def test_queues_may_have_amounts_beside_weights(tmp_path: Path) -> None:
 """
     queues = fair_share(tmp_path, text).queues
     assert queues.capacities == {
-        "root/eng": Capacity({"VCPU": 4}, {"VCPU": 8, "PGPU": 2}, {"VCPU": 16}),
-        "root/sci": Capacity(limit={"PGPU": 3}),
+        "root/eng": QueueCapacity({"VCPU": 4}, {"VCPU": 8, "PGPU": 2}, {"VCPU": 16}),
+        "root/sci": QueueCapacity(limit={"PGPU": 3}),
     }
     (eng,) = [part for part in queues.tree([]).parts if part.name == "eng"]
     assert isinstance(eng, Branch)

@@ -6,39 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import placement
 
 ROOT = Path(placement.__file__).parent
 TYPE_NAME = re.compile(r"_*([A-Z][a-z0-9]\w*)")
-
-PENDING = "from before the glossary: all but one are to get names of their own"
-
-ALLOWED = {
-    "Amounts": PENDING,
-    "Asked": PENDING,
-    "Capacity": PENDING,
-    "Choice": PENDING,
-    "Claim": PENDING,
-    "Dialect": PENDING,
-    "Document": PENDING,
-    "Entry": PENDING,
-    "Order": PENDING,
-    "Placed": PENDING,
-    "Portion": PENDING,
-    "Position": PENDING,
-    "Queue": PENDING,
-    "Rank": PENDING,
-    "Reason": PENDING,
-    "Resources": PENDING,
-    "Rows": PENDING,
-    "Search": PENDING,
-    "Supply": PENDING,
-    "Task": PENDING,
-    "Weights": PENDING,
-}
-"""Names with two definitions, and why that is good. The list only shrinks."""
 
 
 def type_names(module: ast.Module) -> Iterator[str]:
@@ -68,13 +39,8 @@ DEFINITIONS = definitions()
 
 
 def test_no_type_name_has_two_definitions() -> None:
-    double = {name: modules for name, modules in DEFINITIONS.items() if len(modules) > 1 and name not in ALLOWED}
+    double = {name: modules for name, modules in DEFINITIONS.items() if len(modules) > 1}
     assert double == {}
-
-
-@pytest.mark.parametrize("name", sorted(ALLOWED))
-def test_the_list_only_shrinks(name: str) -> None:
-    assert len(DEFINITIONS[name]) > 1, f"{name} has one definition: take it off the list"
 
 
 def test_names_are_found_in_every_form() -> None:

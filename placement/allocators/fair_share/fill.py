@@ -64,7 +64,7 @@ def fill(
     >>> fill(shares, tasks).given
     {'root/a': {'cpu': 3, 'memory': 12}, 'root/b': {'cpu': 6, 'memory': 2}}
     """
-    queues = {leaf: _Queue(tasks) for leaf, tasks in pending.items()}
+    queues = {leaf: _LeafTasks(tasks) for leaf, tasks in pending.items()}
     before = {leaf: shares.usage(leaf) for leaf in queues}
     want(shares, {leaf: queue.head() for leaf, queue in queues.items()})
     order: list[str] = []
@@ -96,7 +96,7 @@ def added(amounts: Amounts, more: Amounts) -> dict[str, int]:
     return {name: amounts.get(name, 0) + more.get(name, 0) for name in [*amounts, *(more.keys() - amounts.keys())]}
 
 
-class _Queue:
+class _LeafTasks:
     """The tasks of one leaf, and how many of each entry were served."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:

@@ -11,7 +11,7 @@ from placement.allocators.fair_share.order import Behind, order
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
 
-Reason = Literal["fair", "no capacity", "undecided", "others first", "over the limit"]
+GateReason = Literal["fair", "no capacity", "undecided", "others first", "over the limit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Decision:
         limit: the limit that would be exceeded.
     """
 
-    reason: Reason
+    reason: GateReason
     ahead: Mapping[str, int]
     behind: Behind | None = None
     limit: Limit | None = None

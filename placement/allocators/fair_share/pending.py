@@ -7,7 +7,7 @@ at once, however many leaves it has, and only when the amount that is left passe
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 
-Task = tuple[int, ...]
+TaskAmounts = tuple[int, ...]
 """How much of each class, in the order of the classes."""
 
 
@@ -21,7 +21,7 @@ class PendingTask:
 
     __slots__ = ("ceilings", "is_counted", "leaves", "short", "task")
 
-    def __init__(self, task: Task, ceilings: "tuple[Ceiling, ...]") -> None:
+    def __init__(self, task: TaskAmounts, ceilings: "tuple[Ceiling, ...]") -> None:
         self.task = task
         self.ceilings = ceilings
         self.leaves = 0
@@ -47,10 +47,10 @@ class Ceiling:
     def __init__(self, left: Sequence[int], above: "Ceiling | None" = None) -> None:
         self.left = list(left)
         self.path: tuple[Ceiling, ...] = (self, *(above.path if above else ()))
-        self._pending: dict[Task, PendingTask] = {}
+        self._pending: dict[TaskAmounts, PendingTask] = {}
         self._asking = [_Asking() for _class in left]
 
-    def pending(self, task: Task) -> PendingTask:
+    def pending(self, task: TaskAmounts) -> PendingTask:
         """Return the pending task of someone right under this ceiling."""
         if task not in self._pending:
             pending = self._pending[task] = PendingTask(task, self.path)
@@ -96,7 +96,7 @@ class Ceiling:
                 asking.remove(pending, amount)
 
 
-def fits(task: Task, left: Sequence[int]) -> bool:
+def fits(task: TaskAmounts, left: Sequence[int]) -> bool:
     """Tell whether there is enough; of what a task does not ask for there may be less than nothing.
 
     >>> fits((2, 0), (3, -1)), fits((2, 1), (3, 0))

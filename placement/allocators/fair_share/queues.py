@@ -26,7 +26,7 @@ class Contradiction(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class QueueCapacity:
     """What a queue has beside its weight, class by class: ``Branch`` says what each means."""
 
     guarantee: Amounts = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Queue:
     path: str
     weights: tuple[Number | None, ...] = ()
     members: tuple[str, ...] | None = None
-    capacity: Capacity = Capacity()
+    capacity: QueueCapacity = QueueCapacity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class QueueTree:
     weights: Mapping[str, Number]
     members: Mapping[str, str] = field(default_factory=dict)
     default: str = ""
-    capacities: Mapping[str, Capacity] = field(default_factory=dict)
+    capacities: Mapping[str, QueueCapacity] = field(default_factory=dict)
 
     def path_of(self, member: str) -> str:
         """Return the path of a leaf.
@@ -89,7 +89,7 @@ class QueueTree:
             parts[self.queue_of(member)].append(Leaf(_quoted(member)))
         for path in reversed(list(self.weights)):
             above, _, name = path.rpartition(SEPARATOR)
-            said = self.capacities.get(path, Capacity())
+            said = self.capacities.get(path, QueueCapacity())
             parts[above].append(
                 Branch(
                     name,
@@ -130,7 +130,7 @@ def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
     weights = _weights(lines)
     _check_nesting(lines, queue_paths={*weights} - {path.rpartition(SEPARATOR)[0] for path in weights})
     _check_promises(lines)
-    capacities = {line.path: line.capacity for line in lines if line.capacity != Capacity()}
+    capacities = {line.path: line.capacity for line in lines if line.capacity != QueueCapacity()}
     return QueueTree(
         root, MappingProxyType(weights), MappingProxyType(_members(lines)), added.path, MappingProxyType(capacities)
     )

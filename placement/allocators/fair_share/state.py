@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from placement.allocators.fair_share.nodes import BranchNode, LeafNode, Node, Rank, Vector
 from placement.allocators.fair_share.numbers import as_float, ratio
-from placement.allocators.fair_share.pending import Ceiling, PendingTask, Task
+from placement.allocators.fair_share.pending import Ceiling, PendingTask, TaskAmounts
 from placement.allocators.fair_share.shares import ShareTree, is_blocked, rank_of
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, branches_of, way
 
@@ -246,7 +246,7 @@ class FairShares:
     def _ratios(self, usage: Sequence[int]) -> Vector:
         return [ratio(used, total) for used, total in zip(usage, self._totals, strict=True)]
 
-    def _acquired(self, leaf: str, task: Task) -> PendingTask:
+    def _acquired(self, leaf: str, task: TaskAmounts) -> PendingTask:
         """Return the pending task for these amounts, one leaf more counted that waits for it."""
         pending = self._ceiling(leaf).pending(task)
         pending.leaves += 1
@@ -279,7 +279,7 @@ class FairShares:
         """Return the classes that are not exhausted."""
         return [number for number, asked in enumerate(self._asked) if asked]
 
-    def _amounts(self, amounts: Amounts) -> Task:
+    def _amounts(self, amounts: Amounts) -> TaskAmounts:
         if not amounts.keys() <= set(self.classes) or min(amounts.values(), default=0) < 0:
             raise ValueError(f"expected amounts from 0 up of {', '.join(self.classes)}, found {dict(amounts)}")
         return tuple([amounts.get(name, 0) for name in self.classes])

@@ -14,7 +14,7 @@ placement is judged by what it does to that, in four parts, all of them in whole
 The first is the published policy. The other three are this library's.
 
 >>> half, whole = DeviceTask({"VCPU": 4}, devices=1, share=500), DeviceTask({"VCPU": 8}, devices=1, share=1000)
->>> outlook = Outlook({half: 1, whole: 1}, Supply({"": 4000}, size=1000, largest={"VCPU": 32}))
+>>> outlook = Outlook({half: 1, whole: 1}, DeviceSupply({"": 4000}, size=1000, largest={"VCPU": 32}))
 >>> begun = FreeHost({"VCPU": 16}, (FreeDevice(500), FreeDevice(1000)))
 >>> [round(outlook.cost(begun, half, device), 2) for device in begun.devices]
 [-0.24, 0.64]
@@ -22,7 +22,7 @@ The first is the published policy. The other three are this library's.
 0
 """
 
-from placement.allocators.fragmentation.hosts import DeviceTask, FreeDevice, FreeHost, Supply
-from placement.allocators.fragmentation.outlook import Outlook, Weights
+from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
+from placement.allocators.fragmentation.outlook import CostWeights, Outlook
 
-__all__ = ["DeviceTask", "FreeDevice", "FreeHost", "Outlook", "Supply", "Weights"]
+__all__ = ["CostWeights", "DeviceSupply", "DeviceTask", "FreeDevice", "FreeHost", "Outlook"]

@@ -79,7 +79,7 @@ class DeviceTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Supply:
+class DeviceSupply:
     """What there is in all.
 
     Args:

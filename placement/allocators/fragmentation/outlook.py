@@ -6,11 +6,11 @@ from itertools import combinations
 from typing import NamedTuple
 
 from placement.allocators.fragmentation.gradient import Fragmentation
-from placement.allocators.fragmentation.hosts import DeviceTask, FreeDevice, FreeHost, Supply
+from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
 from placement.allocators.fragmentation.offcuts import Offcuts
 
 
-class Weights(NamedTuple):
+class CostWeights(NamedTuple):
     """How much each part of the cost counts.
 
     The defaults were chosen on a production trace of 6,212 GPUs with 23 workloads; half or twice as much of any of them
@@ -32,9 +32,11 @@ class Outlook:
         weights: how much each part of the cost counts.
     """
 
-    def __init__(self, expected: Mapping[DeviceTask, float], supply: Supply, weights: Weights | None = None) -> None:
+    def __init__(
+        self, expected: Mapping[DeviceTask, float], supply: DeviceSupply, weights: CostWeights | None = None
+    ) -> None:
         self._supply = supply
-        self._weights = weights or Weights()
+        self._weights = weights or CostWeights()
         self._fragmentation = Fragmentation(expected)
         shares: dict[int, float] = defaultdict(float)
         for task, weight in expected.items():

@@ -3,7 +3,7 @@
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.planner.fair_share_bodies import FILL, ORDER, RECLAIM, choice_of, wish_of, wishes_of
+from placement.api.planner.fair_share_bodies import FILL, ORDER, RECLAIM, options_of, wish_of, wishes_of
 from placement.api.planner.fair_share_json import named, parting_json, tree_json, turn_json
 from placement.api.planner.index import PATH
 from placement.api.routing import Route
@@ -71,7 +71,7 @@ def reclaim(call: Call) -> Response:
     body, settings = call.document(RECLAIM), _settings(call)
     claimant = wish_of(body["claimant"], settings, "claimant")
     wishes = wishes_of(body.get("pending", ()), settings, "pending")
-    found = service.reclaim(call.database, settings, claimant, wishes=wishes, choice=choice_of(body))
+    found = service.reclaim(call.database, settings, claimant, wishes=wishes, options=options_of(body))
     giving = found.giving
     give_back = [
         {

@@ -8,7 +8,7 @@ from placement.api.fields import LARGEST_COLUMN, Array, Integer, JsonNumber, Jso
 from placement.api.validation import Schema
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
 from placement.errors import InvalidAt
-from placement.services.fair_share import Choice, Where, Wish
+from placement.services.fair_share import ReclaimOptions, Where, Wish
 from placement.settings.planner.values import FairShareSettings, Leaves
 
 MOST_TASKS = 10_000
@@ -75,10 +75,10 @@ def wish_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | in
     return Wish(member, entry["resources"], entry.get("count", 1), where)
 
 
-def choice_of(body: dict[str, Any]) -> Choice:
+def options_of(body: dict[str, Any]) -> ReclaimOptions:
     """Return what may be given back."""
     keep = frozenset(body.get("keep", ()))
-    return Choice(values=body.get("values", {}), keep=keep, priority=body.get("priority"))
+    return ReclaimOptions(values=body.get("values", {}), keep=keep, priority=body.get("priority"))
 
 
 def _member(entry: dict[str, Any], leaves: Leaves, where: Where) -> str:

@@ -11,7 +11,7 @@ from placement.api.query import ANY, UUID, ValueRule
 from placement.api.routing import Route
 from placement.errors import Invalid, NotFound
 from placement.services import journal as service
-from placement.store.journal.position import position
+from placement.store.journal.cursor import cursor_from
 from placement.store.journal.reading import Wanted
 
 RULE = "placement:planner:journal"
@@ -116,7 +116,7 @@ def _trail(call: Call, wanted: Wanted, limit: int) -> Response:
 def _feed(call: Call, wanted: Wanted, limit: int, after: str) -> Response:
     if after == "now":
         return call.json({"entries": [], "cursor": service.newest(call.database).text})
-    entries, reached = service.read_feed(call.database, position(after), wanted, limit=limit)
+    entries, reached = service.read_feed(call.database, cursor_from(after), wanted, limit=limit)
     return call.json({"entries": [entry_json(entry) for entry in entries], "cursor": reached.text})
 
 

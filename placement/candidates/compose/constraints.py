@@ -53,7 +53,7 @@ class Isolation:
         self._matching.free(depth)
 
 
-class Capacity:
+class Contention:
     """Amounts of one class that several slots take from one provider fit there together.
 
     Looks ahead in two ways, each exact where all amounts are equal and never wrongly strict: each slot has a provider
@@ -226,7 +226,7 @@ def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Seque
     found: list[Constraint] = []
     if plan.request.isolate and sum(slot.is_granular for slot in slots) > 1:
         found.append(Isolation(slots, options))
-    found.extend(Capacity(slots, options, tree, name) for name in plan.contended)
+    found.extend(Contention(slots, options, tree, name) for name in plan.contended)
     found.extend(SameSubtree(slots, options, tree, suffixes) for suffixes in plan.request.same_subtree)
     if plan.trait_sets and not _met_by_one_slot(plan, tree, slots, options):
         found.append(CollectiveTraits(slots, options, tree, len(plan.trait_sets)))

@@ -32,7 +32,7 @@ class Levels:
 Heads = tuple[tuple[frozenset[str], frozenset[int]], ...]
 """For each same_subtree (its groups) providers, none above another, of which one is to be above all others."""
 
-Rows = Sequence[Sequence[int]]
+PartProviders = Sequence[Sequence[int]]
 """For each part the providers that can serve it."""
 
 
@@ -106,8 +106,8 @@ class TreeParts:
         return len(own)
 
     def heads(
-        self, parts: Sequence[Part], options: Rows, counts: Sequence[int], *, known: Heads = ()
-    ) -> Iterator[tuple[Heads, Rows]]:
+        self, parts: Sequence[Part], options: PartProviders, counts: Sequence[int], *, known: Heads = ()
+    ) -> Iterator[tuple[Heads, PartProviders]]:
         """Yield every choice of heads for each same_subtree, with the options that are left then.
 
         Where too few are left of any part, it is no choice.

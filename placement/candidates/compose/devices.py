@@ -7,7 +7,15 @@ from placement.allocators.budget import Budget
 from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
 from placement.allocators.natural_order import natural_key
 from placement.candidates.compose.device_memo import DeviceMemo
-from placement.candidates.compose.device_parts import Heads, Levels, Part, Rows, TreeParts, device_of, level_of_tie
+from placement.candidates.compose.device_parts import (
+    Heads,
+    Levels,
+    Part,
+    PartProviders,
+    TreeParts,
+    device_of,
+    level_of_tie,
+)
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.domain.planner_request import PlannerRequest
@@ -15,8 +23,8 @@ from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
-Rank = tuple[int, ...]
-Choice = list[list[str]]
+ChosenNames = list[list[str]]
+"""For each part the names of the providers that serve it."""
 
 
 class DeviceComposer:
@@ -66,7 +74,7 @@ class DeviceComposer:
         counts = [composition.count(part) for part in self._parts]
         if not all(counts):
             return Proposals()
-        found: list[tuple[Rank, Choice]] = []
+        found: list[tuple[tuple[int, ...], ChosenNames]] = []
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
             result, names = self._memo.allocate(*self._problem(composition, allowed, counts, heads), budget)
@@ -77,8 +85,7 @@ class DeviceComposer:
         chosen = [[[ids[name] for name in row] for row in rows] for _rank, rows in found[: self._request.per_tree]]
         return Proposals([self._proposal(details, rows) for rows in chosen], complete)
 
-    def _choice(self, allocation: DeviceAllocation, names: Sequence[str]) -> Choice:
-        """Return the names of the providers that serve each part."""
+    def _choice(self, allocation: DeviceAllocation, names: Sequence[str]) -> ChosenNames:
         rows = [allocation.devices[str(index)] for index in range(len(self._parts))]
         return [[names[int(number)] for number in row] for row in rows]
 
@@ -102,7 +109,7 @@ class DeviceComposer:
     def _problem(
         self,
         composition: TreeParts,
-        allowed: Rows,
+        allowed: PartProviders,
         counts: Sequence[int],
         heads: Heads,
     ) -> tuple[Host, Request]:

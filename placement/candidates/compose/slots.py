@@ -21,7 +21,7 @@ from placement.domain.tree import Tree
 FEW = 64
 
 
-class Order(NamedTuple):
+class SlotOrder(NamedTuple):
     """The slots in the order they are placed, and what puts a choice back into the order of the plan."""
 
     slots: tuple[Slot, ...]
@@ -35,9 +35,9 @@ class SlotComposer:
         self._plan = plan
         self._budget = budget
         self._demands = [slot.demand for slot in plan.slots]
-        self._as_planned = Order(plan.slots, None)
+        self._as_planned = SlotOrder(plan.slots, None)
         self._is_unconstrained = plan.is_unconstrained
-        self._orders: dict[tuple[int, ...], Order] = {}
+        self._orders: dict[tuple[int, ...], SlotOrder] = {}
         self._memo = ChoiceMemo(plan, budget)
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Choice]]:
@@ -89,14 +89,14 @@ class SlotComposer:
         # Trying a few combinations is as fast as finding out that none can do.
         if prod(map(len, options)) > FEW and any([constraint.is_hopeless() for constraint in constraints]):
             return iter(())
-        found = _Search(options, constraints, budget).run()
+        found = _SlotSearch(options, constraints, budget).run()
         return found if order.restore is None else map(order.restore, found)
 
     def slots_in_order(self, tree: Tree) -> Sequence[Slot]:
         """Return the slots in the order in which they are placed in a tree."""
         return self._order(tree).slots
 
-    def _order(self, tree: Tree) -> Order:
+    def _order(self, tree: Tree) -> SlotOrder:
         if self._is_unconstrained:
             return self._as_planned
         counts = tuple([len(options) for options in tree.options])
@@ -106,7 +106,7 @@ class SlotComposer:
         return order
 
 
-def search_order(plan: Plan, counts: Sequence[int]) -> Order:
+def search_order(plan: Plan, counts: Sequence[int]) -> SlotOrder:
     """Return the order in which slots are placed: those in a same_subtree set first, and few options first.
 
     A set is finished before the next one is begun. What is tied by nothing but amounts comes last: there the search can
@@ -131,8 +131,8 @@ def search_order(plan: Plan, counts: Sequence[int]) -> Order:
         order.append(following)
     slots = tuple(plan.slots[index] for index in order)
     if order == sorted(order):
-        return Order(slots, None)
-    return Order(slots, itemgetter(*(order.index(index) for index in range(len(order)))))
+        return SlotOrder(slots, None)
+    return SlotOrder(slots, itemgetter(*(order.index(index) for index in range(len(order)))))
 
 
 def _is_tied(plan: Plan, slot: Slot, placed: Sequence[Slot]) -> bool:
@@ -149,7 +149,7 @@ def _combinations(options: Sequence[Sequence[int]], budget: Budget) -> Iterator[
         yield choice
 
 
-class _Search:
+class _SlotSearch:
     """One run over the slots of one tree, in search order."""
 
     def __init__(self, options: Sequence[Sequence[int]], constraints: Sequence[Constraint], budget: Budget) -> None:

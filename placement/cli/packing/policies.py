@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from placement.allocators.fragmentation import Weights
+from placement.allocators.fragmentation import CostWeights
 
-POLICIES: Mapping[str, Weights] = MappingProxyType(
+POLICIES: Mapping[str, CostWeights] = MappingProxyType(
     {
-        "best fit": Weights(gradient=0, offcut=0, scarcity=0, fit=1),
-        "gradient": Weights(gradient=1, offcut=0, scarcity=0, fit=0.00001),  # The fit breaks ties alone.
-        "fragmentation": Weights(),
+        "best fit": CostWeights(gradient=0, offcut=0, scarcity=0, fit=1),
+        "gradient": CostWeights(gradient=1, offcut=0, scarcity=0, fit=0.00001),  # The fit breaks ties alone.
+        "fragmentation": CostWeights(),
     }
 )
 

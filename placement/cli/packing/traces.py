@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost, Supply
+from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost
 
 SIZE = 1000
 """The units of a whole GPU in these files."""
@@ -33,7 +33,7 @@ class PackingTrace:
     tasks: Sequence[DeviceTask]
 
     @cached_property
-    def supply(self) -> Supply:
+    def supply(self) -> DeviceSupply:
         """What the hosts have when they are empty."""
         units: Counter[str] = Counter()
         largest: Counter[str] = Counter()
@@ -41,7 +41,7 @@ class PackingTrace:
             largest |= Counter(host.free)
             for device in host.devices:
                 units[device.kind] += device.left
-        return Supply(units, SIZE, largest, max(len(host.devices) for host in self.hosts))
+        return DeviceSupply(units, SIZE, largest, max(len(host.devices) for host in self.hosts))
 
     @cached_property
     def expected(self) -> Mapping[DeviceTask, int]:

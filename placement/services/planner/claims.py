@@ -11,7 +11,7 @@ from placement.errors import ConcurrentUpdate, Conflict
 from placement.services.explain import Explained, explanation_now
 from placement.services.planner.candidates import why_not
 from placement.services.planner.composers import Composers
-from placement.services.planner.gang import Placed, Stuck, by_difficulty, may_fit, one_by_one, together
+from placement.services.planner.gang import ClaimedByConsumer, Stuck, by_difficulty, may_fit, one_by_one, together
 from placement.services.planner.placing import TRIES_IN_A_TREE, ClaimMember, Overtaken
 from placement.services.planner.planning import Planning
 from placement.services.planner.records import FIRST_GENERATION, is_held, written
@@ -50,7 +50,7 @@ class NoCandidate(Conflict):
 Gate = Callable[[Transaction, Sequence[ClaimMember]], None]
 """Asked inside the unit of work before anything is planned; raises where a claim must not go on."""
 
-Way = Callable[[Transaction, Sequence[ClaimMember], Composers], Placed]
+Way = Callable[[Transaction, Sequence[ClaimMember], Composers], ClaimedByConsumer]
 """A way to place all members, in the order given."""
 
 

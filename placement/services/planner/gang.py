@@ -22,7 +22,7 @@ PLACES_OF_A_TREE = 16
 PLACES_OF_A_GANG = 100
 """So many places are tried in all: each is an allocation that may be taken back."""
 
-Placed = dict[str, Claimed]
+ClaimedByConsumer = dict[str, Claimed]
 """What members hold, by the uuid of the consumer."""
 
 
@@ -54,13 +54,13 @@ def _difficulty(member: ClaimMember) -> tuple[int, int]:
     return amount, sum(rules) + len(request.exclusive)
 
 
-def one_by_one(tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> Placed:
+def one_by_one(tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> ClaimedByConsumer:
     """Give each member in turn the best that is left. Each has its share of the steps that are left.
 
     Raises:
         Stuck: one found nothing.
     """
-    placed: Placed = {}
+    placed: ClaimedByConsumer = {}
     exhausted: dict[Prepared, ExhaustedTrees] = defaultdict(dict)  # Members only take: what has no room gets none.
     for number, member in enumerate(members):
         composers.share_out(among=len(members) - number)
@@ -72,13 +72,13 @@ def one_by_one(tx: Transaction, members: Sequence[ClaimMember], composers: Compo
     return placed
 
 
-def together(tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> Placed:
+def together(tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> ClaimedByConsumer:
     """Place all members wherever it takes for all to have a place.
 
     Raises:
         Stuck: there is no way, or none was found in the bounds of the search.
     """
-    search = _Search(tx, members, composers)
+    search = _GangSearch(tx, members, composers)
     try:
         placed = search.placed(members)
     except _OutOfPlaces:
@@ -114,7 +114,7 @@ class _Left(NamedTuple):
     root: int
 
 
-class _Search:
+class _GangSearch:
     """Goes through the places of members, depth first."""
 
     def __init__(self, tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> None:
@@ -129,7 +129,7 @@ class _Search:
         self.is_complete = True
         self.skipped_locked_tree = False
 
-    def placed(self, members: Sequence[ClaimMember], left: tuple[_Left, ...] = ()) -> Placed | None:
+    def placed(self, members: Sequence[ClaimMember], left: tuple[_Left, ...] = ()) -> ClaimedByConsumer | None:
         """Return places for members beside those that are allocated already; None if there are none.
 
         Raises:
@@ -140,7 +140,7 @@ class _Search:
         first, rest = members[0], members[1:]
         tried: list[int] = []
 
-        def with_the_rest(root: int, claimed: Claimed) -> Placed | None:
+        def with_the_rest(root: int, claimed: Claimed) -> ClaimedByConsumer | None:
             self._places_left -= 1
             if self._places_left < 0:
                 raise _OutOfPlaces

@@ -5,14 +5,14 @@ from types import MappingProxyType
 from typing import Any
 
 from placement.domain.device_types import DeviceSettings, DeviceType
-from placement.settings.planner.document import Entry
+from placement.settings.planner.document import DocumentEntry
 from placement.settings.planner.levels import NAME
 from placement.settings.planner.values import PlannerSettings
 
 CLASS = "[A-Z0-9_]{1,255}"
 
 
-def read_devices(entry: Entry, known: PlannerSettings) -> DeviceSettings:
+def read_devices(entry: DocumentEntry, known: PlannerSettings) -> DeviceSettings:
     """Return what requests may call devices.
 
     Raises:
@@ -29,7 +29,7 @@ def read_devices(entry: Entry, known: PlannerSettings) -> DeviceSettings:
     return DeviceSettings(**given)
 
 
-def _type(entry: Entry) -> DeviceType:
+def _type(entry: DocumentEntry) -> DeviceType:
     if not entry.is_named_like(NAME):
         raise entry.misnamed("the name of a device type in lower case, such as rdma")
     parts = entry.fields("class", "whole", "virtual_function", "label_prefix", "resources", required=["class"])
@@ -45,9 +45,9 @@ def _type(entry: Entry) -> DeviceType:
     return DeviceType(**given)
 
 
-def _base(entry: Entry) -> Mapping[str, str]:
+def _base(entry: DocumentEntry) -> Mapping[str, str]:
     return MappingProxyType({name: _class(each) for name, each in entry.mapping().items()})
 
 
-def _class(entry: Entry) -> str:
+def _class(entry: DocumentEntry) -> str:
     return entry.text(CLASS, "a resource class such as PGPU")

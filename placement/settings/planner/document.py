@@ -1,8 +1,8 @@
 """Reading YAML so that every complaint names file, line, key and what was expected.
 
 A document is read as nodes that know their line, and nothing is made of them but what a reader asks for: a mapping, a
-list, a text, a number. An ``Entry`` is such a node with the keys that lead to it. Of YAML's many spellings only those
-are taken that JSON shares: ``010``, ``1:30`` and ``yes`` are no numbers and no booleans here.
+list, a text, a number. A ``DocumentEntry`` is such a node with the keys that lead to it. Of YAML's many spellings
+only those are taken that JSON shares: ``010``, ``1:30`` and ``yes`` are no numbers and no booleans here.
 """
 
 import re
@@ -22,7 +22,7 @@ _NULL = "tag:yaml.org,2002:null"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DocumentEntry:
     """One value of a document.
 
     Args:
@@ -52,7 +52,7 @@ class Entry:
         """Tell whether the key that leads here matches a regular expression as a whole."""
         return re.fullmatch(pattern, self.path[-1]) is not None
 
-    def mapping(self, *, at_least: int = 0) -> "dict[str, Entry]":
+    def mapping(self, *, at_least: int = 0) -> "dict[str, DocumentEntry]":
         """Return what stands under the keys, which are data; in the order of the file.
 
         Raises:
@@ -61,18 +61,18 @@ class Entry:
         expected = "a mapping with at least one key" if at_least else "a mapping"
         if not isinstance(self.node, yaml.MappingNode) or len(self.node.value) < at_least or len(self.path) >= DEEPEST:
             raise self.wrong(expected)
-        entries: dict[str, Entry] = {}
+        entries: dict[str, DocumentEntry] = {}
         for key, node in self.node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode) or not key.value:
-                raise Entry(self.file, self.path, key, line).wrong("a text as the key")
-            entry = Entry(self.file, (*self.path, key.value), node, line)
+                raise DocumentEntry(self.file, self.path, key, line).wrong("a text as the key")
+            entry = DocumentEntry(self.file, (*self.path, key.value), node, line)
             if key.value in entries:
                 raise entry.misnamed(f"each key once ({key.value} also stands in line {entries[key.value].line})")
             entries[key.value] = entry
         return entries
 
-    def fields(self, *known: str, required: Collection[str] = ()) -> "dict[str, Entry]":
+    def fields(self, *known: str, required: Collection[str] = ()) -> "dict[str, DocumentEntry]":
         """Return what stands under the keys, of which only these may occur.
 
         Raises:
@@ -87,12 +87,12 @@ class Entry:
                 raise self.wrong(f"the key {key}")
         return entries
 
-    def items(self) -> "list[Entry]":
+    def items(self) -> "list[DocumentEntry]":
         """Return the items of a list; their keys are their numbers, from 0."""
         if not isinstance(self.node, yaml.SequenceNode) or len(self.path) >= DEEPEST:
             raise self.wrong("a list")
         return [
-            Entry(self.file, (*self.path, str(index)), node, node.start_mark.line + 1)
+            DocumentEntry(self.file, (*self.path, str(index)), node, node.start_mark.line + 1)
             for index, node in enumerate(self.node.value)
         ]
 
@@ -145,7 +145,7 @@ class Entry:
         return kind if self.node.value else f"an empty {kind.split()[1]}"
 
 
-def read_document(path: Path) -> Entry | None:
+def read_document(path: Path) -> DocumentEntry | None:
     """Return the one document of a file, or None where it is empty.
 
     Raises:
@@ -159,7 +159,7 @@ def read_document(path: Path) -> Entry | None:
         raise ConfigurationError(f"{path}{_line_of(error)}: expected YAML: {_problem_of(error)}.") from error
     if node is None:
         return None
-    return Entry(str(path), (), node, node.start_mark.line + 1)
+    return DocumentEntry(str(path), (), node, node.start_mark.line + 1)
 
 
 def _line_of(error: Exception) -> str:

@@ -8,11 +8,11 @@ from types import MappingProxyType
 
 from placement.domain.planner_request import THE_DEVICE
 from placement.settings.planner.devices import CLASS
-from placement.settings.planner.document import Entry
+from placement.settings.planner.document import DocumentEntry
 from placement.settings.planner.values import PlannerSettings
 
 
-def read_exclusive(entry: Entry, known: PlannerSettings) -> Mapping[str, str]:
+def read_exclusive(entry: DocumentEntry, known: PlannerSettings) -> Mapping[str, str]:
     """Return level name -> lock class.
 
     Raises:

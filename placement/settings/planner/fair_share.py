@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.queues import Capacity, Contradiction, Queue, QueueTree, tree_of
+from placement.allocators.fair_share.queues import Contradiction, Queue, QueueCapacity, QueueTree, tree_of
 from placement.allocators.fair_share.tree import GREATEST_WEIGHT, LEAST_WEIGHT, SEPARATOR
 from placement.errors import ConfigurationError
-from placement.settings.planner.document import Entry
+from placement.settings.planner.document import DocumentEntry
 from placement.settings.planner.values import FairShareSettings, Leaves, PlannerSettings
 
 MEMBERS: Mapping[Leaves, str] = {"project": "projects", "consumer_type": "consumer_types"}
@@ -22,7 +22,7 @@ _A_PATH = "a path such as root/eng/dev"
 _A_WEIGHT = "a number from 0.000001 to 1000000"
 
 
-def read_fair_share(entry: Entry, _known: PlannerSettings) -> FairShareSettings:
+def read_fair_share(entry: DocumentEntry, _known: PlannerSettings) -> FairShareSettings:
     """Return what the section says.
 
     Raises:
@@ -48,7 +48,7 @@ class _Words(NamedTuple):
     classes: tuple[str, ...]
 
 
-def _classes(entry: Entry) -> tuple[str, ...]:
+def _classes(entry: DocumentEntry) -> tuple[str, ...]:
     names: list[str] = []
     for item in entry.items():
         names.append(item.text(_CLASS, "a resource class such as VCPU"))
@@ -59,7 +59,7 @@ def _classes(entry: Entry) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _queues(entry: Entry, parts: Mapping[str, Entry], words: _Words) -> QueueTree:
+def _queues(entry: DocumentEntry, parts: Mapping[str, DocumentEntry], words: _Words) -> QueueTree:
     """Return the tree of both forms, the lines of which may be mixed."""
     lines = [
         *([(each, _of_tree(each, words)) for each in parts["tree"].mapping().values()] if "tree" in parts else ()),
@@ -74,13 +74,13 @@ def _queues(entry: Entry, parts: Mapping[str, Entry], words: _Words) -> QueueTre
         raise _both(written, contradiction) from contradiction
 
 
-def _both(written: Sequence[Entry], contradiction: Contradiction) -> ConfigurationError:
+def _both(written: Sequence[DocumentEntry], contradiction: Contradiction) -> ConfigurationError:
     first, second = sorted([written[contradiction.first], written[contradiction.second]], key=lambda each: each.line)
     where = f"{second.file}, lines {first.line} and {second.line}"
     return ConfigurationError(f"{where}: {second.path[0]}: {contradiction}.")
 
 
-def _of_tree(entry: Entry, words: _Words) -> Queue:
+def _of_tree(entry: DocumentEntry, words: _Words) -> Queue:
     """Return a line of the form ``root/eng/dev: {weight: 2, projects: [...]}``."""
     if not entry.is_named_like(_PATH):
         raise entry.misnamed(_A_PATH)
@@ -93,7 +93,7 @@ def _of_tree(entry: Entry, words: _Words) -> Queue:
     return Queue(path, tuple(weights), members, _capacity(parts, words))
 
 
-def _of_volcano(entry: Entry, words: _Words) -> Queue:
+def _of_volcano(entry: DocumentEntry, words: _Words) -> Queue:
     """Return a line of the form ``{hierarchy: root/eng/prod, weights: 1/2/8, projects: [...]}``."""
     parts = entry.fields("hierarchy", "weights", words.members, *_PROMISES, required=["hierarchy", "weights"])
     path = parts["hierarchy"].text(_PATH, _A_PATH)
@@ -109,7 +109,7 @@ def _of_volcano(entry: Entry, words: _Words) -> Queue:
     return Queue(path, weights, members, _capacity(parts, words))
 
 
-def _capacity(parts: Mapping[str, Entry], words: _Words) -> Capacity:
+def _capacity(parts: Mapping[str, DocumentEntry], words: _Words) -> QueueCapacity:
     """Return what is said beside the weight; each promise must be at least the one before it."""
     said: dict[str, dict[str, int]] = {}
     for promise in _PROMISES:
@@ -121,13 +121,13 @@ def _capacity(parts: Mapping[str, Entry], words: _Words) -> Capacity:
             least = max([of.get(name, 0) for of in said.values()])
             if said[promise][name] < least:
                 raise item.wrong(f"a number from {least} up, as guarantee, deserved and limit follow each other")
-    return Capacity(**said)
+    return QueueCapacity(**said)
 
 
-def _check_weight(entry: Entry, weight: Number | None) -> None:
+def _check_weight(entry: DocumentEntry, weight: Number | None) -> None:
     if weight is not None and not LEAST_WEIGHT <= exact(weight) <= GREATEST_WEIGHT:
         raise entry.wrong(_A_WEIGHT)
 
 
-def _names(entry: Entry) -> tuple[str, ...]:
+def _names(entry: DocumentEntry) -> tuple[str, ...]:
     return tuple([item.text(expected="an id or a name") for item in entry.items()])

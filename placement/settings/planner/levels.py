@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from placement.settings.planner.document import Entry
+from placement.settings.planner.document import DocumentEntry
 from placement.settings.planner.values import PlannerSettings
 
 NAME = "[a-z][a-z0-9_]*"
 TRAIT = "[A-Z0-9_]{1,255}"
 
 
-def read_levels(entry: Entry, _known: PlannerSettings) -> Mapping[str, str]:
+def read_levels(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, str]:
     """Return level name -> trait, in the order of the file.
 
     Raises:

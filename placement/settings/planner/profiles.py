@@ -21,13 +21,13 @@ from placement.allocators.strategy_fit.profile import (
     Sra,
     Strategy,
 )
-from placement.settings.planner.document import Entry
+from placement.settings.planner.document import DocumentEntry
 from placement.settings.planner.values import PlannerSettings
 
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,254}"
 
 
-def read_profiles(entry: Entry, _known: PlannerSettings) -> Mapping[str, RankingProfile]:
+def read_profiles(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, RankingProfile]:
     """Return name -> profile.
 
     Raises:
@@ -36,7 +36,7 @@ def read_profiles(entry: Entry, _known: PlannerSettings) -> Mapping[str, Ranking
     return MappingProxyType({name: _profile(name, each) for name, each in entry.mapping(at_least=1).items()})
 
 
-def read_default_profile(entry: Entry, known: PlannerSettings) -> str:
+def read_default_profile(entry: DocumentEntry, known: PlannerSettings) -> str:
     """Return the name of the profile in force.
 
     Raises:
@@ -45,7 +45,7 @@ def read_default_profile(entry: Entry, known: PlannerSettings) -> str:
     return entry.word(*known.profiles)
 
 
-def _profile(name: str, entry: Entry) -> RankingProfile:
+def _profile(name: str, entry: DocumentEntry) -> RankingProfile:
     if not entry.is_named_like(NAME):
         raise entry.misnamed("the name of a profile: letters, digits, dots, dashes and underscores")
     parts = entry.fields("fit", "sra", "proportional", "compactness")
@@ -60,7 +60,7 @@ def _profile(name: str, entry: Entry) -> RankingProfile:
     )
 
 
-def _fit(entry: Entry) -> Fit:
+def _fit(entry: DocumentEntry) -> Fit:
     parts = entry.fields("weight", "resources")
     given: dict[str, Any] = _weight(parts)
     if "resources" in parts:
@@ -68,13 +68,13 @@ def _fit(entry: Entry) -> Fit:
     return Fit(**given)
 
 
-def _preference(entry: Entry) -> Preference:
+def _preference(entry: DocumentEntry) -> Preference:
     parts = entry.fields("type", "weight", required=["type"])
     type_ = cast("Strategy", parts["type"].word("MostAllocated", "LeastAllocated"))
     return Preference(type_, **_weight(parts))
 
 
-def _sra(entry: Entry) -> Sra:
+def _sra(entry: DocumentEntry) -> Sra:
     parts = entry.fields("weight", "mode", "resources", required=["resources"])
     given: dict[str, Any] = _weight(parts)
     if "mode" in parts:
@@ -82,7 +82,7 @@ def _sra(entry: Entry) -> Sra:
     return Sra({name: each.number() for name, each in _by_class(parts["resources"]).items()}, **given)
 
 
-def _proportional(entry: Entry) -> Proportional:
+def _proportional(entry: DocumentEntry) -> Proportional:
     parts = entry.fields("exempt", "mode", "reserve", required=["reserve"])
     given: dict[str, Any] = {}
     if "exempt" in parts:
@@ -93,7 +93,7 @@ def _proportional(entry: Entry) -> Proportional:
     return Proportional(reserve, **given)
 
 
-def _secondaries(primary: str, entry: Entry) -> dict[str, Number]:
+def _secondaries(primary: str, entry: DocumentEntry) -> dict[str, Number]:
     secondaries: dict[str, Number] = {}
     for name, each in _by_class(entry).items():
         secondaries[name] = each.number()
@@ -104,18 +104,18 @@ def _secondaries(primary: str, entry: Entry) -> dict[str, Number]:
     return secondaries
 
 
-def _compactness(entry: Entry) -> Number:
+def _compactness(entry: DocumentEntry) -> Number:
     return _weight(entry.fields("weight")).get("weight", RankingProfile().compactness)
 
 
-def _weight(parts: Mapping[str, Entry]) -> dict[str, Number]:
+def _weight(parts: Mapping[str, DocumentEntry]) -> dict[str, Number]:
     """Return the weight as an argument, so that the library's default holds where it is not written."""
     return {"weight": parts["weight"].number()} if "weight" in parts else {}
 
 
-def _by_class(entry: Entry) -> dict[str, Entry]:
+def _by_class(entry: DocumentEntry) -> dict[str, DocumentEntry]:
     """Return what stands under resource classes, families and vendors' names, under the classes that these mean."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, DocumentEntry] = {}
     for key, each in entry.mapping(at_least=1).items():
         try:
             name = resource_class(key)

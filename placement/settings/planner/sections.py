@@ -2,9 +2,9 @@
 
 To add a section: give ``PlannerSettings`` (values.py) a field of the section's name with a default for where it is not
 written; write a module with ``read_<section>(entry, known)``, which makes the field's value with the methods of
-``Entry`` (they raise the error that names file, line and key; ``entry.wrong("...")`` makes one of your own); add it to
-``SECTIONS``; and show it in ``etc/placement/planner.yaml``. Sections are read in the order of the table, wherever they
-stand in the file, and ``known`` holds what was read before: the section may refer to levels and profiles.
+``DocumentEntry`` (they raise the error that names file, line and key; ``entry.wrong("...")`` makes one of your own);
+add it to ``SECTIONS``; and show it in ``etc/placement/planner.yaml``. Sections are read in the order of the table,
+wherever they stand in the file, and ``known`` holds what was read before: the section may refer to levels and profiles.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.settings.planner.devices import read_devices
-from placement.settings.planner.document import Entry, read_document
+from placement.settings.planner.document import DocumentEntry, read_document
 from placement.settings.planner.exclusive import read_exclusive
 from placement.settings.planner.fair_share import read_fair_share
 from placement.settings.planner.levels import read_levels
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PLANNER_FILE = "planner.yaml"
 
-SECTIONS: Mapping[str, Callable[[Entry, PlannerSettings], Any]] = {
+SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
     "levels": read_levels,
     "profiles": read_profiles,
     "default_profile": read_default_profile,
@@ -61,7 +61,7 @@ def planner_file(source: "ConfigOpts") -> Path | None:
     return Path(name) if name else None
 
 
-def _planner(document: Entry) -> PlannerSettings:
+def _planner(document: DocumentEntry) -> PlannerSettings:
     entries = document.fields(*SECTIONS)
     planner = PlannerSettings()
     for name, read in SECTIONS.items():

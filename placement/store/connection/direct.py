@@ -194,12 +194,12 @@ class _Compiler(PGCompiler_psycopg):
         return super().visit_bindparam(bindparam, *args, **options)  # type: ignore[no-untyped-call]
 
 
-class _Dialect(PGDialect_psycopg):
+class _NumberedDialect(PGDialect_psycopg):
     statement_compiler = _Compiler
     supports_statement_cache = True
 
 
-_DIALECT = _Dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+_DIALECT = _NumberedDialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
 
 def text_of(statement: Executable) -> Text:

@@ -20,7 +20,7 @@ from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, func, literal
 
 from placement.errors import Gone
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.position import BEFORE_ALL, Position, Seen
+from placement.store.journal.cursor import BEFORE_ALL, Cursor, Seen
 from placement.store.tables import placement_journal
 
 J = placement_journal.c
@@ -62,18 +62,18 @@ def moment_of(number: int) -> datetime:
     return datetime.fromtimestamp(number // 10**6, UTC).replace(tzinfo=None, microsecond=number % 10**6)
 
 
-def now(tx: Transaction) -> Position:
-    """Return the position of whoever has read the journal as far as this snapshot shows it in order.
+def now(tx: Transaction) -> Cursor:
+    """Return the cursor of whoever has read the journal as far as this snapshot shows it in order.
 
     Raises:
         JournalOfAnother: its marks have to be put right first.
     """
     head = tx.execute(_heads(tx)).first()
     if head is None:
-        return Position()
+        return Cursor()
     mark = head.id if tx.dialect == SQLITE else head.commit_mark
     seen = _seen_on_postgresql(tx, mark) if tx.dialect == POSTGRESQL else Seen(mark + 1)
-    return Position(seen, anchor=anchor(head))
+    return Cursor(seen, anchor=anchor(head))
 
 
 def anchor(row: Any) -> tuple[int, int, int]:
@@ -81,8 +81,8 @@ def anchor(row: Any) -> tuple[int, int, int]:
     return row.id, microseconds(row.time), row.commit_mark or 0
 
 
-def position_of(tx: Transaction) -> Position:
-    """Return the position of whoever reads what the tables hold, in the snapshot of this transaction.
+def cursor_of(tx: Transaction) -> Cursor:
+    """Return the cursor of whoever reads what the tables hold, in the snapshot of this transaction.
 
     Raises:
         JournalOfAnother: as ``now``.
@@ -119,17 +119,17 @@ def _seen_on_postgresql(tx: Transaction, highest: int) -> Seen:
     return Seen(highest + 1, tuple(mark for mark in map(int, filter(None, still_open.split(","))) if mark <= highest))
 
 
-def verify(tx: Transaction, position: Position) -> None:
+def verify(tx: Transaction, cursor: Cursor) -> None:
     """Raise CursorGone unless the row that a reader remembers is still there.
 
     It is not where it has been pruned, where a failover lost it, and where a backup or a copy has taken its place.
     """
-    if position.anchor is None:
-        if position.seen.end != BEFORE_ALL:
+    if cursor.anchor is None:
+        if cursor.seen.end != BEFORE_ALL:
             raise CursorGone
         return
-    found = tx.execute(_ROW, {"id": position.anchor[0]}).first()
-    if found is None or anchor(found) != position.anchor:
+    found = tx.execute(_ROW, {"id": cursor.anchor[0]}).first()
+    if found is None or anchor(found) != cursor.anchor:
         raise CursorGone
 
 

@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Select, and_, func, select, true
 
 from placement.store.connection.chunks import chunks
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import J, anchor, now, unseen, verify
-from placement.store.journal.position import Position
 from placement.store.journal.watched import AGGREGATE, TRAIT
 from placement.store.providers import RP
 from placement.store.tables import (
@@ -124,29 +124,29 @@ _ENTRIES: Select[Any] = (
 )
 
 
-def feed(tx: Transaction, position: Position, wanted: Wanted, *, limit: int) -> tuple[list[Entry], Position]:
-    """Return what was not seen at a position, in the order of commits, and the position after it.
+def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tuple[list[Entry], Cursor]:
+    """Return what was not seen at a cursor, in the order of commits, and the cursor after it.
 
     Raises:
         CursorGone: rows that were not seen may be gone.
         JournalOfAnother: as ``order.now``.
     """
-    verify(tx, position)
+    verify(tx, cursor)
     here = now(tx)
-    portion = position.portion or here.seen
+    portion = cursor.portion or here.seen
     query = (
-        _ENTRIES.where(unseen(tx, position.seen, portion), J.id > position.last_id, *wanted.conditions())
-        .where(J.id.not_in(position.ahead) if position.ahead else true())
+        _ENTRIES.where(unseen(tx, cursor.seen, portion), J.id > cursor.last_id, *wanted.conditions())
+        .where(J.id.not_in(cursor.ahead) if cursor.ahead else true())
         .order_by(J.id)
         .limit(limit)
     )
     entries = _entries(tx, query)
     if len(entries) == limit:
         last = entries[-1]
-        return entries, replace(position, portion=portion, last_id=last.id, anchor=anchor(last))
-    if position.portion is None:
+        return entries, replace(cursor, portion=portion, last_id=last.id, anchor=anchor(last))
+    if cursor.portion is None:
         return entries, here
-    return entries, Position(portion, anchor=position.anchor)
+    return entries, Cursor(portion, anchor=cursor.anchor)
 
 
 def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = None) -> list[Entry]:

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
-from placement.allocators.fair_share.queues import Capacity
+from placement.allocators.fair_share.queues import QueueCapacity
 from placement.app import create_app
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
@@ -124,7 +124,7 @@ def test_what_is_taken_counts_whatever_the_words_of_the_request(planner: Api, fo
 
 
 def test_the_limit_of_a_queue_in_the_planner_file_holds(app: Flask) -> None:
-    limited = tree_of([Queue("root/eng", (None, 1), ("ann",), Capacity(limit={"PGPU": 4}))])
+    limited = tree_of([Queue("root/eng", (None, 1), ("ann",), QueueCapacity(limit={"PGPU": 4}))])
     settings = replace(
         app.extensions["placement"].settings, planner=PlannerSettings(fair_share=replace(FAIR, queues=limited))
     )

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.entries import InvalidEntry
-from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost, Outlook, Supply, Weights
+from placement.allocators.fragmentation import CostWeights, DeviceSupply, DeviceTask, FreeDevice, FreeHost, Outlook
 from placement.allocators.fragmentation.gradient import Fragmentation
 from placement.allocators.fragmentation.offcuts import Offcuts
 
 SIZE = 10
-GRADIENT_ALONE = Weights(gradient=1, offcut=0, scarcity=0, fit=0)
+GRADIENT_ALONE = CostWeights(gradient=1, offcut=0, scarcity=0, fit=0)
 KINDS = ("A", "B")
 
 cores = st.integers(0, 8)
@@ -31,8 +31,8 @@ Expected = dict[DeviceTask, int]
 expected_work = st.dictionaries(tasks, st.integers(1, 5), min_size=1, max_size=5)
 
 
-def supply(*, kinds: tuple[str, ...] = KINDS) -> Supply:
-    return Supply(dict.fromkeys(kinds, 8 * SIZE), SIZE, {"VCPU": 8}, most_devices=4)
+def supply(*, kinds: tuple[str, ...] = KINDS) -> DeviceSupply:
+    return DeviceSupply(dict.fromkeys(kinds, 8 * SIZE), SIZE, {"VCPU": 8}, most_devices=4)
 
 
 def useless_by_definition(host: FreeHost, expected: Expected) -> float:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost, Outlook, Supply
+from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost, Outlook
 from placement.cli.packing import traces
 from placement.cli.packing.cheapest import FillingHosts
 from placement.cli.packing.run import packed
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 def test_hosts_and_tasks_are_read_plain_and_gzipped(folder: Path):
     trace = traces.read(folder, "default")
     assert [len(host.devices) for host in trace.hosts] == [0, 2, 1]
-    assert trace.supply == Supply({"T4": 2000, "G2": 1000}, 1000, {"CPU": 96000, "MEMORY": 2048}, 2)
+    assert trace.supply == DeviceSupply({"T4": 2000, "G2": 1000}, 1000, {"CPU": 96000, "MEMORY": 2048}, 2)
     assert [(task.devices, task.share, sorted(task.kinds)) for task in trace.tasks] == [
         (0, 0, []),
         (1, 500, ["G2", "T4"]),
@@ -77,7 +77,7 @@ tasks = st.builds(lambda amount, share: DeviceTask({"C": amount}, 1, share), st.
 
 @given(st.lists(tasks, min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=20))
 def test_each_task_goes_to_a_host_that_is_cheapest_then(some: list[DeviceTask], arrivals: list[int]):
-    outlook = Outlook(dict.fromkeys(some, 1), Supply({"": 60}, 10, {"C": 8}, 2))
+    outlook = Outlook(dict.fromkeys(some, 1), DeviceSupply({"": 60}, 10, {"C": 8}, 2))
     empty = FreeHost({"C": 8}, (FreeDevice(10), FreeDevice(10)))
     filling = FillingHosts([empty, FreeHost({"C": 4}, (FreeDevice(10),)), empty], outlook)
     for number in arrivals:

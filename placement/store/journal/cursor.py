@@ -31,7 +31,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class Cursor:
     """Where a reader stands.
 
     Args:
@@ -56,11 +56,11 @@ class Position:
         return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
 
 
-BEGINNING = Position()
+BEGINNING = Cursor()
 
 
-def position(text: str) -> Position:
-    """Return the position that a text tells of; ``0`` is the beginning.
+def cursor_from(text: str) -> Cursor:
+    """Return the cursor that a text tells of; ``0`` is the beginning.
 
     Raises:
         Invalid: it is none that this server made.
@@ -68,14 +68,14 @@ def position(text: str) -> Position:
     if text == "0":
         return BEGINNING
     try:
-        return _position(orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
+        return _cursor(orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
     except (binascii.Error, ValueError, TypeError, LookupError) as error:
         raise Invalid(f"'{text[:100]}' is no cursor of the journal.") from error
 
 
-def _position(parts: Any) -> Position:
+def _cursor(parts: Any) -> Cursor:
     seen, portion, last_id, anchor, ahead = parts
-    return Position(
+    return Cursor(
         _seen(seen),
         None if portion is None else _seen(portion),
         _whole(last_id),
