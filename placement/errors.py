@@ -71,6 +71,9 @@ class Conflict(PlacementError):
 class Unavailable(PlacementError):
     """The database cannot be reached or is too busy; try again."""
 
+    retry_after_s: int | None = 1
+    """When the client may come again; None where the same request would fail again."""
+
 
 class OutOfSteps(Unavailable):
     """The search limit was reached before any candidate was found; make the request narrower."""

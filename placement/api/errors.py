@@ -27,11 +27,10 @@ from placement.errors import (
     Unauthorized,
     Unavailable,
 )
+from placement.rationed_log import RationedLog
 from placement.services.planner.claims import NoCandidate
 
 LOG = logging.getLogger(__name__)
-
-RETRY_AFTER_S = 1
 
 
 class MethodNotAllowed(PlacementError):
@@ -87,7 +86,8 @@ def register(app: Flask) -> None:
     """Make the application answer every exception in this module's shape."""
     app.register_error_handler(PlacementError, _placement_error)
     app.register_error_handler(HTTPException, _http_exception)
-    app.register_error_handler(Exception, _unexpected)
+    log = RationedLog(LOG)
+    app.register_error_handler(Exception, lambda error: _unexpected(log, error))
 
 
 def status_of(error: PlacementError) -> HTTPStatus:
@@ -104,8 +104,8 @@ def _placement_error(error: PlacementError) -> Response:
         response.headers["allow"] = ", ".join(error.allowed)
     if isinstance(error, Unauthorized) and error.challenge:
         response.headers["www-authenticate"] = error.challenge
-    if isinstance(error, Unavailable):
-        response.headers["retry-after"] = str(RETRY_AFTER_S)
+    if isinstance(error, Unavailable) and error.retry_after_s is not None:
+        response.headers["retry-after"] = str(error.retry_after_s)
     return response
 
 
@@ -125,8 +125,15 @@ def _http_exception(error: HTTPException) -> Response:
     return error_response(request, status, message)
 
 
-def _unexpected(error: Exception) -> Response:
-    LOG.exception("Unexpected error while serving %s %s", request.method, request.path, exc_info=error)
+def log_unexpected(log: RationedLog, error: Exception) -> None:
+    """Log an error that nothing was prepared for, with its traceback."""
+    cause = f"{type(error).__name__} while serving {request.method} {request.url_rule}"
+    sentence = "Unexpected error while serving %s %s"
+    log.write(logging.ERROR, cause, sentence, request.method, request.path, exc_info=error)
+
+
+def _unexpected(log: RationedLog, error: Exception) -> Response:
+    log_unexpected(log, error)
     return error_response(request, HTTPStatus.INTERNAL_SERVER_ERROR, "")
 
 

@@ -13,11 +13,15 @@ def healthy(call: Call) -> Response:
 
 
 def ready(call: Call) -> Response:
-    """Answer whether the database can be used: 200, or 503 with the reason."""
+    """Answer whether the database can be used: 200, or 503 with the reason; ``writes`` tells why the last failed."""
     found = readiness(call.database)
     if found.problem is not None:
         return call.json({"status": "not ready", "reason": found.problem}, status=503)
-    return call.json({"status": "ready", "usage": "kept" if found.keeps_usage else "summed"})
+    document = {"status": "ready", "usage": "kept" if found.keeps_usage else "summed"}
+    if call.database.write_fault is not None:
+        # Reads are served all the same, so nobody is to turn away from this server.
+        document["writes"] = f"failing: {call.database.write_fault}"
+    return call.json(document)
 
 
 ROUTES = (

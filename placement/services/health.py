@@ -2,8 +2,9 @@
 
 import logging
 
-from placement.errors import Unavailable
+from placement.store.connection import faults
 from placement.store.connection.database import Database
+from placement.store.connection.faults import DatabaseFailed
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once
 from placement.store.lifecycle import health as store
 from placement.store.lifecycle.health import Health, health
@@ -32,8 +33,8 @@ def readiness(database: Database) -> Health:
     """
     try:
         found = _health(database)
-    except Unavailable:
-        return Health(UNREACHABLE)
+    except DatabaseFailed as error:
+        return Health(UNREACHABLE if error.fault is faults.UNREACHABLE else f"the database fails: {error.fault.cause}")
     if found.problem is None and found.keeps_usage != database.keeps_usage:
         database.keeps_usage = found.keeps_usage
         if found.keeps_usage:

@@ -68,6 +68,9 @@ class Metrics:
         self._retries = Counter(
             "placement_transaction_retries", "Transactions tried again, by reason.", ("reason",), registry=own
         )
+        self._faults = Counter(
+            "placement_database_faults", "Requests that the database has failed, by cause.", ("cause",), registry=own
+        )
         self._pool = Gauge(
             "placement_database_connections",
             "Database connections in use.",
@@ -78,6 +81,7 @@ class Metrics:
 
     def _watch(self, database: Database) -> None:
         database.on_retry = lambda reason: self._retries.labels(reason).inc()
+        database.on_fault = lambda cause: self._faults.labels(cause).inc()
         database.watch_pool(taken=self._pool.inc, given_back=self._pool.dec)
 
     def __call__(self, record: RequestRecord) -> None:

@@ -9,9 +9,10 @@ from jinja2 import StrictUndefined
 from werkzeug.exceptions import HTTPException
 
 from placement.api.call import Server
-from placement.api.errors import SENTENCES, status_of
+from placement.api.errors import SENTENCES, log_unexpected, status_of
 from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
+from placement.rationed_log import RationedLog
 from placement.ui import consumers, overview, shares, tree, try_request
 from placement.ui.numbers import install_filters
 from placement.ui.page import HTML, Page, call_of, navigation
@@ -32,7 +33,8 @@ def install_console(app: Flask, server: Server) -> None:
     console.after_request(secure)
     console.register_error_handler(PlacementError, lambda error: _placement_error(server, error))
     console.register_error_handler(HTTPException, lambda error: _http_exception(server, error))
-    console.register_error_handler(Exception, lambda error: _unexpected(server, error))
+    log = RationedLog(LOG)
+    console.register_error_handler(Exception, lambda error: _unexpected(server, log, error))
     console.context_processor(lambda: _frame(server))
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
@@ -72,8 +74,8 @@ def _http_exception(server: Server, error: HTTPException) -> Response:
     return _error_page(server, HTTPStatus(error.code or 500), error.description or "")
 
 
-def _unexpected(server: Server, error: Exception) -> Response:
-    LOG.exception("Unexpected error while serving %s %s", request.method, request.path, exc_info=error)
+def _unexpected(server: Server, log: RationedLog, error: Exception) -> Response:
+    log_unexpected(log, error)
     return _error_page(server, HTTPStatus.INTERNAL_SERVER_ERROR, "")
 
 

@@ -69,3 +69,23 @@ def test_a_database_that_is_gone_is_named(app: Flask, api: Api, database: Databa
     (tmp_path / "placement.sqlite").rename(tmp_path / "away.sqlite")
     (tmp_path / "placement.sqlite").mkdir()
     assert answer(api) == (503, {"status": "not ready", "reason": "the database cannot be reached"})
+
+
+def test_a_database_that_takes_no_writes_is_told_of_until_it_does(api: Api, database: Database) -> None:
+    """Reads are answered all the same, so the server stays ready."""
+    if database.dialect != "postgresql":
+        pytest.skip("tests/store/test_faults.py has what SQLite says")
+    full = "BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END"
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $${full}$$")
+        connection.exec_driver_sql(
+            "CREATE TRIGGER full_disk BEFORE INSERT ON resource_providers EXECUTE FUNCTION full_disk()"
+        )
+    refused = api.post("/resource_providers", {"name": "h1"})
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
+    assert "disk full" in refused.json["errors"][0]["detail"]
+    assert answer(api) == (200, {"status": "ready", "usage": "kept", "writes": "failing: disk full"})
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("DROP FUNCTION full_disk() CASCADE")
+    assert api.post("/resource_providers", {"name": "h1"}).status_code == 200
+    assert answer(api) == (200, {"status": "ready", "usage": "kept"})

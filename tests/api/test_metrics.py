@@ -88,12 +88,14 @@ def test_searches_retries_and_connections_are_counted(start: Callable[..., Api])
     for amount in (1, 9):
         call("GET", f"/allocation_candidates?resources=VCPU:{amount}", "1.39")
     api.app.extensions["placement"].database.note_retry("deadlock")
+    api.app.extensions["placement"].database.note_fault("disk full", "No space left on device", kind="write")
     found = shown(api)
     assert found["placement_candidate_search_seconds_count"] == 2
     assert found["placement_candidate_search_candidates_sum"] == 2
     assert found['placement_candidate_search_trees_bucket{le="0.0"}'] == 1
     assert found["placement_candidate_search_budget_hits_total"] == 0
     assert found['placement_transaction_retries_total{reason="deadlock"}'] == 1
+    assert found['placement_database_faults_total{cause="disk full"}'] == 1
     assert found["placement_database_connections"] == 0
     assert found["placement_usage_is_kept"] == 1
 

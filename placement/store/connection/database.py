@@ -15,6 +15,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from placement.rationed_log import RationedLog
 from placement.store.connection import at_work, direct
 from placement.store.connection.memory import compiled_statements
 from placement.store.names import Names
@@ -78,7 +79,7 @@ class Database:
     ``attempts`` is how often one unit of work is tried at most. ``keeps_usage`` says whether the triggers that keep
     ``provider_usages`` exact are in place; where they are not, usage is summed from the allocations. ``writer_lock`` is
     held by the one writing thread of this process on SQLite. ``standby``, if there is one, serves reads that may be a
-    moment old.
+    moment old. ``write_fault`` is what the last write of this process has failed with, None once one has succeeded.
     """
 
     def __init__(
@@ -94,6 +95,9 @@ class Database:
         self.names = Names()
         self.retries: Counter[str] = Counter()
         self.on_retry: Callable[[str], object] | None = None
+        self.on_fault: Callable[[str], object] | None = None
+        self.write_fault: str | None = None
+        self._fault_log = RationedLog(LOG)
         compiled = compiled_statements()
         self.writer = engine.execution_options(compiled_cache=compiled, **transactions(engine, WRITE))
         self.reader = engine.execution_options(compiled_cache=compiled, **transactions(engine, READ))
@@ -114,6 +118,20 @@ class Database:
         self.retries[reason] += 1
         if self.on_retry is not None:
             self.on_retry(reason)
+
+    def note_fault(self, cause: str, words: str, *, kind: str) -> None:
+        """Take note that a unit of work was given up, say so in the log, and tell whoever wants to know.
+
+        Args:
+            cause: what the database failed with (``store/connection/faults.py``).
+            words: what it said itself.
+            kind: WRITE or READ.
+        """
+        if kind == WRITE:
+            self.write_fault = cause
+        self._fault_log.write(logging.WARNING, cause, "The database failed a request (%s): %s", cause, words or "-")
+        if self.on_fault is not None:
+            self.on_fault(cause)
 
     def watch_pool(self, *, taken: Callable[[], object], given_back: Callable[[], object]) -> None:
         """Call these whenever a connection is taken from the pool and given back."""

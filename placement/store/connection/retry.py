@@ -1,4 +1,4 @@
-"""Which database errors are worth another try, and how long to wait before it.
+"""What is tried again when the database fails, how long to wait before it, and when to give up.
 
 The one retry boundary of the server: it stands outside the transaction, around the whole unit of work, commit
 included, because that is where a lost certification (Galera) or serialization failure may surface.
@@ -9,56 +9,30 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.errors import Unavailable
+from placement.store.connection.database import READ, Database
+from placement.store.connection.faults import (
+    NO_FREE_CONNECTION,
+    TOO_LONG,
+    DatabaseFailed,
+    DatabaseFault,
+    fault_of,
+    first_line,
+)
 
 T = TypeVar("T")
 
 FIRST_PAUSE_S = 0.004
 LONGEST_PAUSE_S = 0.4
-
-READ_ONLY = "read-only"
-"""Why a database server took no write: it is a standby, or a primary that was just replaced."""
-
-_POSTGRESQL_STATES = {"40001": "serialization", "40P01": "deadlock", "55P03": "lock timeout", "25006": READ_ONLY}
-_MARIADB_CODES = {
-    1213: "deadlock",
-    1205: "lock timeout",
-    1020: "serialization",
-    1047: "cluster not ready",
-    1290: READ_ONLY,
-    1836: READ_ONLY,
-    1412: "schema changed",
-}
-_SQLITE_WORDS = ("database is locked", "database table is locked", "database is busy", "database schema is locked")
+LAST_TRY_S = 20.0
+"""After so long nothing is begun again: a wait for a lock may take as long as the operator of the database allows."""
 
 
 class OutcomeUnknown(Unavailable):
     """The connection to the database broke while the change was being committed; look before you try again."""
-
-
-def transient_reason(error: DBAPIError) -> str | None:
-    """Return in a word why the same work may succeed when it is tried again, or None if it cannot.
-
-    A violated unique constraint counts: the work looks before it inserts, so it only happens in a race between two
-    requests, and the next try sees the other's row and gives the proper answer.
-    """
-    if isinstance(error, IntegrityError):
-        return "integrity"
-    if error.connection_invalidated:
-        return "connection"
-    cause = error.orig
-    if state := getattr(cause, "sqlstate", None):
-        return _POSTGRESQL_STATES.get(state)
-    arguments = getattr(cause, "args", ())
-    first = arguments[0] if arguments else None
-    if isinstance(first, int):
-        return _MARIADB_CODES.get(first)
-    if isinstance(error, OperationalError | InterfaceError) and isinstance(first, str):
-        return "busy" if first.startswith(_SQLITE_WORDS) else None
-    return None
 
 
 def pauses(attempts: int) -> Iterator[float]:
@@ -68,27 +42,38 @@ def pauses(attempts: int) -> Iterator[float]:
         yield random.uniform(ceiling / 4, ceiling)  # noqa: S311 - spreads load, keeps no secret
 
 
-def retried(attempt: Callable[[], T], *, noted: Callable[[str], None], attempts: int) -> T:
-    """Call ``attempt`` until it succeeds, fails for good, or has been tried often enough (then: Unavailable)."""
-    waits = pauses(attempts)
+def retried(database: Database, attempt: Callable[[], T], *, kind: str) -> T:
+    """Call ``attempt`` until it succeeds, fails for good, or has been tried often or long enough.
+
+    Args:
+        database: knows how often work is tried, and is told of every retry and fault.
+        attempt: one run of a unit of work.
+        kind: WRITE or READ.
+
+    Raises:
+        DatabaseFailed: the database cannot do it.
+    """
+    begun = time.monotonic()
+    waits = pauses(database.attempts)
     while True:
         try:
             return attempt()
         except PoolTimeout as error:
-            raise Unavailable("All database connections are busy; try again.") from error
+            raise given_up(database, NO_FREE_CONNECTION, kind=kind) from error
         except DBAPIError as error:
-            reason = transient_reason(error)
-            if reason is None:
-                if isinstance(error, OperationalError | InterfaceError) and _is_unreachable(error):
-                    raise Unavailable from error
+            fault = fault_of(error)
+            if fault is None:
                 raise
-            noted(reason)
-            wait = next(waits, None)
+            if fault.passes:
+                database.note_retry(fault.cause)
+            wait = next(waits, None) if fault.passes and time.monotonic() - begun < LAST_TRY_S else None
             if wait is None:
-                raise Unavailable(f"The database stayed busy ({reason}); try again.") from error
+                raise given_up(database, fault, kind=kind, words=first_line(error)) from error
             time.sleep(wait)
 
 
-def _is_unreachable(error: DBAPIError) -> bool:
-    """Tell whether no connection could be made at all: the error carries no statement."""
-    return error.statement is None
+def given_up(database: Database, fault: DatabaseFault, *, kind: str, words: str = "") -> DatabaseFailed:
+    """Return what a client is told of a fault, after taking note of it."""
+    database.note_fault(fault.cause, words, kind=kind)
+    would_fail_again = fault is TOO_LONG and kind == READ
+    return DatabaseFailed(fault, retry_after_s=None if would_fail_again else fault.retry_after_s)

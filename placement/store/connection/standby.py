@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.store.connection.database import Database
-from placement.store.connection.retry import transient_reason
+from placement.store.connection.faults import DEADLOCK, SERIALIZATION, fault_of
 
 LOG = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Standby:
 
     def failed(self, error: DBAPIError | PoolTimeout) -> None:
         """Take note that a read failed, and give the standby up until the next look unless it was bad luck."""
-        if isinstance(error, PoolTimeout) or transient_reason(error) in {"serialization", "deadlock"}:
+        if isinstance(error, PoolTimeout) or fault_of(error) in (SERIALIZATION, DEADLOCK):
             return  # All connections are busy, or what the primary changed had to go before the read was done.
         self._good_until = self._clock()
         self.database.engine.dispose()

@@ -15,9 +15,10 @@ from sqlalchemy import Connection, CursorResult, Engine, Executable
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from placement.store.connection.database import Database
+from placement.store.connection.database import READ, WRITE, Database
+from placement.store.connection.faults import READ_ONLY, TOO_LONG, fault_of, first_line
 from placement.store.connection.prepared import NO_VALUES, PreparedInsert, PreparedStatement, Values
-from placement.store.connection.retry import READ_ONLY, OutcomeUnknown, retried, transient_reason
+from placement.store.connection.retry import OutcomeUnknown, given_up, retried
 from placement.store.names import Names
 
 P = ParamSpec("P")
@@ -75,7 +76,7 @@ def reads(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenat
 
     @functools.wraps(work)
     def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return _retried(database, lambda: _in_snapshot(database, lambda tx: work(tx, *args, **kwargs)))
+        return retried(database, lambda: _in_snapshot(database, lambda tx: work(tx, *args, **kwargs)), kind=READ)
 
     return run
 
@@ -96,9 +97,11 @@ def reads_anywhere(work: Callable[Concatenate[Transaction, P], T]) -> Callable[C
             try:
                 return _in_snapshot(standby.database, read)
             except (DBAPIError, PoolTimeout) as error:
+                if isinstance(error, DBAPIError) and fault_of(error) is TOO_LONG:
+                    raise given_up(database, TOO_LONG, kind=READ, words=first_line(error)) from error
                 standby.failed(error)
                 database.note_retry("standby")
-        return _retried(database, lambda: _in_snapshot(database, read))
+        return retried(database, lambda: _in_snapshot(database, read), kind=READ)
 
     return run
 
@@ -116,7 +119,7 @@ def reads_once(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Conca
             with database.looker.connect() as connection:
                 return work(Transaction(connection, database), *args, **kwargs)
 
-        return _retried(database, attempt)
+        return retried(database, attempt, kind=READ)
 
     return run
 
@@ -132,7 +135,10 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
                     database.writer, lambda connection: work(Transaction(connection, database), *args, **kwargs)
                 )
 
-        return _retried(database, attempt)
+        result = retried(database, attempt, kind=WRITE)
+        if database.write_fault is not None:
+            database.write_fault = None
+        return result
 
     return run
 
@@ -142,10 +148,6 @@ def _in_snapshot(database: Database, work: Callable[[Transaction], T]) -> T:
         return work(Transaction(connection, database))
 
 
-def _retried(database: Database, attempt: Callable[[], T]) -> T:
-    return retried(attempt, noted=database.note_retry, attempts=database.attempts)
-
-
 def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:
     with engine.connect() as connection:
         transaction = connection.begin()
@@ -153,7 +155,7 @@ def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:
             result = work(connection)
         except DBAPIError as error:
             transaction.rollback()
-            if transient_reason(error) == READ_ONLY:
+            if fault_of(error) is READ_ONLY:
                 # Behind a proxy the next connection may lead to a server that takes writes; this one never will.
                 connection.invalidate(error)
             raise

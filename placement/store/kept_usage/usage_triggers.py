@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from placement.store.connection.retry import transient_reason
+from placement.store.connection.faults import passing_fault
 from placement.store.kept_usage import mariadb_triggers, postgresql_triggers, sqlite_triggers
 from placement.store.trigger_set import TriggerSet, TriggersRefused, refusal
 
@@ -97,7 +97,7 @@ def _count_mariadb(connection: Connection) -> None:
             connection.commit()
         except DBAPIError as error:
             connection.rollback()
-            if transient_reason(error) is None or not tries_left:
+            if passing_fault(error) is None or not tries_left:
                 raise
         else:
             return

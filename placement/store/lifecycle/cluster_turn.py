@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateTable
 
 from placement.errors import Unavailable
-from placement.store.connection.retry import transient_reason
+from placement.store.connection.faults import passing_fault
 
 TURN = Table(
     "placement_server_turn",
@@ -83,7 +83,7 @@ def _owner(connection: Connection, node: str) -> tuple[str, str] | None:
         connection.commit()
     except DBAPIError as error:
         connection.rollback()
-        if transient_reason(error) is None and (error.orig is None or error.orig.args[0] not in _COMES_OR_GOES):
+        if passing_fault(error) is None and (error.orig is None or error.orig.args[0] not in _COMES_OR_GOES):
             raise
         return None
     return None if found is None else (found[0], found[1])

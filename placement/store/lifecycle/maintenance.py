@@ -9,7 +9,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.errors import PlacementError, Unavailable
 from placement.store.connection.database import READ, WRITE, transactions
-from placement.store.connection.retry import transient_reason
+from placement.store.connection.faults import fault_of, first_line
 from placement.store.journal.watched import REQUEST_VARIABLE
 from placement.store.lifecycle.cluster_turn import turn_in_cluster
 
@@ -59,18 +59,14 @@ def _plain_errors() -> Iterator[None]:
     except PoolTimeout as error:
         raise Unavailable("All database connections are busy; try again.") from error
     except DBAPIError as error:
-        sentence = _first_line(error)
+        fault, sentence = fault_of(error), first_line(error)
         if error.statement is None:
             raise Unavailable(f"The database cannot be reached: {sentence}") from error
-        if transient_reason(error) is not None:
+        if fault is None:
+            raise MaintenanceFailed(f"The database refused: {sentence}") from error
+        if fault.passes:
             raise Unavailable(f"The database is busy, nothing was changed; try again: {sentence}") from error
-        raise MaintenanceFailed(f"The database refused: {sentence}") from error
-
-
-def _first_line(error: DBAPIError) -> str:
-    arguments = error.orig.args if error.orig is not None else ()
-    words = [str(argument) for argument in arguments if isinstance(argument, str)]
-    return (words[-1].strip().splitlines() or [""])[0] if words else type(error.orig).__name__
+        raise MaintenanceFailed(f"The database failed ({fault.cause}): {sentence}") from error
 
 
 @contextmanager

@@ -1,0 +1,173 @@
+"""What a database says when it cannot do its work, in one table for each kind: by class of error, never by its words.
+
+PostgreSQL tells a SQLSTATE, whose first two characters are its class; MariaDB a number; SQLite a result code. An error
+that no table knows is a mistake of this server.
+"""
+
+from typing import Any, NamedTuple
+
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
+
+from placement.errors import Unavailable
+
+SOON_S, LATER_S = 1, 10
+"""When a client is told to come again: what others do is over soon, what an operator has to mend is not."""
+
+
+class DatabaseFault(NamedTuple):
+    """A way in which a database fails.
+
+    Args:
+        cause: in a few words, for answers, the log and metrics.
+        passes: whether the same work may succeed when it is tried again at once.
+        retry_after_s: when a client may come again.
+        sentence: what the client is told, where there is more to say.
+    """
+
+    cause: str
+    passes: bool = False
+    retry_after_s: int = SOON_S
+    sentence: str = ""
+
+
+# A violated unique constraint passes: the work looks before it inserts, so it only happens in a race between two
+# requests, and the next try sees the other's row and gives the proper answer.
+INTEGRITY = DatabaseFault("integrity", passes=True)
+CONNECTION = DatabaseFault("connection", passes=True)
+SERIALIZATION = DatabaseFault("serialization", passes=True)
+DEADLOCK = DatabaseFault("deadlock", passes=True)
+LOCK_TIMEOUT = DatabaseFault("lock timeout", passes=True)
+BUSY = DatabaseFault("busy", passes=True)
+READ_ONLY = DatabaseFault("read-only", passes=True, retry_after_s=LATER_S)
+"""It is a standby, or a primary that was just replaced."""
+TOO_MANY_CONNECTIONS = DatabaseFault("too many connections", passes=True)
+CLUSTER = DatabaseFault("cluster not ready", passes=True)
+SCHEMA_CHANGED = DatabaseFault("schema changed", passes=True)
+RESTARTING = DatabaseFault("restarting", passes=True)
+TOO_LONG = DatabaseFault(
+    "query cancelled", sentence="The database ended the query: it took too long, or an operator did it."
+)
+UNREACHABLE = DatabaseFault("unreachable", sentence="The database cannot be reached or is too busy; try again.")
+NO_FREE_CONNECTION = DatabaseFault("no free connection", sentence="All database connections are busy; try again.")
+DISK_FULL = DatabaseFault("disk full", retry_after_s=LATER_S)
+OUT_OF_MEMORY = DatabaseFault("out of memory", retry_after_s=LATER_S)
+OUT_OF_RESOURCES = DatabaseFault("out of resources", retry_after_s=LATER_S)
+INPUT_OUTPUT = DatabaseFault("input/output error", retry_after_s=LATER_S)
+CORRUPT = DatabaseFault("corrupt", retry_after_s=LATER_S)
+NOT_READY = DatabaseFault("not ready", retry_after_s=LATER_S)
+INTERNAL = DatabaseFault("internal error", retry_after_s=LATER_S)
+REFUSED = DatabaseFault("privilege missing", retry_after_s=LATER_S)
+NO_TABLE = DatabaseFault("table missing", retry_after_s=LATER_S)
+
+_POSTGRESQL = {
+    "08": CONNECTION,
+    "25006": READ_ONLY,
+    "25P03": CONNECTION,
+    "25P04": TOO_LONG,
+    "40001": SERIALIZATION,  # of a standby, too, whose readers were in the way of what the primary changed
+    "40P01": DEADLOCK,
+    "42501": REFUSED,
+    "42P01": NO_TABLE,
+    "53": OUT_OF_RESOURCES,
+    "53100": DISK_FULL,
+    "53200": OUT_OF_MEMORY,
+    "53300": TOO_MANY_CONNECTIONS,
+    "55": NOT_READY,
+    "55P03": LOCK_TIMEOUT,
+    "57": RESTARTING,
+    "57014": TOO_LONG,
+    "58": INPUT_OUTPUT,
+    "58030": INPUT_OUTPUT,
+    "XX": INTERNAL,
+    "XX001": CORRUPT,
+    "XX002": CORRUPT,
+}
+_TOO_MANY_AT_THE_DOOR = ("too many clients", "remaining connection slots", "too many connections")
+"""PostgreSQL's refusals of a connection: the driver has their words alone."""
+
+_MARIADB = {
+    **dict.fromkeys((1021, 1114), DISK_FULL),
+    **dict.fromkeys((1037, 1038, 1041), OUT_OF_MEMORY),
+    **dict.fromkeys((1040, 1203, 1226), TOO_MANY_CONNECTIONS),
+    **dict.fromkeys((1290, 1792, 1836), READ_ONLY),
+    **dict.fromkeys((1317, 1969, 3024), TOO_LONG),
+    **dict.fromkeys((1023, 1024, 1026, 1030, 1180), INPUT_OUTPUT),
+    **dict.fromkeys((1034, 1035, 1194, 1195, 1712, 1877), CORRUPT),
+    **dict.fromkeys((1044, 1045, 1142, 1143, 1227), REFUSED),
+    1020: SERIALIZATION,
+    1047: CLUSTER,  # Galera: "WSREP has not yet prepared node for application use"
+    1053: RESTARTING,
+    1146: NO_TABLE,
+    1205: LOCK_TIMEOUT,
+    1206: OUT_OF_RESOURCES,  # of room for locks
+    1213: DEADLOCK,
+    1412: SCHEMA_CHANGED,
+}
+_SQLITE = {
+    3: REFUSED,
+    5: BUSY,
+    6: BUSY,
+    7: OUT_OF_MEMORY,
+    8: READ_ONLY._replace(passes=False),  # a file: no other connection leads to a better one
+    9: TOO_LONG,
+    10: INPUT_OUTPUT,
+    11: CORRUPT,
+    13: DISK_FULL,
+    14: UNREACHABLE,
+    15: BUSY,
+    17: SCHEMA_CHANGED,
+    26: CORRUPT,
+}
+_PRIMARY_CODE = 0xFF
+"""SQLite's result code without its details."""
+
+
+class DatabaseFailed(Unavailable):
+    """The database cannot do this at present; try again."""
+
+    def __init__(self, fault: DatabaseFault, *, retry_after_s: int | None) -> None:
+        """Tell that the work was not done; without ``retry_after_s`` the same request would fail again."""
+        super().__init__(fault.sentence or f"The database cannot do this at present ({fault.cause}); try again.")
+        self.fault = fault
+        self.retry_after_s = retry_after_s
+
+
+def fault_of(error: DBAPIError) -> DatabaseFault | None:
+    """Return what the database has failed with, or None where it refuses a mistake of this server."""
+    if isinstance(error, IntegrityError):
+        return INTEGRITY
+    known = _known(error.orig)
+    if error.connection_invalidated and known is not TOO_LONG:
+        return CONNECTION
+    return known or (_of_no_connection(error) if error.statement is None else None)
+
+
+def passing_fault(error: DBAPIError) -> DatabaseFault | None:
+    """Return what the database has failed with where the same work may succeed when it is tried again at once."""
+    fault = fault_of(error)
+    return fault if fault is not None and fault.passes else None
+
+
+def first_line(error: DBAPIError) -> str:
+    """Return the database's own words, as far as they stand on one line."""
+    arguments = error.orig.args if error.orig is not None else ()
+    words = [str(argument) for argument in arguments if isinstance(argument, str)]
+    return (words[-1].strip().splitlines() or [""])[0] if words else type(error.orig).__name__
+
+
+def _known(cause: Any) -> DatabaseFault | None:
+    arguments = getattr(cause, "args", ())
+    if arguments and isinstance(arguments[0], int):
+        return _MARIADB.get(arguments[0])
+    if (code := getattr(cause, "sqlite_errorcode", None)) is not None:
+        return _SQLITE.get(code & _PRIMARY_CODE)
+    state = getattr(cause, "sqlstate", None) or ""
+    return _POSTGRESQL.get(state) or _POSTGRESQL.get(state[:2])
+
+
+def _of_no_connection(error: DBAPIError) -> DatabaseFault | None:
+    """Return why no connection could be made: such an error carries no statement."""
+    if not isinstance(error, OperationalError | InterfaceError):
+        return None
+    words = str(error.orig)
+    return TOO_MANY_CONNECTIONS if any(part in words for part in _TOO_MANY_AT_THE_DOOR) else UNREACHABLE

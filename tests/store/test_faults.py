@@ -1,0 +1,239 @@
+"""A database that fails in every way it can tell of: no traceback, one line of log, and what the caller is told."""
+
+import logging
+import resource
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from placement.services.providers import create_provider
+from placement.store.connection import faults
+from placement.store.connection.database import Database
+from placement.store.connection.faults import DatabaseFailed
+from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
+from tests.claims import new_uuid
+from tests.databases import open_database
+
+POSTGRESQL = {
+    "25006": "read-only",
+    "40001": "serialization",
+    "40P01": "deadlock",
+    "53000": "out of resources",
+    "53100": "disk full",
+    "53200": "out of memory",
+    "53300": "too many connections",
+    "53400": "out of resources",
+    "55000": "not ready",
+    "55P03": "lock timeout",
+    "57014": "query cancelled",
+    "57P01": "restarting",
+    "57P03": "restarting",
+    "58000": "input/output error",
+    "58030": "input/output error",
+    "58P01": "input/output error",
+    "XX000": "internal error",
+    "XX001": "corrupt",
+    "XX002": "corrupt",
+}
+MARIADB = {
+    1020: "serialization",
+    1021: "disk full",
+    1030: "input/output error",
+    1038: "out of memory",
+    1040: "too many connections",
+    1047: "cluster not ready",
+    1053: "restarting",
+    1114: "disk full",
+    1194: "corrupt",
+    1203: "too many connections",
+    1205: "lock timeout",
+    1206: "out of resources",
+    1213: "deadlock",
+    1290: "read-only",
+    1317: "query cancelled",
+    1969: "query cancelled",
+    3024: "query cancelled",
+}
+
+
+def send(tx: Transaction, statement: str) -> object:
+    return tx.connection.exec_driver_sql(statement)
+
+
+UNITS = {"reads": reads(send), "reads_once": reads_once(send), "writes": writes(send)}
+
+
+def refusal_of(database: Database, statement: str, *, unit: str = "writes") -> DatabaseFailed:
+    database.attempts = 2
+    with pytest.raises(DatabaseFailed) as caught:
+        UNITS[unit](database, statement)
+    return caught.value
+
+
+def raising(sqlstate: str) -> str:
+    return f"DO $$ BEGIN RAISE EXCEPTION 'could not: it is full' USING ERRCODE = '{sqlstate}'; END $$"
+
+
+@pytest.fixture
+def postgresql(postgresql_url: str) -> Iterator[Database]:
+    opened = open_database(postgresql_url)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def sqlite(sqlite_url: str) -> Iterator[Database]:
+    opened = open_database(sqlite_url)
+    yield opened
+    opened.dispose()
+
+
+def with_setting(url: str, setting: str) -> Database:
+    return open_database(f"{url}{'&' if '?' in url else '?'}options=-c%20{setting}")
+
+
+@pytest.mark.parametrize("sqlstate", POSTGRESQL)
+@pytest.mark.parametrize("unit", UNITS)
+def test_what_postgresql_says_has_a_cause(postgresql: Database, caplog: pytest.LogCaptureFixture, sqlstate, unit):
+    refused = refusal_of(postgresql, raising(sqlstate), unit=unit)
+    assert refused.fault.cause == POSTGRESQL[sqlstate]
+    (line,) = caplog.records
+    assert line.levelno == logging.WARNING
+    assert line.exc_info is None
+    assert line.getMessage() == f"The database failed a request ({POSTGRESQL[sqlstate]}): could not: it is full"
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("number", MARIADB)
+def test_what_mariadb_says_has_a_cause(mariadb_url: str, number: int):
+    database = open_database(mariadb_url)
+    refused = refusal_of(database, f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'no'")
+    assert refused.fault.cause == MARIADB[number]
+    database.dispose()
+
+
+def test_a_mistake_of_this_server_is_no_fault_of_the_database(database: Database):
+    with pytest.raises(Exception, match=r"(?i)syntax") as caught:
+        UNITS["reads"](database, "SELEKT 1")
+    assert not isinstance(caught.value, DatabaseFailed)
+
+
+def test_a_query_that_takes_too_long_is_not_to_be_sent_again(postgresql_url: str):
+    database = with_setting(postgresql_url, "statement_timeout=30ms")
+    refused = refusal_of(database, "SELECT pg_sleep(5)", unit="reads")
+    assert (refused.fault, refused.retry_after_s) == (faults.TOO_LONG, None)
+    assert refusal_of(database, "SELECT pg_sleep(5)").retry_after_s == faults.SOON_S
+    database.dispose()
+
+
+def test_an_operator_may_cancel_a_query(postgresql: Database, postgresql_url: str):
+    refused: list[DatabaseFailed] = []
+    waiting = Thread(target=lambda: refused.append(refusal_of(postgresql, "SELECT pg_sleep(30)", unit="reads_once")))
+    waiting.start()
+    operator = open_database(postgresql_url)
+    cancel = (
+        "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(30)' AND state='active'"
+    )
+    with operator.looker.connect() as connection:
+        while not connection.execute(text(cancel)).all():
+            pass
+    waiting.join(30)
+    assert refused[0].fault is faults.TOO_LONG
+    operator.dispose()
+
+
+def test_a_lock_that_is_not_given_in_time(postgresql: Database, postgresql_url: str):
+    impatient = with_setting(postgresql_url, "lock_timeout=20ms")
+    with postgresql.engine.begin() as connection:
+        connection.exec_driver_sql("LOCK TABLE resource_providers")
+        impatient.attempts = 2
+        with pytest.raises(DatabaseFailed, match="lock timeout"):
+            create_provider(impatient, uuid=new_uuid(), name="h1")
+        assert impatient.write_fault == "lock timeout"
+    create_provider(impatient, uuid=new_uuid(), name="h1")
+    assert impatient.write_fault is None
+    impatient.dispose()
+
+
+def test_a_server_that_takes_no_writes(postgresql_url: str):
+    database = with_setting(postgresql_url, "default_transaction_read_only=on")
+    database.attempts = 2
+    with pytest.raises(DatabaseFailed, match="read-only") as caught:
+        create_provider(database, uuid=new_uuid(), name="h1")
+    assert caught.value.retry_after_s == faults.LATER_S
+    database.dispose()
+
+
+@contextmanager
+def role_without_connections(url: str) -> Iterator[str]:
+    """Make a user who may have no connection; only his name is of interest to the server."""
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql("CREATE ROLE crowded LOGIN CONNECTION LIMIT 0")
+        try:
+            yield url.replace("postgres:@", "crowded:@")
+        finally:
+            connection.exec_driver_sql("DROP ROLE crowded")
+    engine.dispose()
+
+
+def test_a_database_without_a_free_connection(postgresql_url: str):
+    with role_without_connections(postgresql_url) as url:
+        assert "crowded" in url
+        database = open_database(url)
+        assert refusal_of(database, "SELECT 1", unit="reads").fault is faults.TOO_MANY_CONNECTIONS
+        database.dispose()
+
+
+def test_a_file_that_may_not_be_written(sqlite: Database):
+    with sqlite.looker.connect() as connection:
+        connection.exec_driver_sql("PRAGMA query_only = ON")
+    assert refusal_of(sqlite, "DELETE FROM traits").fault.cause == "read-only"
+
+
+def test_a_file_that_may_not_grow(sqlite: Database, sqlite_url: str):
+    """The system refuses a write with an error of its own, which is SQLite's IOERR; it goes on when it may again."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    create_provider(sqlite, uuid=new_uuid(), name="h1")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))
+    try:
+        sqlite.attempts = 2
+        with pytest.raises(DatabaseFailed, match="input/output"):
+            create_provider(sqlite, uuid=new_uuid(), name="h2")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    create_provider(sqlite, uuid=new_uuid(), name="h2")
+    assert integrity(sqlite_url) == "ok"
+
+
+def fill(database: Database) -> None:
+    for number in range(2000):
+        create_provider(database, uuid=new_uuid(), name=f"h{number}" + "x" * 150)
+
+
+def test_a_file_without_room(sqlite: Database, sqlite_url: str):
+    with sqlite.looker.connect() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")  # no more than it has
+    with pytest.raises(DatabaseFailed, match="disk full"):
+        fill(sqlite)
+    assert integrity(sqlite_url) == "ok"
+
+
+def test_a_file_that_is_damaged(sqlite: Database, sqlite_url: str):
+    sqlite.dispose()
+    path = Path(sqlite_url.removeprefix("sqlite:///"))
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    assert refusal_of(sqlite, "SELECT count(*) FROM traits", unit="reads").fault is faults.CORRUPT
+
+
+def integrity(url: str) -> str:
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        found: str = connection.execute("PRAGMA integrity_check").fetchone()[0]
+    connection.close()
+    return found

@@ -1,0 +1,112 @@
+"""A disk that is full while clients work: 503 and a line of log, nothing lost, and work goes on when there is room."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests import servers
+from tests.postgresql import PostgreSQL
+from tests.survival.deployment import check_database, configured
+from tests.survival.load import Crowd, Record, prepared, send, wait_for
+from tests.survival.verdict import check
+
+SIZE_MB = 48
+LONGEST_S = 120
+
+
+class SmallDisk:
+    """A file system in memory with little room."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._ballast = path / "ballast"
+
+    def fill(self) -> None:
+        """Leave no byte."""
+        with contextlib.suppress(OSError), self._ballast.open("wb", buffering=0) as ballast:
+            while True:
+                ballast.write(b"0" * 4096)
+
+    def free(self) -> None:
+        """Give the room back."""
+        self._ballast.unlink()
+
+
+@pytest.fixture
+def disk() -> Iterator[SmallDisk]:
+    with tempfile.TemporaryDirectory(prefix="disk-") as name:
+        path = Path(name)
+        path.chmod(0o755)  # PostgreSQL has a user of its own
+        mounting = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m", "tmpfs", name]
+        if os.geteuid() != 0 or subprocess.run(mounting, capture_output=True, check=False).returncode != 0:
+            pytest.skip("a file system can be mounted by root alone")
+        try:
+            yield SmallDisk(path)
+        finally:
+            subprocess.run(["umount", "--lazy", name], check=True)
+
+
+@pytest.fixture
+def on_sqlite(disk: SmallDisk) -> str:
+    return f"sqlite:///{disk.path / 'placement.sqlite'}"
+
+
+@pytest.fixture
+def on_postgresql(disk: SmallDisk, postgres_server: PostgreSQL) -> Iterator[str]:
+    """A database whose tables lie on the small disk; its log lies elsewhere, without which PostgreSQL ends."""
+    outside, tables = postgres_server.database("beside_full_disk"), disk.path / "tables"
+    tables.mkdir()
+    with psycopg.connect(outside, autocommit=True) as connection:
+        (data,) = connection.execute("SHOW data_directory").fetchone() or ("",)
+        shutil.chown(tables, Path(data).stat().st_uid, Path(data).stat().st_gid)
+        connection.execute(f"CREATE TABLESPACE small LOCATION '{tables}'")
+        connection.execute("CREATE DATABASE full_disk TABLESPACE small")
+        yield outside.replace("/beside_full_disk", "/full_disk")
+        connection.execute("DROP DATABASE full_disk WITH (FORCE)")
+        connection.execute("DROP TABLESPACE small")
+    postgres_server.drop("beside_full_disk")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_full_disk_is_waited_out(disk: SmallDisk, kind: str, request: pytest.FixtureRequest, tmp_path: Path):
+    directory = configured(tmp_path / "server", request.getfixturevalue(f"on_{kind}"))
+    served = servers.started_server(servers.this_project(), directory, workers=1)
+    try:
+        record = prepared(served.url)
+        with Crowd(record, [served.url], seed=1):
+            wait_for(record, 20, timeout_s=LONGEST_S)
+            disk.fill()
+            wait_for_refusals(record, 20)
+            ready = send(served.url, "GET", "/readycheck")
+            assert (ready.status, ready.document["writes"]) == (200, "failing: disk full")
+            disk.free()
+            wait_for(record, 20, timeout_s=LONGEST_S)
+        assert "writes" not in send(served.url, "GET", "/readycheck").document
+        check(record, served.url)
+        check_database(directory)
+    finally:
+        served.stop()
+    log = (directory / "server.log").read_text()
+    assert "Traceback" not in log
+    assert "(disk full)" in log
+
+
+def refusals(record: Record) -> int:
+    return sum(count for answer, count in record.statuses.items() if answer.endswith(" 503"))
+
+
+def wait_for_refusals(record: Record, count: int) -> None:
+    """Wait until so many requests were answered with 503."""
+    deadline = time.monotonic() + LONGEST_S
+    while refusals(record) < count:
+        assert time.monotonic() < deadline, record.statuses
+        assert not record.complaints
+        time.sleep(0.05)

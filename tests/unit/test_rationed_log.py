@@ -1,0 +1,74 @@
+"""The same line of log many times: some are written, the others counted."""
+
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from placement.rationed_log import MOST, WINDOW_S, RationedLog
+
+
+class Clock:
+    """A clock that is set, and what it is to call later."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.calls: list[tuple[float, Callable[[], None]]] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        self.calls.append((self.now + seconds, call))
+
+    def go_on(self, seconds: float) -> None:
+        self.now += seconds
+        for call in [call for due, call in self.calls if due <= self.now]:
+            call()
+        self.calls = [entry for entry in self.calls if entry[0] > self.now]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def log(clock: Clock) -> RationedLog:
+    return RationedLog(logging.getLogger("rationed"), clock=clock, later=clock.later)
+
+
+def write(log: RationedLog, cause: str, times: int) -> None:
+    for number in range(times):
+        log.write(logging.WARNING, cause, "%s: line %d", cause, number)
+
+
+def test_a_flood_is_some_lines_and_a_count(log: RationedLog, clock: Clock, caplog: pytest.LogCaptureFixture):
+    write(log, "disk full", 1593)
+    assert caplog.messages == [f"disk full: line {number}" for number in range(MOST)]
+    clock.go_on(WINDOW_S)
+    assert caplog.messages[MOST:] == [f"{1593 - MOST} more like this within a second: disk full"]
+    write(log, "disk full", 1)
+    assert caplog.messages[-1] == "disk full: line 0"
+
+
+def test_causes_have_a_share_each(log: RationedLog, caplog: pytest.LogCaptureFixture):
+    for cause in ("disk full", "deadlock"):
+        write(log, cause, MOST)
+    assert len(caplog.messages) == 2 * MOST
+
+
+def test_lines_now_and_then_are_all_written(log: RationedLog, clock: Clock, caplog: pytest.LogCaptureFixture):
+    for _ in range(20):
+        write(log, "deadlock", 1)
+        clock.go_on(WINDOW_S)
+    assert caplog.messages == ["deadlock: line 0"] * 20
+
+
+def test_the_count_comes_where_no_thread_can_run(log: RationedLog, clock: Clock, caplog: pytest.LogCaptureFixture):
+    """As in uWSGI without threads: the next line of the cause brings it along."""
+    write(log, "deadlock", MOST + 2)
+    clock.calls.clear()
+    clock.go_on(WINDOW_S)
+    write(log, "deadlock", 1)
+    assert caplog.messages[MOST:] == ["2 more like this within a second: deadlock", "deadlock: line 0"]
