@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from placement.candidates.explain.conditions import Condition, ConditionKind
-from placement.candidates.explain.explanation import DemandCounts, Hint, NearMiss, Remainder
+from placement.candidates.explain.explanation import DemandCounts, Hint, NearMiss, Remainder, Shortfall
 from placement.candidates.explain.wording import cause_in_words, hint_in_words, in_words, near_miss_in_words
 from placement.services.explain import Explained
 
@@ -21,7 +21,7 @@ def explanation_json(explained: Explained, more_hints: Iterable[Hint] = ()) -> E
     return {
         "trees_with_candidates": explanation.found,
         "complete": explanation.complete,
-        "cause": _cause(explanation.cause),
+        "cause": _cause(explanation.cause, explanation.shortfall),
         "demands": [_demand(demand) for demand in explanation.demands],
         "trees": [_step(step) for step in explanation.trees],
         "near_misses": [_near_miss(near_miss, explained) for near_miss in explanation.near_misses],
@@ -39,10 +39,14 @@ def telling_steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, A
             yield step
 
 
-def _cause(condition: Condition | None) -> ExplainJson | None:
+def _cause(condition: Condition | None, shortfall: Shortfall | None) -> ExplainJson | None:
     if condition is None:
         return None
-    return {**_condition(condition), "message": cause_in_words(condition)}
+    return {**_condition(condition), "message": cause_in_words(condition, shortfall), **_shortfall(shortfall)}
+
+
+def _shortfall(shortfall: Shortfall | None) -> ExplainJson:
+    return {} if shortfall is None else {"shortfall": asdict(shortfall)}
 
 
 def _condition(condition: Condition) -> ExplainJson:
@@ -72,6 +76,7 @@ def _near_miss(near_miss: NearMiss, explained: Explained) -> ExplainJson:
         "complete": near_miss.complete,
         "providers": [{**_provider(example.provider, explained), **example.facts} for example in near_miss.examples],
         "largest": asdict(near_miss.largest) if near_miss.largest else None,
+        **_shortfall(near_miss.shortfall),
     }
 
 

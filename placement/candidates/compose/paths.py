@@ -81,15 +81,21 @@ class PathComposer:
         return dict(found)
 
     def plain(self) -> CandidateRequest:
-        """Return the request as groups, each of which some provider of a tree must be able to serve."""
-        wanted = {(one.level, tuple(sorted(one.amounts.items()))) for one in _walk(self._requirement) if one.amounts}
+        """Return the request as groups, each of which some provider of a tree must be able to serve.
+
+        A group is named by the beginning of the first name that asks for it.
+        """
+        wanted: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
+        for prefix, one in _by_prefix(self._requirement, self._written):
+            if one.amounts:
+                wanted.setdefault((one.level, tuple(sorted(one.amounts.items()))), prefix or "/")
         groups = [
             RequestGroup(
-                suffix=f"_{number}",
+                suffix=prefix,
                 resources=dict(amounts),
                 required=(frozenset({self._levels.traits[self._levels.names.index(level)]}),) if level else (),
             )
-            for number, (level, amounts) in enumerate(sorted(wanted))
+            for (level, amounts), prefix in sorted(wanted.items())
         ]
         return CandidateRequest(
             groups=tuple(groups),
@@ -165,6 +171,18 @@ def _walk(requirement: Requirement) -> Iterator[Requirement]:
         yield from _walk(part)
 
 
+def _by_prefix(requirement: Requirement, written: Requirement, prefix: str = "") -> Iterator[tuple[str, Requirement]]:
+    """Yield requirements by the beginnings of their names, as they are written."""
+    yield prefix, requirement
+    for part, as_written in zip(requirement.parts, written.parts, strict=True):
+        yield from _by_prefix(part, as_written, _joined(prefix, as_written))
+
+
+def _joined(prefix: str, part: Requirement) -> str:
+    here = f"{part.level}/{part.label}"
+    return f"{prefix}/{here}" if prefix else here
+
+
 def _note(location: Location, path: Path, by_name: Mapping[str, int], ids: dict[Path, int]) -> None:
     """Note which provider each location is."""
     ids[path] = by_name[location.name]
@@ -176,5 +194,4 @@ def _prefixes(placed: Placed, written: Requirement, prefix: str) -> Iterator[tup
     """Yield the groups of a request by the beginnings of their names, as they are written there."""
     yield prefix, placed
     for part, group in zip(placed.parts, written.parts, strict=True):
-        here = f"{group.level}/{group.label}"
-        yield from _prefixes(part, group, f"{prefix}/{here}" if prefix else here)
+        yield from _prefixes(part, group, _joined(prefix, group))

@@ -30,6 +30,15 @@ class ConditionKind(StrEnum):
     SAME_SUBTREE = "same_subtree"
     COMBINED_CAPACITY = "combined_capacity"
     ONE_PROVIDER_PER_TREE = "one_provider_per_tree"
+    # What a request of the planner asks of several providers at once.
+    HELD = "held_exclusively"
+    PATHS = "paths"
+    DEVICE = "device"
+    COUNT = "count"
+    WITHIN = "within"
+    AFFINITY = "affinity"
+    EXCLUSIVE = "exclusive"
+    DISTINCT = "distinct"
     # Several of these, where nobody looked which.
     TOGETHER = "together"
     # All numeric conditions on one class at once.
@@ -51,7 +60,8 @@ class Condition:
     Args:
         kind: what it is about.
         groups: the suffixes of the groups that make it, "" for the unsuffixed one; empty for the request as a whole.
-        value: what is asked for, written as in a query string: ``VCPU:8``, ``in:HW_A,HW_B``, ``!HW_A``.
+        value: what is asked for, written as in a query string: ``VCPU:8``, ``in:HW_A,HW_B``, ``!HW_A``; of rules about
+            places the level, of a count the number.
     """
 
     kind: ConditionKind

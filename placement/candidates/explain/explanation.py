@@ -47,10 +47,20 @@ class Largest:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A group of which so many providers were asked for, and at most how many of them a tree has as they should be."""
+
+    group: str
+    asked: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class NearMiss:
     """A condition without which, all others kept, ``trees`` trees have candidates; at least, if not ``complete``.
 
     Where it is about an amount, ``largest`` tells what the providers of these trees have; None if they have nothing.
+    ``shortfall`` tells the same of a rule about several providers.
     """
 
     condition: Condition
@@ -58,6 +68,7 @@ class NearMiss:
     complete: bool
     examples: tuple[Example, ...]
     largest: Largest | None = None
+    shortfall: Shortfall | None = None
 
 
 class HintKind(StrEnum):
@@ -103,6 +114,7 @@ class Explanation:
         near_misses: most trees first; none where there are candidates.
         hints: what to learn from it.
         complete: whether no search ran out of steps.
+        shortfall: where the cause is about several providers of a group, how many there could be.
     """
 
     cause: Condition | None
@@ -111,6 +123,7 @@ class Explanation:
     near_misses: tuple[NearMiss, ...] = ()
     hints: tuple[Hint, ...] = ()
     complete: bool = True
+    shortfall: Shortfall | None = None
 
     @property
     def found(self) -> int:

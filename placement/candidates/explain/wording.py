@@ -1,7 +1,7 @@
 """Explanations in words."""
 
 from placement.candidates.explain.conditions import Condition, ConditionKind
-from placement.candidates.explain.explanation import Hint, HintKind, Largest, NearMiss
+from placement.candidates.explain.explanation import Hint, HintKind, Largest, NearMiss, Shortfall
 from placement.candidates.explain.tree_filters import LOOSE
 
 CONDITIONS = {
@@ -25,6 +25,14 @@ CONDITIONS = {
     ConditionKind.SAME_SUBTREE: "same_subtree={value}",
     ConditionKind.COMBINED_CAPACITY: "room for {value} of all groups together",
     ConditionKind.ONE_PROVIDER_PER_TREE: "one provider of a tree serves all (microversions before 1.29)",
+    ConditionKind.HELD: "places that nobody else holds exclusively",
+    ConditionKind.PATHS: "room for the paths as they are nested",
+    ConditionKind.DEVICE: "virtual functions of a device with {value}",
+    ConditionKind.COUNT: "{value} different providers",
+    ConditionKind.WITHIN: "all in one place of the level {value}",
+    ConditionKind.AFFINITY: "the other groups beside the first in each place of the level {value}",
+    ConditionKind.EXCLUSIVE: "places of the level {value} that nobody else uses",
+    ConditionKind.DISTINCT: "different places for the groups beside each other (distinct)",
     ConditionKind.TOGETHER: "all that the groups ask for together",
     ConditionKind.RESOURCE: "resources of {value}",
     ConditionKind.GROUP: "all that is asked for",
@@ -68,6 +76,16 @@ OF_TREES = frozenset(
             ConditionKind.ONE_PROVIDER_PER_TREE,
             ConditionKind.TOGETHER,
         ),
+        *(
+            ConditionKind.HELD,
+            ConditionKind.PATHS,
+            ConditionKind.DEVICE,
+            ConditionKind.COUNT,
+            ConditionKind.WITHIN,
+            ConditionKind.AFFINITY,
+            ConditionKind.EXCLUSIVE,
+            ConditionKind.DISTINCT,
+        ),
     }
 )
 LONGEST_VALUE = 100
@@ -92,10 +110,13 @@ def of_groups(condition: Condition) -> str:
     return f" (group{'s' if len(condition.groups) > 1 else ''} {_short(names)})"
 
 
-def cause_in_words(condition: Condition) -> str:
+def cause_in_words(condition: Condition, shortfall: Shortfall | None = None) -> str:
     """Return a sentence about the condition that left nothing."""
     left = "tree" if condition.kind in OF_TREES or _is_of_trees(condition) else "provider"
-    return f"No {left} is left after this condition: {in_words(condition)}{of_groups(condition)}."
+    return (
+        f"No {left} is left after this condition: {in_words(condition)}{of_groups(condition)}"
+        f"{_shortfall_in_words(shortfall)}."
+    )
 
 
 def near_miss_in_words(near_miss: NearMiss) -> str:
@@ -103,7 +124,13 @@ def near_miss_in_words(near_miss: NearMiss) -> str:
     many = "1 tree fails" if near_miss.trees == 1 else f"{near_miss.trees} trees fail"
     least = "" if near_miss.complete else "At least "
     text = f"{least}{many} only this condition: {in_words(near_miss.condition)}{of_groups(near_miss.condition)}"
-    return f"{text}.{_largest_in_words(near_miss.largest)}"
+    return f"{text}{_shortfall_in_words(near_miss.shortfall)}.{_largest_in_words(near_miss.largest)}"
+
+
+def _shortfall_in_words(shortfall: Shortfall | None) -> str:
+    if shortfall is None:
+        return ""
+    return f"; of the {shortfall.asked} asked for by group {_short(shortfall.group)} at most {shortfall.most} fit"
 
 
 def _largest_in_words(largest: Largest | None) -> str:

@@ -34,10 +34,12 @@ _PROVIDER = {"uuid": UUID, "name": TEXT, "root_provider_uuid": UUID}
 _FACTS = dict.fromkeys(WORDS.values(), TEXT) | dict.fromkeys(("asked", "free", *map(str, UNITS)), NUMBER)
 _STEP = record(_CONDITION | {"text": TEXT, "trees": COUNT}, {"providers": COUNT})
 _DEMAND = record({"groups": array(TEXT), "resources": AMOUNTS, "steps": array(shared("ExplainedStep"))})
+_SHORTFALL = {"shortfall": record({"group": TEXT, "asked": COUNT, "most": COUNT})}
 _NEAR_MISS = record(
     _CONDITION
     | {"message": TEXT, "trees": COUNT, "complete": FLAG, "providers": array(record(_PROVIDER, _FACTS))}
-    | {"largest": or_null(record({"amount": COUNT, "providers": COUNT}))}
+    | {"largest": or_null(record({"amount": COUNT, "providers": COUNT}))},
+    _SHORTFALL,
 )
 _HINT = record(
     {"hint": one_of(HintKind)} | _CONDITION | {"message": TEXT},
@@ -47,7 +49,7 @@ _EXPLANATION = record(
     {
         "trees_with_candidates": COUNT,
         "complete": FLAG,
-        "cause": or_null(record(_CONDITION | {"message": TEXT})),
+        "cause": or_null(record(_CONDITION | {"message": TEXT}, _SHORTFALL)),
         "demands": array(_DEMAND),
         "trees": array(shared("ExplainedStep")),
         "near_misses": array(_NEAR_MISS),

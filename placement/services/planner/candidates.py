@@ -10,8 +10,9 @@ from placement.candidates.scores import Score
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Unavailable
-from placement.services.explain import Explained, explained
+from placement.services.explain import Explained
 from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.explaining import explained_plan
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries
@@ -86,7 +87,7 @@ def planned_candidates(
         levels=planning.levels,
         searched=planning.searched,
         complete=planning.complete,
-        explained=explained(tx, request.plain) if request.explain and request.groups else None,
+        explained=explained_plan(tx, request, options) if request.explain else None,
     )
 
 

@@ -1,0 +1,96 @@
+"""From the rules of a planner request to its explanation: what each rule leaves, and which one left nothing."""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.explanation import Example, Explanation, NearMiss, Remainder, Shortfall
+from placement.candidates.explain.rule_search import RuleSearch
+from placement.candidates.explain.rules import largest_group, rules_of, with_count, with_rules
+from placement.domain.planner_request import PlannerRequest
+
+MOST_EXAMPLES = 5
+
+FREE_PLACES = Condition(ConditionKind.HELD)
+"""What nobody asks for and everybody needs: places that nobody else holds exclusively."""
+
+NESTED = Condition(ConditionKind.PATHS)
+"""All amounts of ``paths``, each where its name says."""
+
+
+def explained_with_rules(plain: Explanation, request: PlannerRequest, search: RuleSearch) -> Explanation:
+    """Add the rules of a request to the explanation of what it asks of single providers, if that finds trees.
+
+    Args:
+        plain: the explanation of the request without its rules.
+        request: the request.
+        search: the trees that have something for each of its groups.
+    """
+    if plain.cause is not None:
+        return plain
+    rules = rules_of(request)
+    steps = list(_steps(request, rules, search))
+    # Hardly ever does anybody hold a place: that is worth a word only where it matters.
+    shown = steps[1:] if steps[0] == Remainder(FREE_PLACES, None, len(search.roots)) else steps
+    undecided = search.serving(with_rules(request, rules)).undecided
+    explained = replace(plain, trees=(*plain.trees, *shown), complete=plain.complete and not undecided)
+    emptied = next((number for number, step in enumerate(steps) if not step.trees), None)
+    if emptied is None:
+        return explained
+    cause = steps[emptied].condition
+    return replace(
+        explained,
+        cause=cause,
+        shortfall=_shortfall(with_rules(request, rules[:emptied]), cause, search),
+        near_misses=tuple(_near_misses(request, rules, search)),
+    )
+
+
+def _steps(request: PlannerRequest, rules: Collection[Condition], search: RuleSearch) -> Iterator[Remainder]:
+    """Yield what is left of the trees after each rule. Trees that the search cannot decide are left."""
+    kept: list[Condition] = []
+    first = NESTED if request.paths else FREE_PLACES
+    for rule in (first, *rules):
+        kept.append(rule)
+        yield Remainder(rule, None, len(search.serving(with_rules(request, kept)).possible))
+
+
+def _near_misses(request: PlannerRequest, rules: Collection[Condition], search: RuleSearch) -> Iterator[NearMiss]:
+    """Yield the rules and paths whose removal alone would give candidates, those that help in most trees first."""
+    kept = with_rules(request, rules)
+    less = [(rule, with_rules(request, [one for one in rules if one != rule])) for rule in rules]
+    less += [(_path(name), _without_path(kept, name)) for name in request.paths if len(request.paths) > 1]
+    found = []
+    for condition, without in less:
+        serving = search.serving(without)
+        if serving.trees:
+            shown = tuple([Example(root) for root in sorted(serving.trees)[:MOST_EXAMPLES]])
+            shortfall = _shortfall(kept, condition, search)
+            found.append(NearMiss(condition, len(serving.trees), not serving.undecided, shown, shortfall=shortfall))
+    yield from sorted(found, key=lambda near_miss: -near_miss.trees)
+
+
+def _path(name: str) -> Condition:
+    return Condition(ConditionKind.GROUP, (name,), name)
+
+
+def _without_path(request: PlannerRequest, name: str) -> PlannerRequest:
+    return replace(request, paths={other: amount for other, amount in request.paths.items() if other != name})
+
+
+def _shortfall(request: PlannerRequest, rule: Condition, search: RuleSearch) -> Shortfall | None:
+    """Return how many providers of the largest group of a rule there could be in one tree, all else kept.
+
+    None where one is asked for of each group, or a single one is too many.
+    """
+    group = largest_group(request, rule)
+    if group is None:
+        return None
+    # Who has room for so many has room for less.
+    counts = range(group.count - 1, 0, -1)
+    least_less = bisect_left(
+        counts, 1, key=lambda count: len(search.serving(with_count(request, group.suffix, count)).trees)
+    )
+    most = group.count - 1 - least_less
+    return Shortfall(group.suffix, asked=group.count, most=most) if most else None

@@ -1,0 +1,149 @@
+"""Explanations of what a planner request asks of several providers at once, beside trying everything."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from placement.candidates.explain.rules import rules_of, with_rules
+from placement.domain.planner_request import PlannerRequest
+from tests.api.conftest import Api
+from tests.claims import ask
+from tests.definition_of_plans import PlanDefinition, TooMany
+from tests.planner_clouds import LEVELS, LOCKS, MADE_CLASSES, MADE_TRAITS, body_of, random_cloud, random_request
+from tests.planner_hosts import CANDIDATES
+from tests.small_clouds import Cloud, Inventory, Node, write
+
+CLOUDS, REQUESTS = 12, 4
+NUMA, SWITCH = frozenset({LEVELS["numa"]}), frozenset({LEVELS["pcie"]})
+GPU = {"resources": {"PGPU": 1}}
+NIC = {"resources": {"SRIOV_NET_VF": 1}}
+
+
+@pytest.fixture(autouse=True)
+def names(api: Api) -> None:
+    for name in MADE_TRAITS:
+        ask(api, "PUT", f"/traits/{name}")
+    for name in MADE_CLASSES:
+        ask(api, "PUT", f"/resource_classes/{name}")
+
+
+def load(app: Flask, cloud: Cloud) -> None:
+    with app.extensions["placement"].database.writer.begin() as connection:
+        write(connection, cloud)
+
+
+def hosts(number: int, *, gpus: int) -> Cloud:
+    """Return hosts of two NUMA nodes, each with so many GPUs below a switch; the first one has a NIC as well."""
+    cloud: Cloud = {}
+
+    def add(parent: int | None, traits: frozenset[str] = frozenset(), **stock: int) -> int:
+        id_ = len(cloud) + 1
+        root = id_ if parent is None else cloud[parent].root
+        inventories = {name: Inventory(total) for name, total in stock.items()}
+        cloud[id_] = Node(id_, parent, root, inventories, traits, frozenset())
+        return id_
+
+    for _ in range(number):
+        root = add(None)
+        for place in range(2):
+            numa = add(root, NUMA)
+            switch = add(numa, SWITCH)
+            for _ in range(gpus):
+                add(switch, PGPU=1)
+            if not place:
+                add(switch, SRIOV_NET_VF=8)
+    return cloud
+
+
+def explained(api: Api, body: dict[str, Any]) -> Any:
+    return ask(api, "POST", CANDIDATES, body={**body, "explain": True})["explanation"]
+
+
+def test_more_than_any_tree_has(app: Flask, api: Api) -> None:
+    load(app, hosts(3, gpus=4))
+    found = explained(api, {"groups": {"_GPU": {**GPU, "count": 17}}})
+    assert found["trees_with_candidates"] == 0
+    assert found["cause"] == {
+        "condition": "count",
+        "groups": ["_GPU"],
+        "value": "17",
+        "message": "No tree is left after this condition: 17 different providers (group _GPU); of the 17 asked for by "
+        "group _GPU at most 8 fit.",
+        "shortfall": {"group": "_GPU", "asked": 17, "most": 8},
+    }
+    (near_miss,) = found["near_misses"]
+    assert (near_miss["condition"], near_miss["trees"], near_miss["complete"]) == ("count", 3, True)
+
+
+def test_more_than_one_numa_node_has(app: Flask, api: Api) -> None:
+    load(app, hosts(2, gpus=4))
+    body = {"groups": {"_GPU": {**GPU, "count": 5}}, "within": [{"groups": ["_GPU"], "level": LEVELS["numa"]}]}
+    found = explained(api, body)
+    assert (found["cause"]["condition"], found["cause"]["shortfall"]) == (
+        "within",
+        {"group": "_GPU", "asked": 5, "most": 4},
+    )
+    assert [(one["condition"], one["trees"], one["shortfall"]["most"]) for one in found["near_misses"]] == [
+        ("count", 2, 4),
+        ("within", 2, 4),
+    ]
+
+
+def test_joined_with_what_is_elsewhere(app: Flask, api: Api) -> None:
+    """Eight GPUs are there, and four NICs at the switch of half of them."""
+    load(app, hosts(1, gpus=4))
+    body = {
+        "groups": {"_GPU": {**GPU, "count": 8}, "_NIC": NIC},
+        "affinity": [{"groups": ["_GPU", "_NIC"], "level": LEVELS["pcie"]}],
+    }
+    found = explained(api, body)
+    assert found["cause"]["condition"] == "affinity"
+    assert found["cause"]["shortfall"] == {"group": "_GPU", "asked": 8, "most": 4}
+
+
+def test_paths_that_do_not_nest(app: Flask, api: Api) -> None:
+    load(app, hosts(1, gpus=1))
+    paths = {
+        f"{LEVELS['pcie']}/A/PGPU": 1,
+        f"{LEVELS['pcie']}/A/SRIOV_NET_VF": 1,
+        f"{LEVELS['pcie']}/B/SRIOV_NET_VF": 1,
+    }
+    found = explained(api, {"paths": paths, "distinct": True})
+    assert found["cause"] is not None
+    assert found["trees_with_candidates"] == 0
+
+
+def test_what_is_said_is_what_trying_everything_finds(
+    app: Flask, api: Api, is_long: bool, request: pytest.FixtureRequest
+) -> None:
+    first = 1000 * request.config.getoption("--seed")
+    for seed in range(first, first + CLOUDS * (40 if is_long else 1)):
+        chance = Random(seed)
+        cloud = random_cloud(chance)
+        load(app, cloud)
+        for _ in range(REQUESTS):
+            one_request(api, random_request(chance), cloud)
+
+
+def one_request(api: Api, wanted: PlannerRequest, cloud: Cloud) -> None:
+    """Compare how many trees there are, and how many without each rule."""
+    rules = rules_of(wanted)
+    try:
+        trees = trees_of(with_rules(wanted, rules), cloud)
+        less = {rule: trees_of(with_rules(wanted, [one for one in rules if one != rule]), cloud) for rule in rules}
+    except TooMany:
+        return
+    found = explained(api, body_of(wanted))
+    assert found["complete"]
+    assert found["trees_with_candidates"] == trees, body_of(wanted)
+    assert (found["cause"] is None) == (trees > 0)
+    if found["cause"] and found["trees"][-1]["condition"] == (rules or [None])[-1]:
+        counted = {(one["condition"], tuple(one["groups"]), one["value"]): one["trees"] for one in found["near_misses"]}
+        assert counted == {(rule.kind, rule.groups, rule.value): number for rule, number in less.items() if number}
+
+
+def trees_of(wanted: PlannerRequest, cloud: Cloud) -> int:
+    definition = PlanDefinition(wanted, cloud, levels=LEVELS, locks=LOCKS)
+    return sum(bool(definition.best(node.id)) for node in cloud.values() if node.parent is None)
