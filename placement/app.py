@@ -12,6 +12,8 @@ from placement.advisories import warn_of_old_libraries
 from placement.api.call import Server
 from placement.api.cors import wrap_with_cors
 from placement.api.dispatch import install
+from placement.api.handover import HandsOver
+from placement.api.planner.listeners import Listeners
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.audit import audited
 from placement.auth.policy import Policy
@@ -66,6 +68,7 @@ def create_app(settings: Settings) -> Flask:
         policy=policy,
         settings=settings,
         usage_cache=usage_cache,
+        listeners=Listeners(database, settings.journal.listeners),
         plain_gate=_plain_gate(settings),
         meters=meters,
     )
@@ -76,7 +79,7 @@ def create_app(settings: Settings) -> Flask:
     if settings.ui.enabled:
         install_console(app, server)
     wrapped = traced(_wrapped(app, strategy, settings), database, settings)
-    app.wsgi_app = watched(wrapped, database, meters=meters, settings=settings)  # type: ignore[assignment, method-assign]
+    app.wsgi_app = HandsOver(watched(wrapped, database, meters=meters, settings=settings))  # type: ignore[method-assign]
     spare_the_collector()
     keep_freed_memory()
     return app

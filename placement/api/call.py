@@ -9,6 +9,7 @@ import orjson
 from flask import Request, Response
 from werkzeug.http import http_date
 
+from placement.api.planner.listeners import Listeners
 from placement.api.query import Query
 from placement.api.validation import Schema, load, load_document
 from placement.api.versions import Version, Versioned
@@ -38,6 +39,7 @@ class Server:
     policy: Authorizer
     settings: Settings
     usage_cache: UsageCache
+    listeners: Listeners
     plain_gate: PlainGate | None = None
     meters: Meters = field(default_factory=NoMeters)
 

@@ -28,6 +28,7 @@ class Route:
         rule: the policy rule the caller must pass; None where the view asks itself.
         since, until: the microversions it serves, both included.
         answers_json: whether an ``accept`` header that excludes JSON is refused.
+        also_answers: another media type that the view answers with where the client prefers it.
         takes_json: whether the request needs a JSON content type.
         media_first: whether media types are looked at before the microversion (aggregates do).
         status_if_unserved: the status below ``since``.
@@ -41,6 +42,7 @@ class Route:
     since: tuple[int, int] = MINIMUM
     until: tuple[int, int] = MAXIMUM
     answers_json: bool = False
+    also_answers: str | None = None
     takes_json: bool = False
     media_first: bool = False
     status_if_unserved: int = 404
@@ -99,5 +101,10 @@ def check_media(route: Route, request: Request) -> None:
     """Refuse a body that is not JSON and a client that does not want JSON."""
     if route.takes_json and request.mimetype != JSON:
         raise UnsupportedMediaType(request.mimetype or "None")
-    if route.answers_json and request.accept_mimetypes and not request.accept_mimetypes[JSON]:
+    if route.answers_json and request.accept_mimetypes and not _is_accepted(route, request):
         raise NotAcceptable
+
+
+def _is_accepted(route: Route, request: Request) -> bool:
+    accepted = request.accept_mimetypes
+    return bool(accepted[JSON] or (route.also_answers and accepted[route.also_answers]))

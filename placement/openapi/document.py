@@ -15,7 +15,7 @@ from placement.auth.headers import OPEN_PATHS
 from placement.openapi.answers import COMPONENTS, ERRORS, answers_to
 from placement.openapi.body_schemas import schema_json
 from placement.openapi.json_shapes import Json
-from placement.openapi.notes import DESCRIPTION, FURTHER_FAILURES, STATUSES, SUCCESS, USUAL_SUCCESS
+from placement.openapi.notes import DESCRIPTION, FURTHER_FAILURES, STATUSES, STREAMS, SUCCESS, USUAL_SUCCESS
 from placement.openapi.parameters import MICROVERSION, parameters_of, path_of
 from placement.openapi.replay import PlayedStep, examples, is_example_of
 
@@ -132,7 +132,10 @@ def _answer(route: Route, status: int, shown: Sequence[PlayedStep]) -> Json:
         return {"$ref": f"#/components/responses/{status}"}
     content = {"schema": schema, "examples": found} if found else {"schema": schema}
     is_text = route.path == "/metrics" and status == 200
-    return {"description": _in_words(status), "content": {"text/plain" if is_text else "application/json": content}}
+    types = {"text/plain" if is_text else "application/json": content}
+    if route.also_answers is not None and status == 200:
+        types[route.also_answers] = {"schema": {"type": "string", "description": STREAMS[route.path]}}
+    return {"description": _in_words(status), "content": types}
 
 
 def _refusals() -> dict[str, Json]:

@@ -55,8 +55,15 @@ STATUSES = {
     410: "It was there, and is no longer: a cursor of the journal whose rows are gone.",
     413: "The body is larger than the server reads.",
     415: "The body is not of type application/json.",
-    503: "The database is away or too busy, or a search ran out of steps; try again.",
+    503: "The database is away or too busy, a search ran out of steps, or too many follow the journal; try again.",
 }
+
+STREAMS = {
+    "/planner/v1/journal": "Server-sent events: what comes after `Last-Event-ID`, else `after`, else from now on. The "
+    "data of each event is an answer to `after` in JSON, its id the cursor that it leads to; an id without data is a "
+    "heartbeat. The stream ends after a quarter of an hour; come again with the last id.",
+}
+"""What an operation answers with where the client prefers a stream, by path."""
 
 PARAMETERS = {
     "name": "The name to look for: exact for providers; `in:A,B` or `startswith:P` for traits.",

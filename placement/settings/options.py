@@ -167,6 +167,13 @@ JOURNAL = (
         min=0,
         help="For how many days 'placement journal prune' leaves the journal; run it daily.",
     ),
+    cfg.IntOpt(
+        "listeners",
+        default=50,
+        min=0,
+        help="How many clients of each process may follow the journal as server-sent events at once; beyond that they "
+        "are answered with 503. They hold a connection each, and no thread that serves requests.",
+    ),
 )
 
 HTTP_BASIC = (

@@ -97,6 +97,7 @@ class JournalSettings:
 
     enabled: bool = True
     keep_days: int = 30
+    listeners: int = 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests import servers
 from tests.deploy.samples import sample
+from tests.deploy.streams import end, follow
 from tests.deploy.walk import log_is_quiet, walk_through
 
 
@@ -16,6 +17,14 @@ def test_the_sample_serves(configured: Path):
     command = [sys.executable, "-m", "gunicorn", "--config", str(configured / "gunicorn.conf.py")]
     with servers.running(command, configured, port) as served:
         walk_through(served.url)
+        streams = follow(served.url)
         served.process.terminate()
         assert served.process.wait(servers.STOP_TIMEOUT_S) == 0
+        end(streams)
     log_is_quiet(configured / "server.log")
+
+
+def test_a_server_of_one_thread_is_not_held_up_by_those_who_follow_the_journal(configured: Path):
+    with servers.running_server(servers.this_project(), configured, threads=1) as url:
+        for stream in follow(url):
+            stream.close()

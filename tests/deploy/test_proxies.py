@@ -8,6 +8,7 @@ import pytest
 from tests import servers
 from tests.deploy.programs import program
 from tests.deploy.samples import sample
+from tests.deploy.streams import follow
 from tests.deploy.walk import log_is_quiet, walk_through
 
 NGINX = """
@@ -44,6 +45,8 @@ def test_it_serves_below_a_prefix_behind_nginx(configured: Path, backend: int, o
     command = [program("nginx", "nginx-light"), "-e", "stderr", "-c", str(open_directory / "nginx.conf")]
     with servers.running(command, open_directory, port, path="/placement") as served:
         walk_through(f"{served.url}/placement")
+        for stream in follow(f"{served.url}/placement"):
+            stream.close()
     log_is_quiet(configured / "server.log")
 
 
@@ -55,4 +58,6 @@ def test_it_serves_below_a_prefix_behind_haproxy(configured: Path, backend: int,
     command = [program("haproxy", "haproxy"), "-db", "-f", str(open_directory / "haproxy.cfg")]
     with servers.running(command, open_directory, port, path="/placement") as served:
         walk_through(f"{served.url}/placement")
+        for stream in follow(f"{served.url}/placement"):
+            stream.close()
     log_is_quiet(configured / "server.log")

@@ -8,6 +8,7 @@ import pytest
 
 from tests import servers
 from tests.deploy.programs import Uwsgi, uwsgi
+from tests.deploy.streams import end, follow
 from tests.deploy.walk import log_is_quiet, walk_through
 
 COMMON = {
@@ -127,6 +128,8 @@ def _serves(server: Uwsgi, configured: Path, port: int, text: str) -> None:
     (configured / "uwsgi.ini").write_text(text)
     with servers.running([server.path, "--ini", "uwsgi.ini"], configured, port) as served:
         walk_through(served.url)
+        streams = follow(served.url)
         served.process.terminate()
         assert served.process.wait(2 * servers.STOP_TIMEOUT_S) == 0
+        end(streams)
     log_is_quiet(configured / "server.log")

@@ -1,17 +1,19 @@
-"""GET /planner/v1/journal: who changed what and when, as an audit trail and as a feed."""
+"""GET /planner/v1/journal: who changed what and when, as an audit trail and as a feed, polled or streamed."""
 
 from datetime import UTC, datetime
 
 from flask import Response
 
-from placement.api.call import Call
+from placement.api.call import JSON, Call
+from placement.api.handover import EVENT_STREAM, KEEPER, connection_number
 from placement.api.planner.index import PATH
+from placement.api.planner.journal_events import Following, next_event, opening
 from placement.api.planner.journal_json import entry_json, time_text
 from placement.api.query import ANY, UUID, ValueRule
 from placement.api.routing import Route
 from placement.errors import Invalid, NotFound
 from placement.services import journal as service
-from placement.store.journal.cursor import cursor_from
+from placement.store.journal.cursor import Cursor, cursor_from
 from placement.store.journal.reading import Wanted
 
 RULE = "placement:planner:journal"
@@ -69,6 +71,9 @@ def show_journal(call: Call) -> Response:
     wanted = _wanted(call, project)
     limit = int(call.query.last("limit") or USUAL_LIMIT)
     after = call.query.last("after")
+    if call.request.accept_mimetypes.best_match([JSON, EVENT_STREAM]) == EVENT_STREAM:
+        reached = call.request.headers.get("last-event-id") or after or "now"
+        return _stream(call, Following(wanted, limit, _cursor(call, reached)))
     return _trail(call, wanted, limit) if after is None else _feed(call, wanted, limit, after)
 
 
@@ -114,14 +119,49 @@ def _trail(call: Call, wanted: Wanted, limit: int) -> Response:
 
 
 def _feed(call: Call, wanted: Wanted, limit: int, after: str) -> Response:
+    place = _cursor(call, after)
     if after == "now":
-        return call.json({"entries": [], "cursor": service.newest(call.database).text})
-    entries, reached = service.read_feed(call.database, cursor_from(after), wanted, limit=limit)
+        return call.json({"entries": [], "cursor": place.text})
+    entries, reached = service.read_feed(call.database, place, wanted, limit=limit)
     return call.json({"entries": [entry_json(entry) for entry in entries], "cursor": reached.text})
 
 
+def _cursor(call: Call, text: str) -> Cursor:
+    return service.newest(call.database) if text == "now" else cursor_from(text)
+
+
+def _stream(call: Call, following: Following) -> Response:
+    """Answer with what comes first, and let the rest follow without this thread.
+
+    Where the server does not lend its connections the answer ends there. The client comes again by itself: soon where
+    there is more, else after a while.
+    """
+    lends = connection_number(call.request.environ) is not None
+    listener = call.server.listeners.admit(following) if lends else None
+    try:
+        text, reached = next_event(call.database, following)
+    except BaseException:
+        if listener is not None:
+            listener.withdraw()
+        raise
+    if listener is not None:
+        listener.following = reached
+        call.request.environ[KEEPER] = listener
+    response = Response(opening(following) + text, content_type=f"{EVENT_STREAM}; charset=utf-8")
+    response.headers["cache-control"] = "no-store"
+    response.headers["x-accel-buffering"] = "no"
+    return response
+
+
 ROUTES = (
-    Route(method="GET", path=f"{PATH}/journal", view=show_journal, answers_json=True, query=QUERY),
+    Route(
+        method="GET",
+        path=f"{PATH}/journal",
+        view=show_journal,
+        answers_json=True,
+        also_answers=EVENT_STREAM,
+        query=QUERY,
+    ),
     Route(method="GET", path=f"{PATH}/journal/at", view=show_provider_at, answers_json=True, query=AT_QUERY),
 )
 """The view asks the policy itself: whoever may not see everything sees what is about the own project."""

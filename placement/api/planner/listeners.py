@@ -1,0 +1,253 @@
+"""Clients that follow the journal as server-sent events, all served by one thread of the process.
+
+They hold no thread of the server's: it has handed their connections over (api/handover.py). The thread looks whether
+anything was committed, reads it once for all who stand at the same place and want the same, and writes it as far as
+each connection takes it. Nothing is read for a client that has not taken what it was sent, so that a slow one costs
+others nothing, and no more memory than one event.
+"""
+
+import contextlib
+import logging
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from placement.api.handover import Connection
+from placement.api.planner.journal_events import Following, heartbeat, next_event
+from placement.errors import Gone, Unavailable
+from placement.services.journal import newest
+from placement.store.connection.database import Database
+
+LOG = logging.getLogger(__name__)
+
+
+class TooManyListeners(Unavailable):
+    """As many clients follow the journal here as [journal] listeners allows; try again, or poll with after=CURSOR."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds.
+
+    Args:
+        look_s: between two looks whether anything was committed.
+        heartbeat_s: of silence, until the client is told that all is well.
+        longest_s: that a connection lasts; its client comes again, and is authorized anew.
+        stalled_s: that a client may take nothing of what it was sent.
+    """
+
+    look_s: float = 0.5
+    heartbeat_s: float = 15.0
+    longest_s: float = 900.0
+    stalled_s: float = 30.0
+
+
+class Listener:
+    """One client: admitted, then given its connection, then written to by the thread alone."""
+
+    def __init__(self, listeners: "Listeners", following: Following) -> None:
+        self.following = following
+        self.connection: Connection | None = None
+        self.unsent = memoryview(b"")
+        self.ends_at = self.spoke_at = 0.0
+        self._listeners = listeners
+
+    def keep(self, connection: Connection) -> None:
+        """Follow over this connection from now on."""
+        connection.socket.settimeout(0)
+        self.connection = connection
+        self._listeners.welcome(self)
+
+    def withdraw(self) -> None:
+        """Make room for another one."""
+        self._listeners.forget(self)
+
+    @property
+    def socket(self) -> socket.socket:
+        """Its connection's."""
+        assert self.connection is not None
+        return self.connection.socket
+
+    def send(self, now: float) -> None:
+        """Send what the connection takes. OSError where the client has gone."""
+        with contextlib.suppress(BlockingIOError):
+            while self.unsent:
+                self.unsent = self.unsent[self.socket.send(self.unsent) :]
+                self.spoke_at = now
+
+
+class Listeners:
+    """All clients of this process that follow the journal.
+
+    Args:
+        database: whose journal.
+        most: how many there may be.
+        pace: seconds.
+        clock: counts seconds.
+    """
+
+    def __init__(
+        self, database: Database, most: int, *, pace: Pace = Pace(), clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._database = database
+        self._most = most
+        self._pace = pace
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._admitted: set[Listener] = set()
+        self._welcomed: list[Listener] = []
+        self._loop: _Loop | None = None
+
+    def __len__(self) -> int:
+        return len(self._admitted)
+
+    def admit(self, following: Following) -> Listener:
+        """Keep a place for a client, which has to be given its connection or withdrawn.
+
+        Raises:
+            TooManyListeners: there is none.
+        """
+        with self._lock:
+            if len(self._admitted) >= self._most:
+                raise TooManyListeners
+            listener = Listener(self, following)
+            self._admitted.add(listener)
+            return listener
+
+    def forget(self, listener: Listener) -> None:
+        """Make room for another one."""
+        with self._lock:
+            self._admitted.discard(listener)
+        if listener.connection is not None:
+            listener.connection.close()
+
+    def welcome(self, listener: Listener) -> None:
+        """Let the thread serve a listener; the first one starts the thread."""
+        with self._lock:
+            self._welcomed.append(listener)
+            if self._loop is None:
+                self._loop = _Loop(self, self._database, self._pace, self._clock)
+                threading.Thread(target=self._loop.run, name="listeners", daemon=True).start()
+            self._loop.wake()
+
+    def newly_welcomed(self) -> list[Listener]:
+        """Return those that the thread has not seen yet."""
+        with self._lock:
+            found, self._welcomed = self._welcomed, []
+            return found
+
+
+class _Loop:
+    """What the thread does."""
+
+    def __init__(self, listeners: Listeners, database: Database, pace: Pace, clock: Callable[[], float]) -> None:
+        self._listeners = listeners
+        self._database = database
+        self._pace = pace
+        self._clock = clock
+        self._selector = selectors.DefaultSelector()
+        self._alarm, self._bell = socket.socketpair()
+        self._bell.settimeout(0)
+        self._selector.register(self._alarm, selectors.EVENT_READ)
+        self._served: list[Listener] = []
+        self._look_at = 0.0
+        self._is_failing = False
+
+    def wake(self) -> None:
+        """Let the thread look up, from another one."""
+        with contextlib.suppress(BlockingIOError):
+            self._bell.send(b"\0")
+
+    def run(self) -> None:
+        """Serve for ever; the thread ends with its process."""
+        while True:
+            self._turn()
+
+    def _turn(self) -> None:
+        wait = max(0.0, self._look_at - self._clock()) if self._served else None
+        for key, events in self._selector.select(wait):
+            if key.data is None:
+                self._alarm.recv(4096)
+                self._begin(self._listeners.newly_welcomed())
+            else:
+                self._attend(key.data, events)
+        now = self._clock()
+        if now >= self._look_at:
+            self._look_at = now + self._pace.look_s
+            self._tell_news()
+            for listener in [*self._served]:
+                self._care(listener, now)
+
+    def _begin(self, newcomers: list[Listener]) -> None:
+        now = self._look_at = self._clock()
+        for listener in newcomers:
+            listener.spoke_at, listener.ends_at = now, now + self._pace.longest_s
+            self._selector.register(listener.socket, selectors.EVENT_READ, listener)
+            self._served.append(listener)
+
+    def _end(self, listener: Listener) -> None:
+        self._served.remove(listener)
+        self._selector.unregister(listener.socket)
+        self._listeners.forget(listener)
+
+    def _attend(self, listener: Listener, events: int) -> None:
+        """Send more, or take note that the client has gone: it has nothing more to say."""
+        try:
+            if events & selectors.EVENT_READ and not listener.socket.recv(4096):
+                self._end(listener)
+                return
+        except OSError:
+            self._end(listener)
+            return
+        if events & selectors.EVENT_WRITE:
+            self._send(listener, b"")
+
+    def _send(self, listener: Listener, text: bytes) -> None:
+        listener.unsent = memoryview(bytes(listener.unsent) + text)
+        try:
+            listener.send(self._clock())
+        except OSError:
+            self._end(listener)
+            return
+        writing = selectors.EVENT_WRITE if listener.unsent else 0
+        self._selector.modify(listener.socket, selectors.EVENT_READ | writing, listener)
+
+    def _tell_news(self) -> None:
+        try:
+            here = newest(self._database) if self._served else None
+            waiting = [one for one in self._served if not one.unsent and one.following.cursor != here]
+            told: dict[Following, tuple[bytes, Following] | None] = {}
+            for listener in waiting:
+                self._tell(listener, told)
+            self._is_failing = False
+        except Exception as error:
+            if not self._is_failing:
+                LOG.warning("The journal cannot be read for those who follow it; it is tried again. %s", error)
+            self._is_failing = True
+
+    def _tell(self, listener: Listener, told: dict[Following, tuple[bytes, Following] | None]) -> None:
+        """Send a listener the next event; there may be more of them, which the next turn sends."""
+        place = listener.following
+        if place not in told:
+            try:
+                told[place] = next_event(self._database, place)
+            except Gone:
+                told[place] = None
+        if (found := told[place]) is None:
+            self._end(listener)  # the client hears the reason when it comes again
+            return
+        text, listener.following = found
+        if text:
+            self._look_at = self._clock()
+            self._send(listener, text)
+
+    def _care(self, listener: Listener, now: float) -> None:
+        """End what has lasted long enough, and what nobody takes; break the silence."""
+        silence_s = now - listener.spoke_at
+        if now >= listener.ends_at or (listener.unsent and silence_s >= self._pace.stalled_s):
+            self._end(listener)
+        elif not listener.unsent and silence_s >= self._pace.heartbeat_s:
+            self._send(listener, heartbeat(listener.following))
