@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from flask import Flask
-from werkzeug.middleware.proxy_fix import ProxyFix
 
 from placement.advisories import warn_of_old_libraries
+from placement.api.address import BehindProxy
 from placement.api.call import Server
 from placement.api.cors import wrap_with_cors
 from placement.api.dispatch import install
@@ -95,5 +95,5 @@ def _wrapped(app: Flask, strategy: AuthStrategy, settings: Settings) -> Any:
     """Return the application behind what has to see a request before it, the outermost last."""
     wrapped = wrap_with_cors(strategy.wrap(audited(app.wsgi_app, settings)), settings)
     if settings.proxy_headers_parsing:
-        wrapped = ProxyFix(wrapped, x_for=1, x_proto=1, x_host=1, x_prefix=1)
+        wrapped = BehindProxy(wrapped)
     return wrapped

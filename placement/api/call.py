@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import orjson
-from flask import Request, Response
+from flask import Request, Response, g
 from werkzeug.http import http_date
 
 from placement.api.planner.listeners import Listeners
@@ -121,7 +121,7 @@ class Call:
 
     def locate(self, response: Response, path: str) -> None:
         """Add a ``location``: always absolute, because clients follow it as it is."""
-        response.headers["location"] = self.request.root_url.rstrip("/") + path
+        response.headers["location"] = g.root_url + path
 
     def date(self, response: Response, last_modified: datetime | None) -> None:
         """Add the caching headers that answers have from 1.15 on. The tables keep naive UTC."""

@@ -7,6 +7,7 @@ from flask import Flask, Response, g, request
 from werkzeug.routing import Rule
 
 from placement.api import errors
+from placement.api.address import root_url
 from placement.api.call import Call, Server
 from placement.api.planner.index import is_planner_path
 from placement.api.routes import PLAIN_ROUTES, ROUTES
@@ -59,6 +60,8 @@ def _begin(strategy: Identifier) -> None:
     environ = request.environ
     g.request_id = request_id = f"req-{uuid4()}"
     g.version = g.identity = None
+    if request.method not in READING:
+        g.root_url = root_url(environ)  # Before anything is changed: it may be refused.
     sent_id = environ.get("HTTP_X_OPENSTACK_REQUEST_ID")
     log_for(request_id, sent_id)
     path = environ.get("PATH_INFO", "")

@@ -11,6 +11,7 @@ from flask import Response, url_for
 
 from placement.allocators.entries import Number
 from placement.allocators.ranking_profile import RankingProfile
+from placement.api.address import root_url
 from placement.api.allocation_candidates import ranking_of, search_options
 from placement.api.call import Call
 from placement.api.candidate_query import candidate_request
@@ -211,7 +212,7 @@ CREDENTIALS = {"http_basic": '-u "$OS_USERNAME:$OS_PASSWORD"', "noauth2": "-H 'X
 
 def _curl(call: Call, query: Query, version: Version) -> str:
     """Return the line that asks the API the same in a shell."""
-    url = f"{call.request.root_url}allocation_candidates?{urlencode(query.pairs, safe=':,!')}"
+    url = f"{root_url(call.request.environ)}/allocation_candidates?{urlencode(query.pairs, safe=':,!')}"
     credentials = CREDENTIALS.get(call.server.settings.auth_strategy or "", '-H "X-Auth-Token: $OS_TOKEN"')
     return f"curl -s {credentials} -H 'OpenStack-API-Version: placement {version}' {shlex.quote(url)}"
 
