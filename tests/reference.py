@@ -8,10 +8,10 @@ import fcntl
 import functools
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from tests import servers
+from tests.environments import made_environment
 
 VERSION = "16.0.0"
 REQUIREMENTS = (f"openstack-placement=={VERSION}", "gunicorn", "psycopg2-binary", "pymysql")
@@ -46,7 +46,6 @@ def package_directory() -> Path:
 
 
 def _made_environment() -> Path:
-    python = ENVIRONMENT / "bin" / "python"
     finished = ENVIRONMENT / "finished"
     ENVIRONMENT.parent.mkdir(exist_ok=True)
     # Several test processes may want it at once: the first makes it, the others wait.
@@ -54,7 +53,6 @@ def _made_environment() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         made_of = "\n".join(REQUIREMENTS)
         if not finished.exists() or finished.read_text() != made_of:
-            subprocess.run([sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)], check=True)
-            subprocess.run([str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS], check=True)
+            made_environment(ENVIRONMENT, *REQUIREMENTS)
             finished.write_text(made_of)
-    return python
+    return ENVIRONMENT / "bin" / "python"

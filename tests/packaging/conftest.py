@@ -1,13 +1,11 @@
 """A wheel built from a clean copy of the source, and an environment that holds nothing but it and gunicorn."""
 
 import shutil
-import subprocess
-import sys
-import venv
 from pathlib import Path
 
 import pytest
 
+from tests.environments import NOT_INHERITED, made_environment, uv
 from tests.servers import Installation, plain_environment
 
 SOURCE = Path(__file__).parents[2]
@@ -20,7 +18,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel file."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     copied_source(source)
-    _run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(target), str(source))
+    uv("build", "--quiet", "--wheel", "--out-dir", str(target), str(source))
     (built,) = target.glob("*.whl")
     return built
 
@@ -38,13 +36,5 @@ def copied_source(target: Path) -> None:
 @pytest.fixture(scope="session")
 def installation(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """The environment."""
-    directory = tmp_path_factory.mktemp("environment")
-    venv.create(directory, with_pip=True)
-    python = directory / "bin" / "python"
-    _run(str(python), "-m", "pip", "install", "--quiet", str(wheel))
-    return Installation(python, plain_environment("PYTHONPATH", "PYTHONHOME"))
-
-
-def _run(*command: str) -> None:
-    # Elsewhere than in the checkout, whose directories would be found before those of the environment.
-    subprocess.run(command, cwd="/", check=True, env=plain_environment("PYTHONPATH", "PYTHONHOME"))
+    python = made_environment(tmp_path_factory.mktemp("environment"), str(wheel))
+    return Installation(python, plain_environment(*NOT_INHERITED))
