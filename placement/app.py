@@ -14,6 +14,7 @@ from placement.api.cors import wrap_with_cors
 from placement.api.dispatch import install
 from placement.api.handover import HandsOver
 from placement.api.planner.listeners import Listeners
+from placement.api.routing import LazyRule
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.audit import audited
 from placement.auth.policy import Policy
@@ -32,6 +33,8 @@ LOG = logging.getLogger(__name__)
 
 class MountedFlask(Flask):
     """Flask that serves an empty path like ``/``: the service is often mounted under a prefix."""
+
+    url_rule_class = LazyRule
 
     def wsgi_app(self, environ: dict[str, Any], start_response: Any) -> Any:
         """Serve one request."""

@@ -4,14 +4,13 @@ from typing import Protocol
 from uuid import uuid4
 
 from flask import Flask, Response, g, request
-from werkzeug.routing import Rule
 
 from placement.api import errors
 from placement.api.address import root_url
 from placement.api.call import Call, Server
 from placement.api.planner.index import is_planner_path
 from placement.api.routes import PLAIN_ROUTES, ROUTES
-from placement.api.routing import NO_SUCH_PATH, Resource, resources
+from placement.api.routing import NO_SUCH_PATH, LazyRule, Resource, resources
 from placement.api.versions import MAXIMUM, requested_version
 from placement.domain.identity import Identity
 from placement.domain.origin import AT_WORK, Origin
@@ -51,7 +50,7 @@ def install(app: Flask, server: Server, strategy: Identifier) -> None:
     routes = ROUTES if server.settings.planner_api.enabled else PLAIN_ROUTES
     for path, resource in resources(routes).items():
         # Without methods werkzeug lets every method through, so that 405 and HEAD are answered in one place.
-        app.url_map.add(Rule(path, endpoint=path))
+        app.url_map.add(LazyRule(path, endpoint=path))
         app.view_functions[path] = _endpoint(server, resource)
 
 
