@@ -1,16 +1,16 @@
-"""What may be given back, sorted into kinds, and which of it is."""
+"""What may be given back for a claim, and which of it is chosen."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import nsmallest
 from math import lcm
-from typing import NamedTuple
 
 from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share.court import Court, Parting, queue_of
-from placement.allocators.fair_share.fewest import Kind, Purse, fewest
+from placement.allocators.fair_share.fewest import MOST_EXACT, fewest
+from placement.allocators.fair_share.taking import Giver, Things, least_valuable_first
 from placement.allocators.fair_share.tree import Amounts, way
 from placement.allocators.natural_order import natural_key
 
@@ -51,57 +51,94 @@ class Giving:
     partings: tuple[Parting, ...] = ()
 
 
-class _Sort(NamedTuple):
-    """What makes things the same for every purpose but their names and values."""
-
-    queue: str
-    keepers: tuple[str, ...]
-    takes: tuple[int, ...]
-    is_bound: bool
-
-
 def _bound(_one: Held) -> bool:
     return False
 
 
-def chosen(court: Court, held: Sequence[Held], *, is_free: Callable[[Held], bool] = _bound, steps: int) -> Giving:
-    """Choose the fewest of these for a claim, of these the least valuable.
+class Offers:
+    """What may be given back for a claim.
 
     Args:
         court: what is needed, and who is entitled to what.
         held: what there is to choose from; whoever is asked must be allowed to give.
         is_free: whether something may go whatever its owner is entitled to.
-        steps: how many partial choices are looked at.
     """
-    values, sorts = _values(held), _sorted(court, held, is_free)
-    purses = {
-        path: number for number, path in enumerate(dict.fromkeys([path for sort in sorts for path in sort.keepers]))
-    }
-    inside = {sort.queue: {court.root, *way(sort.queue)} for sort in sorts}
-    kinds = []
-    for sort, things in sorts.items():
-        amounts = dict(zip(court.classes, sort.takes, strict=True))
-        kinds.append(
-            Kind(
-                gives=tuple([amounts[name] * (path in inside[sort.queue]) for path, name in court.needs]),
-                takes=sort.takes,
-                values=tuple(sorted([values[thing.value] for thing in things])),
-                purses=tuple([purses[path] for path in sort.keepers]),
-                is_bound=sort.is_bound,
-            )
+
+    def __init__(self, court: Court, held: Iterable[Held], *, is_free: Callable[[Held], bool] = _bound) -> None:
+        self._court = court
+        self._held = [one for one in held if any([one.amounts.get(name) for name in court.classes])]
+        amounts = [[one.amounts.get(name, 0) for one in self._held] for name in court.classes]
+        self._takes = list(zip(*amounts, strict=True))
+        self._things = self._columns([is_free(one) for one in self._held])
+
+    def _columns(self, free: Sequence[bool]) -> Things:
+        court, leaves = self._court, {one.leaf for one in self._held}
+        asked = {leaf: (queue_of(leaf), court.keepers(leaf)) for leaf in leaves}
+        owners = sorted({*asked.values()}, key=partial(_preference, court))
+        places = {owner: 2 * place for place, owner in enumerate(owners)}
+        place_of = {leaf: places[owner] for leaf, owner in asked.items()}
+        purses = {path: number for number, path in enumerate({path: None for _queue, keep in owners for path in keep})}
+        values = _values(self._held)
+        numbers = [place_of[one.leaf] + is_free for one, is_free in zip(self._held, free, strict=True)]
+        return Things(
+            gives=self._gives(numbers, [queue for queue, _keepers in owners]),
+            takes=self._takes,
+            values=[values[one.value] for one in self._held],
+            givers=numbers,
+            needed=tuple(court.needs.values()),
+            purses=[tuple(court.entitlements.surplus(path).values()) for path in purses],
+            of_giver=[
+                Giver(tuple([purses[path] for path in keepers]), is_bound)
+                for _queue, keepers in owners
+                for is_bound in (True, False)
+            ],
         )
-    room: list[Purse] = [tuple(court.entitlements.surplus(path).values()) for path in purses]
-    found = fewest(kinds, tuple(court.needs.values()), room, steps=steps)
-    counts = found.counts or ()
-    given_back = [one for count, things in zip(counts, sorts.values(), strict=False) for one in _least(things, count)]
-    given_back.sort(key=_dearness)
-    return Giving(
-        feasible=found.counts is not None,
-        given_back=tuple(given_back),
-        lacking=court.lacking,
-        complete=found.complete,
-        partings=court.partings([one.leaf for one in given_back or held]),
-    )
+
+    def _gives(self, owners: Sequence[int], queues: Sequence[str]) -> Sequence[tuple[int, ...]]:
+        """Return what each gives towards what is needed: what it takes, where the need is around its queue."""
+        court = self._court
+        if all([path == court.root for path, _name in court.needs]):
+            return self._takes
+        columns = {name: number for number, name in enumerate(court.classes)}
+        inside = [{court.root, *way(queue)} for queue in queues]
+        masks = [[(columns[name], path in around) for path, name in court.needs] for around in inside]
+        return [
+            tuple([takes[column] * is_inside for column, is_inside in masks[owner // 2]])
+            for takes, owner in zip(self._takes, owners, strict=True)
+        ]
+
+    def least_valuable(self) -> list[Held] | None:
+        """Return what would be given back in the order of values; None if all that there is is not enough."""
+        numbers = least_valuable_first(self._things)
+        return None if numbers is None else [self._held[number] for number in numbers]
+
+    @property
+    def are_few(self) -> bool:
+        """Whether all choices can be looked at."""
+        return len(self._held) <= MOST_EXACT
+
+    def chosen(self, *, steps: int) -> Giving:
+        """Choose the fewest, of these the least valuable; so many partial choices are looked at."""
+        found = fewest(self._things, steps=steps)
+        given_back = tuple(sorted(self._first_by_name(found.numbers or ()), key=_dearness))
+        return Giving(
+            feasible=found.numbers is not None,
+            given_back=given_back,
+            lacking=self._court.lacking,
+            complete=found.complete,
+            partings=self._court.partings([one.leaf for one in given_back or self._held]),
+        )
+
+    def _first_by_name(self, numbers: Sequence[int]) -> Iterator[Held]:
+        """Yield as many of each kind and value, the first by name: others are as good."""
+        sorts = list(zip(self._things.givers, self._takes, self._things.values, strict=True))
+        counts = Counter([sorts[number] for number in numbers])
+        alike: dict[object, list[Held]] = {sort: [] for sort in counts}
+        for sort, one in zip(sorts, self._held, strict=True):
+            if sort in alike:
+                alike[sort].append(one)
+        for sort, count in counts.items():
+            yield from nsmallest(count, alike[sort], key=_dearness)
 
 
 def _values(held: Sequence[Held]) -> dict[Number, int]:
@@ -111,29 +148,11 @@ def _values(held: Sequence[Held]) -> dict[Number, int]:
     return {value: int(as_written * unit) for value, as_written in values.items()}
 
 
-def _sorted(court: Court, held: Sequence[Held], is_free: Callable[[Held], bool]) -> dict[_Sort, list[Held]]:
-    """Return what is alike, those first whose owners have most beyond what they are entitled to."""
-    owners = {leaf: (queue_of(leaf), court.keepers(leaf)) for leaf in {one.leaf for one in held}}
-    places = {owner: place for place, owner in enumerate(sorted(set(owners.values()), key=partial(_preference, court)))}
-    found = defaultdict[_Sort, list[Held]](list)
-    for one in held:
-        takes = tuple([one.amounts.get(name, 0) for name in court.classes])
-        if any(takes):
-            found[_Sort(*owners[one.leaf], takes, not is_free(one))].append(one)
-    return dict(sorted(found.items(), key=lambda item: (places[item[0][:2]], item[0])))
-
-
 def _preference(court: Court, owner: tuple[str, tuple[str, ...]]) -> tuple[object, ...]:
+    """Return what sorts owners: those first who have most beyond what they are entitled to."""
     queue, keepers = owner
     surplus = sum(court.entitlements.surplus(keepers[0]).values()) if keepers else 0
     return -surplus, natural_key(queue), keepers
-
-
-def _least(things: Sequence[Held], count: int) -> Iterator[Held]:
-    """Yield the least valuable, of equals the first by name; names are only looked at where it matters."""
-    if count:
-        last = sorted([exact(one.value) for one in things])[count - 1]
-        yield from nsmallest(count, [one for one in things if exact(one.value) <= last], key=_dearness)
 
 
 def _dearness(one: Held) -> tuple[object, ...]:

@@ -1,10 +1,11 @@
 """Preemption: which allocations make room for something more important, by priority."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from placement.allocators.entries import Number
 from placement.allocators.fair_share.court import Court, queue_of
-from placement.allocators.fair_share.offers import Giving, Held, chosen
+from placement.allocators.fair_share.offers import Giving, Held, Offers
 from placement.allocators.fair_share.reclaim import MOST_STEPS
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
@@ -48,24 +49,32 @@ def preempt(
     court = Court(shares, claimant, task, waiting)
     if not court.needs:
         return Giving(feasible=True)
-
-    def is_free(one: Held) -> bool:
-        return queue_of(one.leaf) == queue_of(claimant) and one.value < priority
-
-    def up_to(highest: Number) -> Giving:
-        return chosen(court, [one for one in willing if one.value <= highest], is_free=is_free, steps=steps)
-
+    is_free = partial(_is_less_important, queue_of(claimant), priority)
     willing = [one for one in held if is_free(one) or (one.value <= priority and court.may_give(one.leaf))]
-    return _lowest(up_to, sorted({one.value for one in willing}) or [priority])
+
+    def up_to(highest: Number) -> Offers:
+        return Offers(court, [one for one in willing if one.value <= highest], is_free=is_free)
+
+    in_order = up_to(priority).least_valuable()
+    enough = priority if in_order is None else max([one.value for one in in_order])
+    offers = up_to(enough)
+    if offers.are_few:
+        return _lowest(up_to, sorted({one.value for one in willing if one.value <= enough}) or [priority], steps)
+    return offers.chosen(steps=steps)
 
 
-def _lowest(up_to: Callable[[Number], Giving], priorities: Sequence[Number]) -> Giving:
+def _is_less_important(queue: str, priority: Number, one: Held) -> bool:
+    """Tell whether something in the claimant's own queue has a lower priority."""
+    return one.value < priority and queue_of(one.leaf) == queue
+
+
+def _lowest(up_to: Callable[[Number], Offers], priorities: Sequence[Number], steps: int) -> Giving:
     """Return the answer with the lowest of these priorities for which there is one; they are halved each time."""
-    giving = up_to(priorities[-1])
+    giving = up_to(priorities[-1]).chosen(steps=steps)
     low, high = 0, len(priorities) - 1
     while giving.feasible and low < high:
         middle = (low + high) // 2
-        lower = up_to(priorities[middle])
+        lower = up_to(priorities[middle]).chosen(steps=steps)
         if lower.feasible:
             giving, high = lower, middle
         else:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from placement.allocators.fair_share.court import Court, queue_of
-from placement.allocators.fair_share.offers import Giving, Held, chosen
+from placement.allocators.fair_share.offers import Giving, Held, Offers
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
 
@@ -56,6 +56,7 @@ def reclaim(
     court = Court(shares, claimant, task, waiting)
     if not court.needs:
         return Giving(feasible=True)
-    others = [one for one in held if queue_of(one.leaf) != queue_of(claimant)]
-    giving = chosen(court, [one for one in others if court.may_give(one.leaf)], steps=steps)
-    return giving if giving.feasible else replace(giving, partings=court.partings([one.leaf for one in others]))
+    others = {leaf for leaf in {one.leaf for one in held} if queue_of(leaf) != queue_of(claimant)}
+    givers = {leaf for leaf in others if court.may_give(leaf)}
+    giving = Offers(court, [one for one in held if one.leaf in givers]).chosen(steps=steps)
+    return giving if giving.feasible else replace(giving, partings=court.partings(others))

@@ -3,12 +3,13 @@
 import random
 from itertools import accumulate, combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.entries import exact
-from placement.allocators.fair_share.court import queue_of
-from placement.allocators.fair_share.offers import Held
+from placement.allocators.fair_share.court import Court, queue_of
+from placement.allocators.fair_share.offers import Held, Offers
 from placement.allocators.fair_share.preempt import preempt
 from placement.allocators.fair_share.reclaim import reclaim
 from placement.allocators.fair_share.state import FairShares
@@ -116,6 +117,36 @@ def test_where_not_all_choices_were_looked_at_the_answer_says_so() -> None:
     giving = reclaim(shares, "n/b/y", {"g": 40, "c": 41}, held=held, steps=5)
     assert (giving.feasible, giving.complete) == (True, False)
     assert reclaim(shares, "n/b/y", {"g": 40, "c": 41}, held=held, steps=10**6).complete
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_many_something_is_found_wherever_the_order_of_values_finds_it(seed: int) -> None:
+    """Beyond the size up to which all choices are looked at: all sizes differ, and owners keep what is theirs."""
+    rng = random.Random(seed)
+    parts = {"a": {"x": "g", "w": "g"}, "b": {"y": "g"}, "c": {"z": "g"}}
+    held = [
+        Held(
+            f"h{number}",
+            rng.choice(["n/a/x", "n/a/w", "n/b/y"]),
+            {"g": rng.randint(1, 50), "c": number % 7},
+            rng.randint(0, 9),
+        )
+        for number in range(500)
+    ]
+    totals = {name: sum(one.amounts[name] for one in held) for name in "gc"}
+    shares = cluster(parts, totals, held)
+    task = {"g": rng.randint(1, totals["g"] // 3), "c": rng.randint(1, totals["c"] // 3)}
+    giving = reclaim(shares, "n/c/z", task, held=held)
+    court = Court(shares, "n/c/z", task)
+    in_order = Offers(court, held).least_valuable()
+    assert (giving.complete, in_order is None or giving.feasible) == (False, True)
+    if in_order is not None:
+        assert len(giving.given_back) <= len(in_order)
+    if giving.feasible:
+        state = oracle.State(totals, {leaf: shares.usage(leaf) for leaf in shares.leaves()}, {})
+        model = Model(tree("n", parts), state, "n/c/z", task)
+        assert model.is_enough(giving.given_back)
+        assert model.all_keep_theirs(giving.given_back)
 
 
 def best_subset(root: Branch, state: oracle.State, claimant: str, task, held: list[Held]):

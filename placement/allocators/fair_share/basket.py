@@ -1,0 +1,95 @@
+"""A choice of things, kind by kind: what it costs, what it still needs, and what more can be taken.
+
+Things that are alike but for their value are one *kind*, of which the least valuable are taken first.
+"""
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from placement.allocators.fair_share.taking import Purse
+
+
+class Kind(NamedTuple):
+    """Things that are alike but for their value.
+
+    Args:
+        gives: what each gives towards what is needed.
+        takes: what each takes from its purses, of each class.
+        values: what they are worth in any unit, the least first.
+        purses: the numbers of the purses they are in.
+        is_bound: whether the purses have to have room for them. What is not bound counts in the purses all the same,
+            but only matters for the others.
+    """
+
+    gives: tuple[int, ...]
+    takes: tuple[int, ...]
+    values: tuple[int, ...]
+    purses: tuple[int, ...] = ()
+    is_bound: bool = True
+
+
+Cost = tuple[int, int]
+"""What sorts choices: how many things, and what they are worth."""
+
+
+class Basket:
+    """A choice: how many of each kind were taken, and what is still needed."""
+
+    def __init__(self, kinds: Sequence[Kind], needed: Sequence[int], purses: Sequence[Purse]) -> None:
+        self.kinds = kinds
+        self.counts = [0] * len(kinds)
+        self.needed = list(needed)
+        self.cost: Cost = 0, 0
+        self.purses = purses
+        self._taken = [[0] * len(purse) for purse in purses]
+        self._bound = [[0] * len(purse) for purse in purses]
+
+    def is_enough(self) -> bool:
+        """Tell whether nothing more is needed."""
+        return max(self.needed, default=0) <= 0
+
+    def useful(self, number: int) -> int:
+        """Return how many more of a kind could be of use and be taken at once."""
+        kind = self.kinds[number]
+        wanted = [-(-need // gives) for need, gives in zip(self.needed, kind.gives, strict=True) if need > 0 < gives]
+        return self._room(number, min(max(wanted, default=0), len(kind.values) - self.counts[number]))
+
+    def _room(self, number: int, count: int) -> int:
+        """Return a count, or as many as the purses have room for if that is less."""
+        kind = self.kinds[number]
+        for purse in kind.purses:
+            state = zip(self.purses[purse], self._taken[purse], self._bound[purse], kind.takes, strict=True)
+            for room, taken, bound, takes in state:
+                if takes and (kind.is_bound or bound):
+                    count = min(count, (room - taken) // takes)
+        return max(count, 0)
+
+    def take(self, number: int, count: int) -> None:
+        """Take so many more of a kind, or put them back."""
+        kind, before = self.kinds[number], self.counts[number]
+        after = before + count
+        worth = sum(kind.values[before:after]) if count > 0 else -sum(kind.values[after:before])
+        self.cost = self.cost[0] + count, self.cost[1] + worth
+        self.counts[number] = after
+        self.needed = [need - count * gives for need, gives in zip(self.needed, kind.gives, strict=True)]
+        for purse in kind.purses:
+            taken, bound = self._taken[purse], self._bound[purse]
+            for class_, takes in enumerate(kind.takes):
+                taken[class_] += count * takes
+                bound[class_] += count * (takes > 0 and kind.is_bound)
+
+    def drop_unneeded(self) -> None:
+        """Put back what is not needed, the most valuable first."""
+        held = [(-self._dearest(number), number) for number, count in enumerate(self.counts) if count]
+        heapify(held)
+        while held:
+            _value, number = heappop(held)
+            self.take(number, -1)
+            if not self.is_enough():
+                self.take(number, 1)
+            elif self.counts[number]:
+                heappush(held, (-self._dearest(number), number))
+
+    def _dearest(self, number: int) -> int:
+        return self.kinds[number].values[self.counts[number] - 1]
