@@ -1,0 +1,177 @@
+"""How many bundles fit, where every bundle is one of a few ways to take amounts out of cells: exact while steps last.
+
+A copy of a request takes a bundle: what one of its candidates takes of each provider and class. Whichever order copies
+come in, they fit if the sums fit, so the question is how often to take each way. Branch and bound over that, the cells
+that cannot run out left aside, and ways that have no cell in common each for themselves.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import gcd
+from typing import NamedTuple
+
+from placement.allocators.budget import Budget
+from placement.allocators.headroom.copies import Copies, exactly
+
+Bundle = Mapping[int, int]
+"""Cell -> the amount that is taken of it, above 0. Not empty."""
+
+Items = tuple[tuple[int, int], ...]
+
+
+def undominated(bundles: Iterable[Bundle]) -> list[Bundle]:
+    """Return the bundles but those that take no less of anything than another one.
+
+    >>> undominated([{0: 2, 1: 1}, {0: 2}, {1: 3}, {0: 2}])
+    [{0: 2}, {1: 3}]
+    """
+    unequal = {tuple(sorted(bundle.items())): bundle for bundle in bundles}
+    kept: list[Bundle] = []
+    for bundle in sorted(unequal.values(), key=lambda one: (len(one), sum(one.values()))):
+        if not any([_takes_no_more(other, bundle) for other in kept]):
+            kept.append(bundle)
+    return kept
+
+
+def _takes_no_more(one: Bundle, other: Bundle) -> bool:
+    return all([amount <= other.get(cell, 0) for cell, amount in one.items()])
+
+
+def packed(
+    bundles: Sequence[Bundle], free: Sequence[int], kinds: Sequence[Collection[int]], *, budget: Budget
+) -> Copies:
+    """Return how many bundles fit.
+
+    Args:
+        bundles: the ways to take one, best ``undominated``.
+        free: what is left in each cell.
+        kinds: sets of cells that are looked at together for a bound: those of one class.
+        budget: where no steps are left, the best that was found is the lower bound.
+
+    >>> packed([{0: 2, 1: 2}, {0: 3}, {1: 3}], [5, 6], [{0}, {1}, {0, 1}], budget=Budget(100))
+    Copies(least=3, most=3)
+    """
+    fitting = [one for one in bundles if all([free[cell] >= amount for cell, amount in one.items()])]
+    if not fitting:
+        return exactly(0)
+    most = _Bound(fitting, kinds).copies(free)
+    scarce = _scarce(fitting, free, most)
+    bound_by = [{cell: amount for cell, amount in one.items() if cell in scarce} for one in fitting]
+    if not all(bound_by):
+        return exactly(most)
+    found = [_Filling(part, free, kinds, budget).copies() for part in _apart(undominated(bound_by))]
+    return Copies(min(most, sum([one.least for one in found])), min(most, sum([one.most for one in found])))
+
+
+def _scarce(bundles: Sequence[Bundle], free: Sequence[int], most: int) -> set[int]:
+    """Return the cells that may run out before so many bundles are taken."""
+    largest: dict[int, int] = defaultdict(int)
+    for bundle in bundles:
+        for cell, amount in bundle.items():
+            largest[cell] = max(largest[cell], amount)
+    return {cell for cell, amount in largest.items() if free[cell] < amount * most}
+
+
+def _apart(bundles: Sequence[Bundle]) -> list[list[Bundle]]:
+    """Return the bundles in parts that have no cell in common."""
+    parts: list[tuple[set[int], list[Bundle]]] = []
+    for bundle in bundles:
+        cells, joined = {*bundle}, [bundle]
+        for part in [one for one in parts if not one[0].isdisjoint(bundle)]:
+            cells |= part[0]
+            joined += part[1]
+            parts.remove(part)
+        parts.append((cells, joined))
+    return [joined for _cells, joined in parts]
+
+
+class _Kind(NamedTuple):
+    """Cells of which every bundle takes at least so much in all; of each in such units, and at most so much."""
+
+    least: int
+    cells: tuple[tuple[int, int, int], ...]
+
+
+class _Bound:
+    """What no number of some bundles exceeds."""
+
+    def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
+        # Of all cells together every bundle takes something, whatever the kinds are.
+        everything = {cell for bundle in bundles for cell in bundle}
+        self._kinds = [kind for cells in (*kinds, everything) if (kind := _kind(bundles, cells)).least]
+
+    def copies(self, free: Sequence[int]) -> int:
+        """Return the bound: of each kind n bundles take at least n times the least, and no more than fits."""
+        return min([_most_of(kind, free) for kind in self._kinds])
+
+
+def _kind(bundles: Sequence[Bundle], cells: Collection[int]) -> _Kind:
+    taken = {cell: [bundle[cell] for bundle in bundles if cell in bundle] for cell in cells}
+    return _Kind(
+        min([sum([bundle.get(cell, 0) for cell in cells]) for bundle in bundles]),
+        tuple([(cell, gcd(*amounts), max(amounts)) for cell, amounts in taken.items() if amounts]),
+    )
+
+
+def _most_of(kind: _Kind, free: Sequence[int]) -> int:
+    usable = [(free[cell] - free[cell] % unit, largest) for cell, unit, largest in kind.cells]
+    fitting, before = sum([much for much, _largest in usable]) // kind.least, -1
+    while fitting != before:
+        before = fitting
+        fitting = sum([min(much, before * largest) for much, largest in usable]) // kind.least
+    return fitting
+
+
+class _OutOfSteps(Exception):
+    """The search was cut off."""
+
+
+class _Filling:
+    """A search for the most bundles of a part: how often each of them, in turn, is taken."""
+
+    def __init__(
+        self, bundles: Sequence[Bundle], free: Sequence[int], kinds: Sequence[Collection[int]], budget: Budget
+    ) -> None:
+        cells = sorted({cell for bundle in bundles for cell in bundle})
+        number = {cell: index for index, cell in enumerate(cells)}
+        kinds = [[number[cell] for cell in kind if cell in number] for kind in kinds]
+        kinds += [[cell] for cell in range(len(cells))]
+        renamed = [{number[cell]: amount for cell, amount in bundle.items()} for bundle in bundles]
+        self._bundles: list[Items] = [tuple(bundle.items()) for bundle in renamed]
+        self._bounds = [_Bound(renamed[index:], kinds) for index in range(len(renamed))]
+        self._free = tuple([free[cell] for cell in cells])
+        self._budget = budget
+        self._seen: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._found = 0
+
+    def copies(self) -> Copies:
+        """Return how many bundles fit."""
+        self._most = self._bounds[0].copies(self._free)
+        try:
+            self._fill(0, self._free, 0)
+        except _OutOfSteps:
+            return Copies(self._found, self._most)
+        return exactly(self._found)
+
+    def _fill(self, index: int, free: tuple[int, ...], taken: int) -> None:
+        """Take bundles from ``index`` on, beside those that have been taken."""
+        self._found = max(self._found, taken)
+        if index == len(self._bundles) or self._is_vain(index, free, taken):
+            return
+        if not self._budget.take():
+            raise _OutOfSteps
+        items = self._bundles[index]
+        for times in range(min([free[cell] // amount for cell, amount in items]), -1, -1):
+            left = list(free)
+            for cell, amount in items:
+                left[cell] -= times * amount
+            self._fill(index + 1, tuple(left), taken + times)
+
+    def _is_vain(self, index: int, free: tuple[int, ...], taken: int) -> bool:
+        """Tell whether nothing better can follow, or this was looked at with as many taken."""
+        if self._found >= self._most or taken + self._bounds[index].copies(free) <= self._found:
+            return True
+        if self._seen.get((index, free), -1) >= taken:
+            return True
+        self._seen[index, free] = taken
+        return False

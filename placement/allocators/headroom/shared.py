@@ -1,0 +1,57 @@
+"""What is drawn from pools that several have in common: the largest flow, by augmenting paths."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import pairwise
+
+
+def drawn(wanted: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int:
+    """Return how many of those who want one unit each can have it.
+
+    O(sets x pools) for each path, of which there are few: each uses up a set or a pool.
+
+    Args:
+        wanted: how many want one, by the pools that they may draw from.
+        room: how many units each pool has.
+
+    >>> drawn({frozenset({1}): 2, frozenset({1, 2}): 3}, {1: 2, 2: 2})
+    4
+    """
+    waiting, left = dict(wanted), dict(room)
+    given: dict[tuple[frozenset[int], int], int] = {}
+    while (path := _path(waiting, left, given)) is not None:
+        moved = min([waiting[path[0][0]], left[path[-1][1]], *[given[swap] for swap in _swaps(path)]])
+        waiting[path[0][0]] -= moved
+        left[path[-1][1]] -= moved
+        for swap in _swaps(path):
+            given[swap] -= moved
+        for step in path:
+            given[step] = given.get(step, 0) + moved
+    return sum(wanted.values()) - sum(waiting.values())
+
+
+Path = list[tuple[frozenset[int], int]]
+"""Who draws from where; the one before gets what the next one gives up: it draws from another pool."""
+
+
+def _swaps(path: Path) -> Iterable[tuple[frozenset[int], int]]:
+    """Yield what is given up on a path."""
+    return [(after[0], before[1]) for before, after in pairwise(path)]
+
+
+def _path(
+    waiting: Mapping[frozenset[int], int], left: Mapping[int, int], given: Mapping[tuple[frozenset[int], int], int]
+) -> Path | None:
+    """Return the shortest way from somebody who waits to a pool that has something left."""
+    queue: deque[tuple[AbstractSet[int], Path]] = deque([(pools, []) for pools, number in waiting.items() if number])
+    seen: set[int] = set()
+    while queue:
+        pools, path = queue.popleft()
+        for pool in sorted(pools - seen):
+            seen.add(pool)
+            step = [*path, (frozenset(pools), pool)]
+            if left.get(pool, 0):
+                return step
+            queue += [(other, step) for (other, drawn_from), number in given.items() if drawn_from == pool and number]
+    return None

@@ -1,0 +1,186 @@
+"""How many copies of one request fit into every tree of a cloud, and into all of them together."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+from placement.allocators.headroom import ENDLESS, Budget, Copies, drawn, exactly
+from placement.candidates.headroom.fleets import Fleet, Fleets
+from placement.candidates.headroom.formula import OpenSlot, formula_for, open_slots
+from placement.candidates.headroom.options import ShapeOptions
+from placement.candidates.headroom.parts import AmountsById, Column, Columns, Least, OneSlot
+from placement.candidates.headroom.ways import Ways, ways_of
+from placement.domain.search_plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A slot that pools serve, too: how many copies each tree serves itself, and how many each of its pools has."""
+
+    amounts: AmountsById
+    own: Column
+    room: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedFleet:
+    """The trees of a fleet that are built so that they can serve a request, with how often they can.
+
+    Args:
+        fleet: the trees.
+        slots: what is asked for, with who may serve it.
+        least, most: how many copies fit into each tree, as if it had the pools for itself.
+        without_pools: how many of all that pools do not serve.
+        pooled: the slots that pools serve, too.
+        is_shared: whether anything may come from pools.
+    """
+
+    fleet: Fleet
+    slots: Sequence[OpenSlot]
+    least: Column
+    most: Column
+    without_pools: Column
+    pooled: tuple[Pooled, ...]
+    is_shared: bool
+
+
+class CopyCounter:
+    """Counts the copies of one plan in the fleets of a cloud.
+
+    Args:
+        plan: the plan.
+        fleets: the cloud.
+        budget: how many steps may be taken where formulas do not tell.
+    """
+
+    def __init__(self, plan: Plan, fleets: Fleets, budget: Budget) -> None:
+        self._plan = plan
+        self._fleets = fleets
+        self._budget = budget
+        self._options = ShapeOptions(plan, fleets)
+
+    def counted(self, fleet: Fleet) -> CountedFleet | None:
+        """Count in one fleet; None where its trees cannot serve the plan even if all is free."""
+        rows = self._options.rows(fleet.shape)
+        if rows is None:
+            return None
+        slots = open_slots(self._plan, self._fleets.cloud, rows)
+        met = self._options.met(fleet.shape, {place for row in rows for place in row})
+        formula = formula_for(self._plan, slots, fleet.shape, met)
+        columns = self._columns(fleet)
+        most = formula.alone.copies(columns)
+        least = most
+        if not formula.is_exact:
+            ways = ways_of(self._plan, self._fleets, fleet.shape, rows=rows, slots=slots, met=met)
+            if not ways.is_possible:
+                return None
+            least, most = _bounds(ways, columns, most, self._budget)
+        return CountedFleet(
+            fleet,
+            slots,
+            least,
+            most,
+            without_pools=Least(formula.parts).copies(columns) if formula.pooled else most,
+            pooled=tuple([self._pooled(slot, columns) for slot in formula.pooled]) if formula.is_exact else (),
+            is_shared=any([place < 0 for row in rows for place in row]),
+        )
+
+    def empty(self, counted: CountedFleet, capacities: Sequence[Sequence[int]]) -> list[Copies]:
+        """Return how many copies fit into empty trees of a fleet, given the capacities of each, cell by cell."""
+        free = dict(zip(counted.fleet.capacity, zip(*capacities, strict=True), strict=True))
+        trees = counted.fleet.trees[: len(capacities)]
+        found = self.counted(Fleet(counted.fleet.shape, trees, free={cell: [*row] for cell, row in free.items()}))
+        return [Copies(*both) for both in zip(found.least, found.most, strict=True)] if found else []
+
+    def _columns(self, fleet: Fleet) -> Columns:
+        return Columns(len(fleet.trees), fleet.free, {number: pool.free for number, pool in self._fleets.pools.items()})
+
+    def _pooled(self, slot: OneSlot, columns: Columns) -> Pooled:
+        own = tuple([place for place in slot.places if place >= 0])
+        one = Columns(1, {}, columns.pools)
+        room = {place: one.room(place, slot.amounts)[0] for place in slot.places if place < 0}
+        return Pooled(slot.amounts, OneSlot(own, slot.amounts).copies(columns), room)
+
+
+def _bounds(ways: Ways, columns: Columns, most: Column, budget: Budget) -> tuple[Column, Column]:
+    found = ways.copies(columns, most, budget)
+    return [one.least for one in found], [one.most for one in found]
+
+
+def in_all_trees(counted: Iterable[CountedFleet], among: Collection[int] | None = None) -> Copies:
+    """Return how many copies fit into some trees together, what they share counted once.
+
+    Args:
+        counted: the fleets.
+        among: the roots of the trees; None for all.
+    """
+    alone, joined = Copies(0, 0), []
+    for one in counted:
+        chosen = [True] * len(one.most) if among is None else [root in among for root in one.fleet.trees]
+        if one.is_shared:
+            joined.append((one, chosen))
+        else:
+            alone = Copies(alone.least + sum(compress(one.least, chosen)), alone.most + sum(compress(one.most, chosen)))
+    shared = _shared(joined)
+    return Copies(alone.least + shared.least, alone.most + shared.most)
+
+
+_Chosen = tuple[CountedFleet, list[bool]]
+
+
+def _shared(joined: Sequence[_Chosen]) -> Copies:
+    """Return how many copies fit into trees that draw from pools.
+
+    Exact where one slot is served by pools and nothing else is shared. For several such slots each is a bound; and as
+    many as go if trees take what is there one after the other can certainly be had.
+    """
+    if not joined:
+        return Copies(0, 0)
+    asked = {tuple([pooled.amounts for pooled in one.pooled]) for one, _chosen in joined}
+    slots = len(min(asked))
+    if len(asked) == 1 and slots == 1:
+        return exactly(_by_flow(joined, 0))
+    most = sum([sum(compress(one.most, chosen)) for one, chosen in joined])
+    if len(asked) == 1 and slots:
+        return Copies(_one_after_the_other(joined), min([most, *[_by_flow(joined, slot) for slot in range(slots)]]))
+    # Of trees that share something unknown, the best one can have its copies.
+    return Copies(max([max(compress(one.least, chosen), default=0) for one, chosen in joined]), most)
+
+
+def _by_flow(joined: Sequence[_Chosen], slot: int) -> int:
+    """Return how many copies there are if only one slot were served by pools."""
+    own, wanted, room = 0, dict[frozenset[int], int](), dict[int, int]()
+    for one, chosen in joined:
+        pooled = one.pooled[slot]
+        for most, itself in compress(zip(one.without_pools, pooled.own, strict=True), chosen):
+            own += min(most, itself)
+            pools = frozenset(pooled.room)
+            wanted[pools] = min(ENDLESS, wanted.get(pools, 0) + max(0, most - itself))
+        room |= pooled.room
+    return own + drawn(wanted, room)
+
+
+def _one_after_the_other(joined: Sequence[_Chosen]) -> int:
+    left: dict[tuple[int, int], int] = {}
+    found = 0
+    for one, chosen in joined:
+        for slot, pooled in enumerate(one.pooled):
+            left |= {(slot, pool): left.get((slot, pool), room) for pool, room in pooled.room.items()}
+        for tree in compress(range(len(chosen)), chosen):
+            supplies = [
+                pooled.own[tree] + sum([left[slot, pool] for pool in pooled.room])
+                for slot, pooled in enumerate(one.pooled)
+            ]
+            copies = min(one.without_pools[tree], *supplies)
+            for slot, pooled in enumerate(one.pooled):
+                _take(left, slot, pooled, max(0, copies - pooled.own[tree]))
+            found += copies
+    return found
+
+
+def _take(left: dict[tuple[int, int], int], slot: int, pooled: Pooled, units: int) -> None:
+    """Take units from the pools of a slot, the least shared ones being unknown: as they come."""
+    for pool in pooled.room:
+        taken = min(units, left[slot, pool])
+        left[slot, pool] -= taken
+        units -= taken

@@ -1,0 +1,220 @@
+"""From slots and their options to the formula that counts copies in trees of one shape, exact where it can be.
+
+Slots compete if they may take the same class of the same provider, or may not meet there (isolate, or one group served
+by several providers). Slots that do not compete are counted each for themselves, for any of their providers may be
+combined. Of those that compete, alike ones are counted by ``Spread``. A same_subtree is counted region by region, where
+its regions have no provider in common. Anything else gives a bound that no number of copies exceeds.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from placement.allocators.headroom import Spread
+from placement.candidates.headroom.fleets import TreeShape
+from placement.candidates.headroom.options import Rows
+from placement.candidates.headroom.parts import AlikeSlots, AmountsById, Least, OneSlot, Part, SumOfClass, Total
+from placement.domain.search_plan import Plan
+from placement.domain.whole_cloud import WholeCloud
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSlot:
+    """A slot with the providers that may serve it in a shape. ``apart`` says whom it may not meet there."""
+
+    suffix: str
+    amounts: AmountsById
+    places: tuple[int, ...]
+    apart: str | None
+
+    def competes(self, other: "OpenSlot") -> bool:
+        """Tell whether what one slot takes can be missing for the other one."""
+        if set(self.places).isdisjoint(other.places):
+            return False
+        is_apart = self.apart is not None and self.apart == other.apart
+        return is_apart or bool(dict(self.amounts).keys() & dict(other.amounts).keys())
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """How many copies there are in a tree.
+
+    Args:
+        parts: each is needed for a copy.
+        pooled: likewise, slots that may also be served by a pool, and compete with no other slot.
+        is_exact: whether that is how many there are; otherwise there may be fewer.
+    """
+
+    parts: tuple[Part, ...]
+    pooled: tuple[OneSlot, ...] = ()
+    is_exact: bool = True
+
+    @property
+    def alone(self) -> Part:
+        """How many there are in a tree that has all pools for itself."""
+        return Least((*self.parts, *self.pooled))
+
+
+def open_slots(plan: Plan, cloud: WholeCloud, rows: Rows) -> list[OpenSlot]:
+    """Return the slots of a plan with their options."""
+    counted = Counter([slot.suffix for slot in plan.slots if slot.is_granular])
+    isolate = plan.request.isolate
+    return [
+        OpenSlot(
+            slot.suffix,
+            tuple([(cloud.classes[name], amount) for name, amount in slot.resources]),
+            tuple(rows[slot.demand]),
+            ("" if isolate else slot.suffix) if slot.is_granular and (isolate or counted[slot.suffix] > 1) else None,
+        )
+        for slot in plan.slots
+    ]
+
+
+def formula_for(plan: Plan, slots: Sequence[OpenSlot], shape: TreeShape, met: Mapping[int, int]) -> Formula:
+    """Return the formula of a plan in trees of a shape.
+
+    Args:
+        plan: the plan.
+        slots: its slots, with who can serve them there.
+        shape: how the trees are built.
+        met: which trait sets of the unsuffixed group each provider meets, as bits.
+    """
+    making = _Making(plan, slots, shape)
+    making.is_exact = making.is_exact and _meets_traits(plan, slots, met)
+    return making.formula()
+
+
+def _meets_traits(plan: Plan, slots: Sequence[OpenSlot], met: Mapping[int, int]) -> bool:
+    """Tell whether any choice of providers meets the trait sets of the unsuffixed group: one slot always does."""
+    all_sets = (1 << len(plan.trait_sets)) - 1
+    return not all_sets or any(
+        [all([met[place] == all_sets for place in slot.places]) for slot in slots if not slot.suffix]
+    )
+
+
+class _Making:
+    """One formula being made."""
+
+    def __init__(self, plan: Plan, slots: Sequence[OpenSlot], shape: TreeShape) -> None:
+        self._plan = plan
+        self._slots = slots
+        self._shape = shape
+        is_flat = len(shape.parents) == 1 and not shape.pools
+        self.is_exact = plan.request.combines_nested or len(slots) == 1 or is_flat
+
+    def formula(self) -> Formula:
+        tied = [suffixes for suffixes in self._plan.request.same_subtree if len(self._of(suffixes)) > 1]
+        parts = [self._region_sums(suffixes) for suffixes in tied]
+        suffixes_tied = [suffix for suffixes in tied for suffix in suffixes]
+        free = [slot for slot in self._slots if slot.suffix not in suffixes_tied]
+        if self._meet(tied, suffixes_tied):
+            self.is_exact = False
+        pooled = []
+        for cluster in clusters(free):
+            if len(cluster) == 1 and any([place < 0 for place in cluster[0].places]):
+                pooled.append(OneSlot(cluster[0].places, cluster[0].amounts))
+            else:
+                parts += self._of_cluster(cluster)
+        # What lies in two trees is more than this can tell, but where it is a slot for itself.
+        if any([place < 0 for slot in self._slots for place in slot.places]) and len(pooled) < self._slots_with_pools():
+            self.is_exact = False
+        return Formula(tuple(parts), tuple(pooled), self.is_exact)
+
+    def _of(self, suffixes: Iterable[str]) -> list[OpenSlot]:
+        return [slot for slot in self._slots if slot.suffix in suffixes]
+
+    def _slots_with_pools(self) -> int:
+        return sum([min(slot.places) < 0 for slot in self._slots])
+
+    def _meet(self, tied: Sequence[frozenset[str]], suffixes: Sequence[str]) -> bool:
+        """Tell whether a slot of a same_subtree competes with a slot outside of it, or is in another one, too."""
+        if len(set(suffixes)) < len(suffixes):
+            return True
+        return any(
+            [
+                one.competes(other)
+                for members in tied
+                for one in self._of(members)
+                for other in self._slots
+                if other.suffix not in members
+            ]
+        )
+
+    def _region_sums(self, suffixes: frozenset[str]) -> Part:
+        """Return how many copies of tied slots there are: the sum over the heads that they may lie below."""
+        members = self._of(suffixes)
+        regions = dict(self._regions(members))
+        heads = regions.keys()
+        is_apart = not any([set(self._above(head)[1:]) & heads for head in heads])
+        if is_apart and all([any([row == (head,) for row in rows]) for head, rows in regions.items()]):
+            return Total(tuple([self._least(members, rows) for rows in regions.values()]))
+        self.is_exact = False
+        rows = [
+            tuple(sorted({place for of_region in regions.values() for place in of_region[index]}))
+            for index in range(len(members))
+        ]
+        return self._least(members, rows) if regions else Total(())
+
+    def _regions(self, members: Sequence[OpenSlot]) -> Iterator[tuple[int, list[tuple[int, ...]]]]:
+        """Yield each head that all members may lie below, with their options there; a pool is below itself alone."""
+        for head in sorted({place for slot in members for place in slot.places}):
+            rows = [tuple([place for place in slot.places if head in self._above(place)]) for slot in members]
+            if all(rows):
+                yield head, rows
+
+    def _above(self, place: int) -> tuple[int, ...]:
+        return self._shape.ancestries[place] if place >= 0 else (place,)
+
+    def _least(self, members: Sequence[OpenSlot], rows: Sequence[tuple[int, ...]]) -> Part:
+        here = [OpenSlot(slot.suffix, slot.amounts, row, slot.apart) for slot, row in zip(members, rows, strict=True)]
+        return Least(tuple([part for cluster in clusters(here) for part in self._of_cluster(cluster)]))
+
+    def _of_cluster(self, cluster: Sequence[OpenSlot]) -> list[Part]:
+        """Return what bounds slots that compete: exactly one part where they are alike."""
+        if len(cluster) == 1:
+            return [OneSlot(cluster[0].places, cluster[0].amounts)]
+        alike: dict[AmountsById, list[OpenSlot]] = {}
+        for slot in cluster:
+            alike.setdefault(slot.amounts, []).append(slot)
+        parts: list[Part] = [self._alike(slots) for slots in alike.values()]
+        if len({slot.apart for slot in cluster}) > 1 or len(alike) > 1:
+            self.is_exact = False
+            parts += _sums(cluster)
+        return parts
+
+    def _alike(self, slots: Sequence[OpenSlot]) -> Part:
+        places = sorted({place for slot in slots for place in slot.places})
+        number = {place: index for index, place in enumerate(places)}
+        is_apart = slots[0].apart is not None and len({slot.apart for slot in slots}) == 1
+        each = [1 if is_apart else self._most_of_one_copy(place, slots[0].amounts) for place in places]
+        spread = Spread([[number[place] for place in slot.places] for slot in slots], each)
+        self.is_exact = self.is_exact and spread.is_exact
+        return AlikeSlots(spread, places, slots[0].amounts)
+
+    def _most_of_one_copy(self, place: int, amounts: AmountsById) -> int:
+        """Return how many slots of one copy a provider may serve: the sum is one allocation."""
+        if place < 0 or not amounts:
+            return len(self._slots)
+        return min([self._shape.rules[place][name][1] // amount for name, amount in amounts])
+
+
+def clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
+    """Return slots in sets of which none competes with another one's."""
+    of = list(range(len(slots)))
+    for one, other in combinations(range(len(slots)), 2):
+        if of[one] != of[other] and slots[one].competes(slots[other]):
+            gone, kept = of[other], of[one]
+            of = [kept if number == gone else number for number in of]
+    return [[slots[index] for index, number in enumerate(of) if number == cluster] for cluster in dict.fromkeys(of)]
+
+
+def _sums(cluster: Sequence[OpenSlot]) -> list[Part]:
+    """Return for each class the bound by all that is free of it."""
+    asked: Counter[int] = Counter()
+    places: dict[int, set[int]] = {}
+    for slot in cluster:
+        asked.update(dict(slot.amounts))
+        for name, _amount in slot.amounts:
+            places.setdefault(name, set()).update(slot.places)
+    return [SumOfClass(tuple(sorted(places[name])), name, amount) for name, amount in asked.items()]

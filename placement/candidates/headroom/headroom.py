@@ -1,0 +1,129 @@
+"""The headroom of one request in a cloud: how many copies fit where, what the other trees lack, what is stranded."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+
+from placement.allocators.headroom import Budget, Copies
+from placement.candidates.headroom.counting import CopyCounter, CountedFleet, in_all_trees
+from placement.candidates.headroom.fleets import Fleet, Fleets
+from placement.candidates.headroom.formula import formula_for
+from placement.candidates.headroom.parts import Columns
+from placement.domain.search_plan import Plan
+
+STEPS = 400_000
+"""How many steps of packing one request may take."""
+
+@dataclass(frozen=True, slots=True)
+class HostModel:
+    """Trees that are alike but for what is in use: what one more of them, empty, would be good for.
+
+    Args:
+        like: the root of one of them.
+        trees: how many there are.
+        each: how many copies fit into an empty one.
+    """
+
+    like: int
+    trees: int
+    each: Copies
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """How many more of a request fit.
+
+    Args:
+        copies: how many, in all; what trees share is counted once.
+        trees: for each tree with room its root and how many fit there, as if nobody else took what is shared.
+        lacking: how many of the trees without room lack which classes; none where each class alone would do, but what
+            is free does not lie where it could be used together.
+        stranded: class -> how much of it is free on trees without room.
+        counted: what that was worked out from.
+    """
+
+    copies: Copies
+    trees: Mapping[int, Copies]
+    lacking: Mapping[tuple[str, ...], int]
+    stranded: Mapping[str, int]
+    counted: Sequence[CountedFleet]
+
+    @property
+    def without_room(self) -> int:
+        """How many trees could serve the request if they were empty enough, but have no room."""
+        return sum(self.lacking.values())
+
+
+def headroom(plan: Plan, fleets: Fleets) -> Headroom:
+    """Return how many more of a request fit into a cloud. O(trees) for most requests."""
+    counter = CopyCounter(plan, fleets, Budget(STEPS))
+    counted = [one for fleet in fleets.fleets if (one := counter.counted(fleet)) is not None]
+    trees: dict[int, Copies] = {}
+    lacking: Counter[tuple[str, ...]] = Counter()
+    stranded: Counter[str] = Counter()
+    for one in counted:
+        found = zip(one.fleet.trees, one.least, one.most, strict=True)
+        trees.update({root: Copies(least, most) for root, least, most in found if most})
+        if not all(one.most):
+            full = _without_room(one)
+            lacking.update(_lacking(plan, fleets, one, full))
+            stranded.update(_stranded(plan, fleets, full))
+    return Headroom(
+        copies=in_all_trees(counted),
+        trees=trees,
+        lacking=dict(lacking.most_common()),
+        stranded=dict(stranded),
+        counted=counted,
+    )
+
+
+def _without_room(counted: CountedFleet) -> Fleet:
+    """Return those trees of a fleet that have no room."""
+    fleet = counted.fleet
+    full = [not most for most in counted.most]
+    free = {cell: list(compress(column, full)) for cell, column in fleet.free.items()}
+    return Fleet(fleet.shape, list(compress(fleet.trees, full)), free=free)
+
+
+def _lacking(plan: Plan, fleets: Fleets, counted: CountedFleet, full: Fleet) -> Counter[tuple[str, ...]]:
+    """Return how many trees lack which classes: those of which there is too little whatever there is of others."""
+    columns = Columns(len(full.trees), full.free, {number: pool.free for number, pool in fleets.pools.items()})
+    without_traits = replace(plan, trait_sets=())
+    named = []
+    for name in _classes(plan):
+        class_id = fleets.cloud.classes[name]
+        slots = [
+            replace(slot, amounts=tuple([one for one in slot.amounts if one[0] == class_id])) for slot in counted.slots
+        ]
+        copies = formula_for(without_traits, slots, full.shape, {}).alone.copies(columns)
+        named.append([name if not fitting else "" for fitting in copies])
+    return Counter([tuple(filter(None, of_tree)) for of_tree in zip(*named, strict=True)])
+
+
+def _classes(plan: Plan) -> list[str]:
+    return sorted({name for slot in plan.slots for name, _amount in slot.resources})
+
+
+def _stranded(plan: Plan, fleets: Fleets, full: Fleet) -> dict[str, int]:
+    names = {fleets.cloud.classes[name]: name for name in _classes(plan)}
+    found: Counter[str] = Counter()
+    for (_place, class_id), column in full.free.items():
+        if class_id in names:
+            found[names[class_id]] += sum(column)
+    return dict(found)
+
+
+def models(plan: Plan, fleets: Fleets, found: Headroom) -> list[HostModel]:
+    """Return what one more of each tree that can serve a request would be good for, the best first."""
+    counter = CopyCounter(plan, fleets, Budget(STEPS))
+    return sorted(_models(counter, found.counted), key=lambda model: (-model.each.least, model.like))
+
+
+def _models(counter: CopyCounter, counted: Sequence[CountedFleet]) -> Iterator[HostModel]:
+    for one in counted:
+        rows = list(zip(*one.fleet.capacity.values(), strict=True)) or [()] * len(one.fleet.trees)
+        first = dict(zip(reversed(rows), reversed(one.fleet.trees), strict=True))
+        numbers = Counter(rows)
+        for (row, trees), each in zip(numbers.items(), counter.empty(one, [*numbers]), strict=True):
+            yield HostModel(first[row], trees, each)

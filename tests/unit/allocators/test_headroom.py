@@ -1,0 +1,93 @@
+"""How many copies fit: equal to trying everything, on thousands of small problems."""
+
+from functools import cache
+from itertools import product
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.allocators.headroom import Budget, Copies, Spread, drawn, packed, undominated
+
+seeds = st.integers(0, 2**32).map(Random)
+
+
+def most_bundles(bundles, free) -> int:
+    """Try every bundle next, and everything after it."""
+
+    @cache
+    def most(left: tuple[int, ...]) -> int:
+        found = 0
+        for bundle in bundles:
+            rest = tuple(amount - bundle.get(cell, 0) for cell, amount in enumerate(left))
+            if min(rest) >= 0:
+                found = max(found, 1 + most(rest))
+        return found
+
+    return most(tuple(free))
+
+
+def random_bundles(chance: Random):
+    cells = chance.randint(1, 4)
+    bundles = [
+        {cell: chance.randint(1, 4) for cell in chance.sample(range(cells), chance.randint(1, cells))}
+        for _ in range(chance.randint(1, 6))
+    ]
+    kinds = [chance.sample(range(cells), chance.randint(1, cells)) for _ in range(chance.randint(0, 3))]
+    return bundles, [chance.randint(0, 9) for _ in range(cells)], kinds
+
+
+@given(seeds)
+def test_as_many_bundles_fit_as_trying_everything_finds(chance: Random) -> None:
+    bundles, free, kinds = random_bundles(chance)
+    found = packed(bundles, free, kinds, budget=Budget(10**6))
+    expected = most_bundles(bundles, free)
+    assert found == Copies(expected, expected)
+
+
+@given(seeds, st.integers(0, 3))
+def test_what_few_steps_find_are_bounds(chance: Random, steps: int) -> None:
+    bundles, free, kinds = random_bundles(chance)
+    found = packed(bundles, free, kinds, budget=Budget(steps))
+    assert found.least <= most_bundles(bundles, free) <= found.most
+
+
+@given(seeds)
+def test_dominated_bundles_are_not_missed(chance: Random) -> None:
+    bundles, free, _kinds = random_bundles(chance)
+    assert most_bundles(undominated(bundles), free) == most_bundles(bundles, free)
+
+
+@given(seeds)
+def test_as_many_copies_are_spread_as_trying_everything_finds(chance: Random) -> None:
+    places = chance.randint(1, 4)
+    rows = [chance.sample(range(places), chance.randint(1, places)) for _ in range(chance.randint(1, 3))]
+    each = [chance.randint(1, 2) for _ in range(places)]
+    room = [chance.randint(0, 5) for _ in range(places)]
+    copies = [
+        {place: choice.count(place) for place in choice}
+        for choice in product(*rows)
+        if all(choice.count(place) <= each[place] for place in choice)
+    ]
+    assert Spread(rows, each).copies(room) == most_bundles(copies, room)
+
+
+def test_many_sets_of_places_give_a_bound() -> None:
+    rows = [[place, place + 1] for place in range(10)]
+    spread = Spread(rows, [1] * 11)
+    assert not spread.is_exact
+    assert spread.copies([2] * 11) >= 2
+
+
+@given(seeds)
+def test_pools_give_as_much_as_any_assignment(chance: Random) -> None:
+    pools = range(chance.randint(1, 3))
+    room = {pool: chance.randint(0, 3) for pool in pools}
+    sets = [frozenset(chance.sample(pools, chance.randint(1, len(pools)))) for _ in range(chance.randint(1, 3))]
+    wanted = {one: chance.randint(0, 2) for one in sets}
+    who = [one for one, number in wanted.items() for _ in range(number)]
+    most = 0
+    for choice in product(*[[None, *sorted(one)] for one in who]):
+        if all(choice.count(pool) <= room[pool] for pool in pools):
+            most = max(most, sum(pool is not None for pool in choice))
+    assert drawn(wanted, room) == most

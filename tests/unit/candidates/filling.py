@@ -1,0 +1,101 @@
+"""How many copies of a request fit, by filling small clouds up in every way."""
+
+from collections import Counter
+from functools import lru_cache
+from itertools import product
+
+from placement.domain.candidate_request import CandidateRequest
+from placement.domain.whole_cloud import WholeCloud
+from tests.definition_of_candidates import Definition
+from tests.small_clouds import CLASSES, Cloud, shares_of
+
+MOST_STATES = 200_000
+
+
+class TooLarge(Exception):
+    """Filling this cloud up takes too long."""
+
+
+def takings(request: CandidateRequest, cloud: Cloud, roots=None) -> list[dict[tuple[int, str], int]]:
+    """Return what the candidates of a cloud take, each once."""
+    definition = Definition(request, cloud)
+    found = set()
+    for root in roots or {node.root for node in cloud.values()}:
+        if definition.root_is_right(root):
+            options = [definition.options(slot, root) for slot in definition.slots]
+            for choice in product(*options):
+                placed = list(zip(definition.slots, choice, strict=True))
+                if definition.is_candidate(root, placed):
+                    taken = Counter()
+                    for slot, provider in placed:
+                        taken.update({(provider, name): amount for name, amount in slot.resources})
+                    found.add(frozenset(taken.items()))
+    return [dict(one) for one in found]
+
+
+def filled(request: CandidateRequest, cloud: Cloud, roots=None) -> int:
+    """Return the largest number of copies that can be allocated one after the other.
+
+    What was no candidate at first is none later, so the candidates of the cloud as it is are all there are.
+    """
+    left = {
+        (node.id, name): int((stock.total - stock.reserved) * stock.allocation_ratio) - stock.used
+        for node in cloud.values()
+        for name, stock in node.inventories.items()
+    }
+    return sum(_most(part, left) for part in _parts(takings(request, cloud, roots)))
+
+
+def _parts(ways):
+    parts = []
+    for way in ways:
+        joined = [part for part in parts if any(way.keys() & other.keys() for other in part)]
+        parts = [part for part in parts if part not in joined] + [[way, *[other for part in joined for other in part]]]
+    return parts
+
+
+def _most(ways, left) -> int:
+    cells = sorted({cell for way in ways for cell in way})
+    amounts = [tuple(way.get(cell, 0) for cell in cells) for way in ways]
+    states = 0
+
+    @lru_cache(maxsize=None)
+    def most(index: int, free: tuple[int, ...]) -> int:
+        nonlocal states
+        states += 1
+        if states > MOST_STATES:
+            raise TooLarge
+        if index == len(amounts):
+            return 0
+        found = most(index + 1, free)
+        rest = tuple(much - taken for much, taken in zip(free, amounts[index], strict=True))
+        return max(found, 1 + most(index, rest)) if min(rest) >= 0 else found
+
+    return most(0, tuple(left[cell] for cell in cells))
+
+
+def whole_cloud_of(cloud: Cloud) -> WholeCloud:
+    """Return a cloud as the store would read it."""
+    names = sorted({name for node in cloud.values() for name in node.traits | node.aggregates})
+    bits = {name: 1 << number for number, name in enumerate(names)}
+    return WholeCloud(
+        providers=[(node.id, node.parent, node.root) for node in cloud.values()],
+        holdings=[
+            (
+                node.id,
+                CLASSES.index(name),
+                int((stock.total - stock.reserved) * stock.allocation_ratio),
+                stock.used,
+                stock.min_unit,
+                stock.max_unit,
+                stock.step_size,
+            )
+            for node in cloud.values()
+            for name, stock in node.inventories.items()
+        ],
+        classes={name: CLASSES.index(name) for name in CLASSES},
+        marks={node.id: sum(bits[name] for name in node.traits | node.aggregates) for node in cloud.values()},
+        bits=bits,
+        roots={node.uuid: node.root for node in cloud.values()},
+        shares=shares_of(cloud),
+    )

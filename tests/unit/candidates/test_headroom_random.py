@@ -1,0 +1,42 @@
+"""The headroom of small random clouds is what filling them up in every way finds."""
+
+from hypothesis import assume, given
+
+from placement.candidates.headroom.fleets import fleets_of
+from placement.candidates.headroom.headroom import headroom
+from placement.domain.search_plan import plan_for
+from tests.small_clouds import shares_of, situations
+from tests.unit.candidates.filling import TooLarge, filled, whole_cloud_of
+
+
+def filled_or_too_large(request, cloud, roots=None) -> int:
+    try:
+        return filled(request, cloud, roots)
+    except TooLarge:
+        assume(False)
+        raise
+
+
+@given(situations)
+def test_the_headroom_is_what_filling_finds(situation) -> None:
+    request, cloud = situation
+    found = headroom(plan_for(request), fleets_of(whole_cloud_of(cloud)))
+    expected = filled_or_too_large(request, cloud)
+    assert found.copies.least <= expected <= found.copies.most
+    if not shares_of(cloud):
+        assert found.copies.is_exact
+
+
+@given(situations)
+def test_each_tree_has_what_filling_it_alone_finds(situation) -> None:
+    request, cloud = situation
+    found = headroom(plan_for(request), fleets_of(whole_cloud_of(cloud)))
+    for root in {node.root for node in cloud.values()}:
+        expected = filled_or_too_large(request, cloud, {root})
+        copies = found.trees.get(root)
+        if copies is None:
+            assert expected == 0
+        else:
+            assert copies.least <= expected <= copies.most
+            if copies.is_exact:
+                assert copies.least == expected
