@@ -9,7 +9,7 @@ from placement.candidates.headroom.fleets import Fleet, Fleets
 from placement.candidates.headroom.formula import OpenSlot, formula_for, open_slots
 from placement.candidates.headroom.options import ShapeOptions
 from placement.candidates.headroom.parts import AmountsById, Column, Columns, Least, OneSlot
-from placement.candidates.headroom.ways import Ways, ways_of
+from placement.candidates.headroom.ways import Ways
 from placement.domain.search_plan import Plan
 
 
@@ -71,7 +71,7 @@ class CopyCounter:
         most = formula.alone.copies(columns)
         least = most
         if not formula.is_exact:
-            ways = ways_of(self._plan, self._fleets, fleet.shape, rows=rows, slots=slots, met=met)
+            ways = Ways(self._plan, self._fleets, fleet.shape, rows=rows, slots=slots, met=met)
             if not ways.is_possible:
                 return None
             least, most = _bounds(ways, columns, most, self._budget)

@@ -9,7 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
+from placement.domain.ancestry import upwards
 from placement.domain.whole_cloud import WholeCloud
 
 Cell = tuple[int, int]
@@ -27,15 +29,14 @@ class TreeShape:
         parents: the number of the parent of each provider; -1 for the root.
         marks: the traits and aggregates of each provider, as bits.
         units: the classes that each has inventory of, with their unit rules.
-        pools: the number of each provider that shares with the tree, below 0, by the number that it has in the tree
-            if it is of the tree itself, else by its own. One pool has one number in all trees.
+        pools: the providers that share with it and with other trees.
         name: the root, if requests name this tree.
     """
 
     parents: tuple[int, ...]
     marks: tuple[int, ...]
     units: tuple[tuple[tuple[int, Units], ...], ...]
-    pools: tuple[tuple[int, int], ...] = ()
+    pools: tuple["PoolHere", ...] = ()
     name: int | None = None
 
     @cached_property
@@ -44,12 +45,42 @@ class TreeShape:
         return tuple([dict(units) for units in self.units])
 
     @cached_property
-    def ancestries(self) -> tuple[tuple[int, ...], ...]:
-        """Each provider and all its ancestors, the root last."""
-        found: list[tuple[int, ...]] = []
-        for number, parent in enumerate(self.parents):
-            found.append((number, *(found[parent] if 0 <= parent < number else ())))
-        return tuple(found)
+    def own_pools(self) -> Mapping[int, int]:
+        """The numbers of pools that are of the tree itself, by the numbers that they would have without."""
+        return {pool.place: pool.number for pool in self.pools if pool.place >= 0}
+
+    @cached_property
+    def parents_by_number(self) -> Mapping[int, int | None]:
+        """The parent of each provider of the tree, pools called by their own numbers."""
+        number = self.own_pools
+        pairs = enumerate(self.parents)
+        return {number.get(one, one): number.get(above, above) if above >= 0 else None for one, above in pairs}
+
+    def above(self, place: int) -> list[int]:
+        """Return a provider and all that may be its ancestors. Of other trees too little is known: each other's."""
+        if place in self.parents_by_number:
+            return list(upwards(place, self.parents_by_number))
+        home = {pool.number: pool.home for pool in self.pools}
+        return [pool for pool in home if home[pool] == home[place]]
+
+    def most_at_once(self, place: int, name: int, pools: "Mapping[int, SharedPool]") -> int:
+        """Return how much of a class a provider gives one consumer at most."""
+        units = self.rules[place] if place >= 0 else pools[place].units
+        return units[name][1]
+
+
+class PoolHere(NamedTuple):
+    """A provider that shares with a tree and others.
+
+    Args:
+        place: its number in the tree if it is of the tree itself, else -1.
+        number: its number in all trees, below 0.
+        home: the root of its own tree.
+    """
+
+    place: int
+    number: int
+    home: int
 
 
 @dataclass
@@ -98,18 +129,17 @@ _Member = tuple[int, int | None]
 def fleets_of(cloud: WholeCloud) -> Fleets:
     """Return the trees of a cloud in fleets. O(providers)."""
     holdings = _holdings(cloud)
-    numbers = {provider: -number for number, provider in enumerate(sorted(cloud.shares), start=1)}
+    pools = _shared_pools(cloud, holdings)
     sharing: dict[int, list[int]] = defaultdict(list)
-    for provider in numbers:
-        for root in cloud.shares[provider]:
-            sharing[root].append(provider)
+    for number, pool in pools.items():
+        for root in cloud.shares[pool.provider]:
+            sharing[root].append(number)
     named = {*cloud.roots.values()}
     fleets: dict[object, Fleet] = {}
     for root, members in _trees(cloud):
         own = [holdings.get(provider, []) for provider, _parent in members]
-        built = _built(members, own, cloud.marks)
-        pools = _pools_of(members, sharing[root], numbers) if root in sharing else ()
-        key = (*built, pools, root if root in named else None)
+        here = _pools_here(members, [(number, pools[number]) for number in sharing[root]]) if root in sharing else ()
+        key = (*_built(members, own, cloud.marks), here, root if root in named else None)
         fleet = fleets.get(key)
         if fleet is None:
             fleet = fleets[key] = Fleet(TreeShape(*key))
@@ -118,7 +148,7 @@ def fleets_of(cloud: WholeCloud) -> Fleets:
             for class_id, capacity, free, _units in holding:
                 fleet.capacity[number, class_id].append(capacity)
                 fleet.free[number, class_id].append(free)
-    return Fleets(cloud, tuple(fleets.values()), dict(_shared_pools(cloud, numbers, holdings)))
+    return Fleets(cloud, tuple(fleets.values()), pools)
 
 
 def _holdings(cloud: WholeCloud) -> dict[int, _Holding]:
@@ -143,11 +173,9 @@ def _built(members: Sequence[_Member], own: Sequence[_Holding], marks: Mapping[i
     return tuple(parents), tuple([marks.get(provider, 0) for provider, _parent in members]), units
 
 
-def _pools_of(
-    members: Sequence[_Member], sharing: Sequence[int], numbers: Mapping[int, int]
-) -> tuple[tuple[int, int], ...]:
+def _pools_here(members: Sequence[_Member], sharing: Sequence[tuple[int, SharedPool]]) -> tuple[PoolHere, ...]:
     place = {provider: number for number, (provider, _parent) in enumerate(members)}
-    return tuple([(place.get(provider, numbers[provider]), numbers[provider]) for provider in sharing])
+    return tuple([PoolHere(place.get(pool.provider, -1), number, pool.root) for number, pool in sharing])
 
 
 def _trees(cloud: WholeCloud) -> Iterator[tuple[int, list[_Member]]]:
@@ -171,12 +199,18 @@ def _parents_first(root: int, members: list[_Member]) -> list[_Member]:
     return found
 
 
-def _shared_pools(
-    cloud: WholeCloud, numbers: Mapping[int, int], holdings: Mapping[int, _Holding]
-) -> Iterator[tuple[int, SharedPool]]:
-    homes = {provider: root for provider, _parent, root in cloud.providers if provider in numbers}
-    for provider, number in numbers.items():
+def _shared_pools(cloud: WholeCloud, holdings: Mapping[int, _Holding]) -> dict[int, SharedPool]:
+    """Return by number the providers that share with other trees than their own."""
+    homes = {provider: root for provider, _parent, root in cloud.providers if provider in cloud.shares}
+    shared = [provider for provider, home in sorted(homes.items()) if {*cloud.shares[provider]} - {home}]
+    pools = {}
+    for number, provider in enumerate(shared, start=1):
         own = holdings.get(provider, [])
-        units = {one[0]: one[3] for one in own}
-        free = {one[0]: one[2] for one in own}
-        yield number, SharedPool(provider, homes[provider], cloud.marks.get(provider, 0), units, free)
+        pools[-number] = SharedPool(
+            provider,
+            homes[provider],
+            cloud.marks.get(provider, 0),
+            {one[0]: one[3] for one in own},
+            {one[0]: one[2] for one in own},
+        )
+    return pools

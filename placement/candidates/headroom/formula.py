@@ -146,7 +146,7 @@ class _Making:
         members = self._of(suffixes)
         regions = dict(self._regions(members))
         heads = regions.keys()
-        is_apart = not any([set(self._above(head)[1:]) & heads for head in heads])
+        is_apart = not any([set(self._shape.above(head)) & heads - {head} for head in heads])
         if is_apart and all([any([row == (head,) for row in rows]) for head, rows in regions.items()]):
             return Total(tuple([self._least(members, rows) for rows in regions.values()]))
         self.is_exact = False
@@ -157,14 +157,11 @@ class _Making:
         return self._least(members, rows) if regions else Total(())
 
     def _regions(self, members: Sequence[OpenSlot]) -> Iterator[tuple[int, list[tuple[int, ...]]]]:
-        """Yield each head that all members may lie below, with their options there; a pool is below itself alone."""
+        """Yield each head that all members may lie below, with their options there."""
         for head in sorted({place for slot in members for place in slot.places}):
-            rows = [tuple([place for place in slot.places if head in self._above(place)]) for slot in members]
+            rows = [tuple([place for place in slot.places if head in self._shape.above(place)]) for slot in members]
             if all(rows):
                 yield head, rows
-
-    def _above(self, place: int) -> tuple[int, ...]:
-        return self._shape.ancestries[place] if place >= 0 else (place,)
 
     def _least(self, members: Sequence[OpenSlot], rows: Sequence[tuple[int, ...]]) -> Part:
         here = [OpenSlot(slot.suffix, slot.amounts, row, slot.apart) for slot, row in zip(members, rows, strict=True)]

@@ -15,6 +15,7 @@ from placement.domain.search_plan import Plan
 STEPS = 400_000
 """How many steps of packing one request may take."""
 
+
 @dataclass(frozen=True, slots=True)
 class HostModel:
     """Trees that are alike but for what is in use: what one more of them, empty, would be good for.

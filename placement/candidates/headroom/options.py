@@ -83,9 +83,8 @@ class ShapeOptions:
         if not shape.pools:
             return row
         # What shares is one pool for all trees, its own included.
-        own = {place: pool for place, pool in shape.pools if place >= 0}
-        found = {own.get(number, number) for number in row}
-        return sorted(found | {pool for _place, pool in shape.pools if self._shares(asked, self._pools[pool])})
+        found = {shape.own_pools.get(number, number) for number in row}
+        return sorted(found | {pool.number for pool in shape.pools if self._shares(asked, self._pools[pool.number])})
 
     def _shares(self, asked: _Asked, pool: SharedPool) -> bool:
         if asked.in_tree is not None and (not asked.is_granular or asked.in_tree != pool.root):

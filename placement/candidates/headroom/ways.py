@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from placement.allocators.headroom import Budget, Bundle, Copies, exactly, packed, undominated
 from placement.candidates.budget import RequestBudget
@@ -10,39 +11,71 @@ from placement.candidates.headroom.fleets import Cell, Fleets, TreeShape
 from placement.candidates.headroom.formula import OpenSlot
 from placement.candidates.headroom.options import Rows
 from placement.candidates.headroom.parts import Columns
+from placement.domain.inventory import UNBOUNDED
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
-MOST_CHOICES = 10_000
-"""Trees with more ways to serve a request are not packed."""
+MOST_CHOICES = 5_000
+"""So many ways to serve a request in a tree are looked at."""
+
+MOST_TAKINGS = 1_000
+"""So many of them are compared, those that take least."""
 
 MOST_BUNDLES = 250
-"""Neither are those where so many ways take different things. Each is a level of the search."""
+"""So many are packed: each is a level of the search."""
 
 STEPS_OF_A_TREE = 20_000
+STEPS_OF_A_WAY = 10
+
+
+class _Bundles(NamedTuple):
+    """What ways take, by the number of the cell; ``complete`` if no other way is needed to take the most copies."""
+
+    bundles: list[Bundle]
+    complete: bool
 
 
 class Ways:
-    """The ways to serve a plan in trees of one shape, whatever is free.
+    """The ways to serve a plan in trees of one shape, whatever is free, as its candidates are composed.
 
     Args:
-        cells: the providers and classes that they take of.
-        bundles: what each takes, by the number of the cell; None where there are too many to tell.
+        plan: the plan.
+        fleets: the cloud.
+        shape: how the trees are built.
+        rows: who can serve each demand there.
+        slots: the slots of the plan.
+        met: which trait sets of the unsuffixed group each provider meets.
     """
 
-    def __init__(self, cells: Sequence[Cell], bundles: Sequence[Bundle] | None) -> None:
-        self.cells = tuple(cells)
-        self.bundles = bundles
+    def __init__(
+        self,
+        plan: Plan,
+        fleets: Fleets,
+        shape: TreeShape,
+        *,
+        rows: Rows,
+        slots: Sequence[OpenSlot],
+        met: Mapping[int, int],
+    ) -> None:
+        self._plan = plan
+        self._slots = slots
+        self._rows = rows
+        self._met = met
+        self._shape = shape
+        self._fleets = fleets
+        self._cells: list[Cell] = sorted({(p, name) for slot in slots for p in slot.places for name, _ in slot.amounts})
+        self._number = {cell: index for index, cell in enumerate(self._cells)}
         by_class: dict[int, list[int]] = {}
-        for number, (_place, name) in enumerate(cells):
-            by_class.setdefault(name, []).append(number)
+        for (_place, name), index in self._number.items():
+            by_class.setdefault(name, []).append(index)
         self._kinds = list(by_class.values())
         self._known: dict[tuple[int, ...], Copies] = {}
+        self._of_shape = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
 
     @property
     def is_possible(self) -> bool:
-        """Whether there may be any way."""
-        return self.bundles is None or bool(self.bundles)
+        """Whether there is any way."""
+        return bool(self._of_shape.bundles) or not self._of_shape.complete
 
     def copies(self, columns: Columns, most: Sequence[int], budget: Budget) -> list[Copies]:
         """Return how many copies there are in each tree.
@@ -52,9 +85,7 @@ class Ways:
             most: what is known to bound them.
             budget: how many steps may be taken in all.
         """
-        if self.bundles is None:
-            return [Copies(0, bound) for bound in most]
-        free = zip(*[columns.cell(cell) for cell in self.cells], strict=True) if self.cells else [()] * columns.trees
+        free = zip(*[columns.cell(cell) for cell in self._cells], strict=True) if self._cells else [()] * len(most)
         return [self._of(of_tree, bound, budget) for of_tree, bound in zip(free, most, strict=True)]
 
     def _of(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
@@ -62,51 +93,63 @@ class Ways:
             return exactly(0)
         found = self._known.get(free)
         if found is None:
-            bundles = self.bundles or ()
-            steps = budget.child(STEPS_OF_A_TREE)
-            # Where some way takes nothing, nothing but the bound limits it.
-            found = packed(bundles, free, self._kinds, budget=steps) if all(bundles) else exactly(bound)
-            self._known[free] = found
+            found = self._known[free] = self._packed(free, bound, budget.child(STEPS_OF_A_TREE))
         return Copies(found.least, min(found.most, bound))
 
+    def _packed(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
+        bundles, complete = self._of_shape
+        if not complete:
+            # Where less is free there are fewer ways.
+            bundles, complete = self._bundles(free, RequestBudget(per_request=budget.left))
+            budget.take(min(budget.left, STEPS_OF_A_WAY * len(bundles)))
+        if not all(bundles):
+            return exactly(bound)  # Some way takes nothing: nothing but the bound limits it.
+        found = packed(bundles, free, self._kinds, budget=budget)
+        return found if complete else Copies(found.least, bound)
 
-def ways_of(
-    plan: Plan, fleets: Fleets, shape: TreeShape, *, rows: Rows, slots: Sequence[OpenSlot], met: Mapping[int, int]
-) -> Ways:
-    """Return the ways to serve a plan in trees of a shape, as its candidates are composed."""
-    if plan.request.same_subtree and any([place < 0 for row in rows for place in row]):
-        return Ways((), None)  # What lies above a pool is in another tree.
-    budget = RequestBudget()
-    choices = SlotComposer(plan, budget).choices(_roomy_tree(plan, fleets, shape, rows=rows, met=met))
-    found = list(islice(_apart(choices, slots), MOST_CHOICES + 1))
-    if len(found) > MOST_CHOICES or budget.was_hit:
-        return Ways((), None)
-    taken = {frozenset(_taken(choice, slots).items()): None for choice in found}
-    cells = sorted({cell for of in taken for cell, _amount in of})
-    number = {cell: index for index, cell in enumerate(cells)}
-    bundles = undominated([{number[cell]: amount for cell, amount in of} for of in taken])
-    return Ways(cells, bundles if len(bundles) <= MOST_BUNDLES else None)
+    def _bundles(self, free: Sequence[int], budget: RequestBudget) -> _Bundles:
+        """Return what the ways take where so much is free."""
+        foreign = [pool.home for pool in self._shape.pools if pool.place < 0]
+        if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
+            return _Bundles([], complete=False)  # How pools of another tree lie to each other is not known.
+        choices = SlotComposer(self._plan, budget).choices(self._tree(free))
+        found = list(islice(_apart(choices, self._slots), MOST_CHOICES + 1))
+        takings = sorted({self._taken(choice) for choice in found}, key=lambda one: sum([much for _, much in one]))
+        bundles = undominated([dict(one) for one in takings[:MOST_TAKINGS]])
+        complete = len(found) <= MOST_CHOICES and not budget.was_hit and len(takings) <= MOST_TAKINGS
+        return _Bundles(bundles[:MOST_BUNDLES], complete and len(bundles) <= MOST_BUNDLES)
 
+    def _tree(self, free: Sequence[int]) -> Tree:
+        """Return a tree of the shape in which so much is free; of no class may a copy take more than max_unit."""
+        left = dict(zip(self._cells, free, strict=True))
+        options: Rows = [[] for _ in self._rows]
+        for slot, planned in zip(self._slots, self._plan.slots, strict=True):
+            options[planned.demand] = [
+                place for place in slot.places if all([left[place, name] >= much for name, much in slot.amounts])
+            ]
+        pools, own = self._fleets.pools, self._shape.parents_by_number
+        foreign = {place for row in options for place in row if place not in own}
+        names = {self._fleets.cloud.classes[name]: name for name in self._plan.contended}
+        return Tree(
+            root=0,
+            options=options,
+            room={
+                (place, names[name]): min(much, self._shape.most_at_once(place, name, pools))
+                for (place, name), much in left.items()
+                if name in names
+            },
+            met=self._met,
+            parents={**own, **dict.fromkeys(foreign)},
+            home={place: pools[place].root for place in foreign},
+        )
 
-def _roomy_tree(plan: Plan, fleets: Fleets, shape: TreeShape, *, rows: Rows, met: Mapping[int, int]) -> Tree:
-    """Return a tree of the shape in which everything is free: only max_unit bounds what one copy takes."""
-    classes, pools = fleets.cloud.classes, fleets.pools
-    places = {place for row in rows for place in row}
-    rules = {place: shape.rules[place] if place >= 0 else pools[place].units for place in places}
-    inside = {pool for place, pool in shape.pools if place >= 0}
-    return Tree(
-        root=0,
-        options=[list(row) for row in rows],
-        room={
-            (place, name): rules[place][classes[name]][1]
-            for name in plan.contended
-            for place in places
-            if classes[name] in rules[place]
-        },
-        met=met,
-        parents=dict(enumerate([None if parent < 0 else parent for parent in shape.parents])),
-        home={place: pools[place].root for place in places if place < 0 and place not in inside},
-    )
+    def _taken(self, choice: Choice) -> tuple[tuple[int, int], ...]:
+        taken: dict[int, int] = {}
+        for place, slot in zip(choice, self._slots, strict=True):
+            for name, amount in slot.amounts:
+                cell = self._number[place, name]
+                taken[cell] = taken.get(cell, 0) + amount
+        return tuple(sorted(taken.items()))
 
 
 def _apart(choices: Iterator[Choice], slots: Sequence[OpenSlot]) -> Iterator[Choice]:
@@ -116,11 +159,3 @@ def _apart(choices: Iterator[Choice], slots: Sequence[OpenSlot]) -> Iterator[Cho
         meeting = [(slot, choice[index]) for index, slot in counted]
         if len({*meeting}) == len(meeting):
             yield choice
-
-
-def _taken(choice: Choice, slots: Sequence[OpenSlot]) -> dict[Cell, int]:
-    taken: dict[Cell, int] = {}
-    for place, slot in zip(choice, slots, strict=True):
-        for name, amount in slot.amounts:
-            taken[place, name] = taken.get((place, name), 0) + amount
-    return taken

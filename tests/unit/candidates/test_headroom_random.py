@@ -40,3 +40,11 @@ def test_each_tree_has_what_filling_it_alone_finds(situation) -> None:
             assert copies.least <= expected <= copies.most
             if copies.is_exact:
                 assert copies.least == expected
+
+
+@given(situations)
+def test_a_small_tree_without_sharing_is_always_known_exactly(situation) -> None:
+    request, cloud = situation
+    assume(not shares_of(cloud))
+    found = headroom(plan_for(request), fleets_of(whole_cloud_of(cloud)))
+    assert all(copies.is_exact for copies in found.trees.values())
