@@ -60,6 +60,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:metrics:show": (("GET", "/metrics"),),
     "placement:planner:show": (("GET", "/planner/v1"),),
     "placement:planner:explain": (("GET", "/planner/v1/explain"),),
+    "placement:planner:headroom": (("GET", "/planner/v1/headroom"), ("POST", "/planner/v1/headroom")),
     "placement:planner:inventory:list": (("GET", "/planner/v1/inventory"),),
     "placement:planner:journal": (("GET", "/planner/v1/journal"), ("GET", "/planner/v1/journal/at")),
     "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-ProviderRow = tuple[int, int | None, int]
+PlainProvider = tuple[int, int | None, int]
 """A provider, its parent, the root of its tree."""
 
-HoldingRow = tuple[int, int, int, int, int, int, int]
+PlainHolding = tuple[int, int, int, int, int, int, int]
 """A provider, a class by id, its capacity and use, min_unit, max_unit, step_size. Capacity is whole."""
 
 
@@ -22,14 +22,14 @@ class WholeCloud:
         bits: the bit of each named trait and of each named aggregate.
         roots: for each ``in_tree`` the root of that tree; unknown providers are absent.
         shares: for each provider that shares the roots of all trees it shares with.
-        aggregates: by root the aggregates that providers of the tree are in, where that was read.
+        aggregates: by aggregate the roots of the trees that have a provider in it, where that was read.
     """
 
-    providers: Sequence[ProviderRow] = ()
-    holdings: Sequence[HoldingRow] = ()
+    providers: Sequence[PlainProvider] = ()
+    holdings: Sequence[PlainHolding] = ()
     classes: Mapping[str, int] = field(default_factory=dict)
     marks: Mapping[int, int] = field(default_factory=dict)
     bits: Mapping[str, int] = field(default_factory=dict)
     roots: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    aggregates: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    aggregates: Mapping[str, frozenset[int]] = field(default_factory=dict)

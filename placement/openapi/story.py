@@ -121,6 +121,17 @@ STORY = (
             "consumer": {"uuid": SERVER, "project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE"},
         },
     ),
+    Step("How many more fit", "GET", "/planner/v1/headroom?resources=VCPU:4"),
+    Step(
+        "How many more of two flavors fit, if there were two more hosts",
+        "POST",
+        "/planner/v1/headroom",
+        {
+            "requests": {"small": "resources=VCPU:2", "large": {"groups": {"": {"resources": {"VCPU": 16}}}}},
+            "per": "tree",
+            "with": [{"like": HOST, "count": 2}],
+        },
+    ),
     Step("Everything about a tree", "GET", f"/planner/v1/inventory?in_tree={HOST}"),
     Step("Profiles and levels", "GET", "/planner/v1/profiles"),
     Step("Who changed what", "GET", f"/planner/v1/journal?provider={HOST}&limit=2"),

@@ -59,7 +59,7 @@ def packed(
     bound_by = [{cell: amount for cell, amount in one.items() if cell in scarce} for one in fitting]
     if not all(bound_by):
         return exactly(most)
-    found = [_Filling(part, free, kinds, budget).copies() for part in _apart(undominated(bound_by))]
+    found = [_BundleSearch(part, free, kinds, budget).copies() for part in _apart(undominated(bound_by))]
     return Copies(min(most, sum([one.least for one in found])), min(most, sum([one.most for one in found])))
 
 
@@ -85,7 +85,7 @@ def _apart(bundles: Sequence[Bundle]) -> list[list[Bundle]]:
     return [joined for _cells, joined in parts]
 
 
-class _Kind(NamedTuple):
+class _CellSet(NamedTuple):
     """Cells of which every bundle takes at least so much in all; of each in such units, and at most so much."""
 
     least: int
@@ -105,15 +105,15 @@ class _Bound:
         return min([_most_of(kind, free) for kind in self._kinds])
 
 
-def _kind(bundles: Sequence[Bundle], cells: Collection[int]) -> _Kind:
+def _kind(bundles: Sequence[Bundle], cells: Collection[int]) -> _CellSet:
     taken = {cell: [bundle[cell] for bundle in bundles if cell in bundle] for cell in cells}
-    return _Kind(
+    return _CellSet(
         min([sum([bundle.get(cell, 0) for cell in cells]) for bundle in bundles]),
         tuple([(cell, gcd(*amounts), max(amounts)) for cell, amounts in taken.items() if amounts]),
     )
 
 
-def _most_of(kind: _Kind, free: Sequence[int]) -> int:
+def _most_of(kind: _CellSet, free: Sequence[int]) -> int:
     usable = [(free[cell] - free[cell] % unit, largest) for cell, unit, largest in kind.cells]
     fitting, before = sum([much for much, _largest in usable]) // kind.least, -1
     while fitting != before:
@@ -122,11 +122,11 @@ def _most_of(kind: _Kind, free: Sequence[int]) -> int:
     return fitting
 
 
-class _OutOfSteps(Exception):
+class _CutOff(Exception):
     """The search was cut off."""
 
 
-class _Filling:
+class _BundleSearch:
     """A search for the most bundles of a part: how often each of them, in turn, is taken."""
 
     def __init__(
@@ -149,7 +149,7 @@ class _Filling:
         self._most = self._bounds[0].copies(self._free)
         try:
             self._fill(0, self._free, 0)
-        except _OutOfSteps:
+        except _CutOff:
             return Copies(self._found, self._most)
         return exactly(self._found)
 
@@ -159,7 +159,7 @@ class _Filling:
         if index == len(self._bundles) or self._is_vain(index, free, taken):
             return
         if not self._budget.take():
-            raise _OutOfSteps
+            raise _CutOff
         items = self._bundles[index]
         for times in range(min([free[cell] // amount for cell, amount in items]), -1, -1):
             left = list(free)

@@ -31,20 +31,22 @@ def drawn(wanted: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int:
     return sum(wanted.values()) - sum(waiting.values())
 
 
-Path = list[tuple[frozenset[int], int]]
+DrawingPath = list[tuple[frozenset[int], int]]
 """Who draws from where; the one before gets what the next one gives up: it draws from another pool."""
 
 
-def _swaps(path: Path) -> Iterable[tuple[frozenset[int], int]]:
+def _swaps(path: DrawingPath) -> Iterable[tuple[frozenset[int], int]]:
     """Yield what is given up on a path."""
     return [(after[0], before[1]) for before, after in pairwise(path)]
 
 
 def _path(
     waiting: Mapping[frozenset[int], int], left: Mapping[int, int], given: Mapping[tuple[frozenset[int], int], int]
-) -> Path | None:
+) -> DrawingPath | None:
     """Return the shortest way from somebody who waits to a pool that has something left."""
-    queue: deque[tuple[AbstractSet[int], Path]] = deque([(pools, []) for pools, number in waiting.items() if number])
+    queue: deque[tuple[AbstractSet[int], DrawingPath]] = deque(
+        [(pools, []) for pools, number in waiting.items() if number]
+    )
     seen: set[int] = set()
     while queue:
         pools, path = queue.popleft()

@@ -11,6 +11,7 @@ from placement.api.planner.scores import profile_named
 from placement.api.routing import Route
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.candidates import PlannerOptions, planned_candidates
+from placement.services.planner.changes import Changes
 
 SCHEMA = CandidatesSchema()
 
@@ -19,7 +20,10 @@ def plan(call: Call) -> Response:
     """Answer with the best candidates."""
     body = call.document(SCHEMA)
     request = planner_request(body, call.server.settings.planner)
-    return call.json(answer_json(planned_candidates(call.database, request, options_for(call, request))))
+    changes = Changes(without=body.get("without", ()), released=body.get("released", ()))
+    return call.json(
+        answer_json(planned_candidates(call.database, request, options_for(call, request), changes=changes))
+    )
 
 
 def options_for(call: Call, request: PlannerRequest) -> PlannerOptions:

@@ -180,7 +180,14 @@ class RequestSchema(Schema):
     explain = Flag(required=False)
 
 
-class CandidatesSchema(RequestSchema):
+class ChangesSchema(Schema):
+    """A cloud as it would be: without trees, by a provider or an aggregate, and with what consumers hold given back."""
+
+    without = Array(Uuid(), required=False)
+    released = Array(Uuid(), required=False)
+
+
+class CandidatesSchema(RequestSchema, ChangesSchema):
     """The body of POST /planner/v1/candidates."""
 
     limit = Integer(minimum=1, maximum=MOST_CANDIDATES, required=False)

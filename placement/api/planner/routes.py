@@ -1,6 +1,16 @@
 """The routes of the planner, in one list."""
 
-from placement.api.planner import candidates, claims, explain, fair_share, inventory, journal, profiles, scores
+from placement.api.planner import (
+    candidates,
+    claims,
+    explain,
+    fair_share,
+    headroom,
+    inventory,
+    journal,
+    profiles,
+    scores,
+)
 from placement.api.planner.index import PATH, shower
 from placement.api.routing import Route
 
@@ -9,6 +19,7 @@ _RESOURCES: tuple[Route, ...] = (
     *claims.ROUTES,
     *explain.ROUTES,
     *fair_share.ROUTES,
+    *headroom.ROUTES,
     *inventory.ROUTES,
     *journal.ROUTES,
     *profiles.ROUTES,

@@ -8,7 +8,7 @@ from placement.allocators.headroom import ENDLESS, Budget, Copies, drawn, exactl
 from placement.candidates.headroom.fleets import Fleet, Fleets
 from placement.candidates.headroom.formula import OpenSlot, formula_for, open_slots
 from placement.candidates.headroom.options import ShapeOptions
-from placement.candidates.headroom.parts import AmountsById, Column, Columns, Least, OneSlot
+from placement.candidates.headroom.parts import AmountsById, Column, FreeColumns, Least, OneSlot
 from placement.candidates.headroom.ways import Ways
 from placement.domain.search_plan import Plan
 
@@ -92,17 +92,19 @@ class CopyCounter:
         found = self.counted(Fleet(counted.fleet.shape, trees, free={cell: [*row] for cell, row in free.items()}))
         return [Copies(*both) for both in zip(found.least, found.most, strict=True)] if found else []
 
-    def _columns(self, fleet: Fleet) -> Columns:
-        return Columns(len(fleet.trees), fleet.free, {number: pool.free for number, pool in self._fleets.pools.items()})
+    def _columns(self, fleet: Fleet) -> FreeColumns:
+        return FreeColumns(
+            len(fleet.trees), fleet.free, {number: pool.free for number, pool in self._fleets.pools.items()}
+        )
 
-    def _pooled(self, slot: OneSlot, columns: Columns) -> Pooled:
+    def _pooled(self, slot: OneSlot, columns: FreeColumns) -> Pooled:
         own = tuple([place for place in slot.places if place >= 0])
-        one = Columns(1, {}, columns.pools)
+        one = FreeColumns(1, {}, columns.pools)
         room = {place: one.room(place, slot.amounts)[0] for place in slot.places if place < 0}
         return Pooled(slot.amounts, OneSlot(own, slot.amounts).copies(columns), room)
 
 
-def _bounds(ways: Ways, columns: Columns, most: Column, budget: Budget) -> tuple[Column, Column]:
+def _bounds(ways: Ways, columns: FreeColumns, most: Column, budget: Budget) -> tuple[Column, Column]:
     found = ways.copies(columns, most, budget)
     return [one.least for one in found], [one.most for one in found]
 

@@ -17,7 +17,7 @@ from placement.domain.whole_cloud import WholeCloud
 Cell = tuple[int, int]
 """A provider, by its number in the shape, and a class, by id. The number of a pool is below 0."""
 
-Units = tuple[int, int, int]
+UnitRule = tuple[int, int, int]
 """min_unit, max_unit, step_size."""
 
 
@@ -35,12 +35,12 @@ class TreeShape:
 
     parents: tuple[int, ...]
     marks: tuple[int, ...]
-    units: tuple[tuple[tuple[int, Units], ...], ...]
+    units: tuple[tuple[tuple[int, UnitRule], ...], ...]
     pools: tuple["PoolHere", ...] = ()
     name: int | None = None
 
     @cached_property
-    def rules(self) -> tuple[Mapping[int, Units], ...]:
+    def rules(self) -> tuple[Mapping[int, UnitRule], ...]:
         """The unit rules of each provider by class."""
         return tuple([dict(units) for units in self.units])
 
@@ -106,7 +106,7 @@ class SharedPool:
     provider: int
     root: int
     marks: int
-    units: Mapping[int, Units]
+    units: Mapping[int, UnitRule]
     free: Mapping[int, int]
 
 
@@ -119,10 +119,10 @@ class Fleets:
     pools: Mapping[int, SharedPool]
 
 
-_Holding = list[tuple[int, int, int, Units]]
+_HeldClasses = list[tuple[int, int, int, UnitRule]]
 """What one provider has: class, capacity, free, unit rules."""
 
-_Member = tuple[int, int | None]
+_WithParent = tuple[int, int | None]
 """A provider and its parent."""
 
 
@@ -151,8 +151,8 @@ def fleets_of(cloud: WholeCloud) -> Fleets:
     return Fleets(cloud, tuple(fleets.values()), pools)
 
 
-def _holdings(cloud: WholeCloud) -> dict[int, _Holding]:
-    holdings: dict[int, _Holding] = defaultdict(list)
+def _holdings(cloud: WholeCloud) -> dict[int, _HeldClasses]:
+    holdings: dict[int, _HeldClasses] = defaultdict(list)
     for provider, class_id, capacity, used, low, high, step in cloud.holdings:
         holdings[provider].append((class_id, capacity, max(0, capacity - used), (low, high, step)))
     for holding in holdings.values():
@@ -160,10 +160,10 @@ def _holdings(cloud: WholeCloud) -> dict[int, _Holding]:
     return holdings
 
 
-_Built = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[tuple[int, Units], ...], ...]]
+_Built = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[tuple[int, UnitRule], ...], ...]]
 
 
-def _built(members: Sequence[_Member], own: Sequence[_Holding], marks: Mapping[int, int]) -> _Built:
+def _built(members: Sequence[_WithParent], own: Sequence[_HeldClasses], marks: Mapping[int, int]) -> _Built:
     """Return what a shape knows of the providers of a tree: parents, marks and units."""
     units = tuple([tuple([(one[0], one[3]) for one in holding]) for holding in own])
     if len(members) == 1:
@@ -173,33 +173,33 @@ def _built(members: Sequence[_Member], own: Sequence[_Holding], marks: Mapping[i
     return tuple(parents), tuple([marks.get(provider, 0) for provider, _parent in members]), units
 
 
-def _pools_here(members: Sequence[_Member], sharing: Sequence[tuple[int, SharedPool]]) -> tuple[PoolHere, ...]:
+def _pools_here(members: Sequence[_WithParent], sharing: Sequence[tuple[int, SharedPool]]) -> tuple[PoolHere, ...]:
     place = {provider: number for number, (provider, _parent) in enumerate(members)}
     return tuple([PoolHere(place.get(pool.provider, -1), number, pool.root) for number, pool in sharing])
 
 
-def _trees(cloud: WholeCloud) -> Iterator[tuple[int, list[_Member]]]:
+def _trees(cloud: WholeCloud) -> Iterator[tuple[int, list[_WithParent]]]:
     """Yield each root with the providers of its tree, parents before their children, and their parents."""
-    by_root: dict[int, list[_Member]] = defaultdict(list)
+    by_root: dict[int, list[_WithParent]] = defaultdict(list)
     for provider, parent, root in cloud.providers:
         by_root[root].append((provider, parent))
     for root, members in by_root.items():
         yield root, members if len(members) == 1 else _parents_first(root, members)
 
 
-def _parents_first(root: int, members: list[_Member]) -> list[_Member]:
+def _parents_first(root: int, members: list[_WithParent]) -> list[_WithParent]:
     """Return the providers of a tree by depth, then by id."""
-    children: dict[int | None, list[_Member]] = defaultdict(list)
+    children: dict[int | None, list[_WithParent]] = defaultdict(list)
     for provider, parent in sorted(members):
         if provider != root:
             children[parent].append((provider, parent))
-    found: list[_Member] = [(root, None)]
+    found: list[_WithParent] = [(root, None)]
     for provider, _parent in found:
         found += children[provider]
     return found
 
 
-def _shared_pools(cloud: WholeCloud, holdings: Mapping[int, _Holding]) -> dict[int, SharedPool]:
+def _shared_pools(cloud: WholeCloud, holdings: Mapping[int, _HeldClasses]) -> dict[int, SharedPool]:
     """Return by number the providers that share with other trees than their own."""
     homes = {provider: root for provider, _parent, root in cloud.providers if provider in cloud.shares}
     shared = [provider for provider, home in sorted(homes.items()) if {*cloud.shares[provider]} - {home}]

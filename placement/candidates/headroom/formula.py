@@ -13,8 +13,8 @@ from itertools import combinations
 
 from placement.allocators.headroom import Spread
 from placement.candidates.headroom.fleets import TreeShape
-from placement.candidates.headroom.options import Rows
-from placement.candidates.headroom.parts import AlikeSlots, AmountsById, Least, OneSlot, Part, SumOfClass, Total
+from placement.candidates.headroom.options import OptionRows
+from placement.candidates.headroom.parts import AlikeSlots, AmountsById, FormulaPart, Least, OneSlot, SumOfClass, Total
 from placement.domain.search_plan import Plan
 from placement.domain.whole_cloud import WholeCloud
 
@@ -46,17 +46,17 @@ class Formula:
         is_exact: whether that is how many there are; otherwise there may be fewer.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[FormulaPart, ...]
     pooled: tuple[OneSlot, ...] = ()
     is_exact: bool = True
 
     @property
-    def alone(self) -> Part:
+    def alone(self) -> FormulaPart:
         """How many there are in a tree that has all pools for itself."""
         return Least((*self.parts, *self.pooled))
 
 
-def open_slots(plan: Plan, cloud: WholeCloud, rows: Rows) -> list[OpenSlot]:
+def open_slots(plan: Plan, cloud: WholeCloud, rows: OptionRows) -> list[OpenSlot]:
     """Return the slots of a plan with their options."""
     counted = Counter([slot.suffix for slot in plan.slots if slot.is_granular])
     isolate = plan.request.isolate
@@ -141,7 +141,7 @@ class _Making:
             ]
         )
 
-    def _region_sums(self, suffixes: frozenset[str]) -> Part:
+    def _region_sums(self, suffixes: frozenset[str]) -> FormulaPart:
         """Return how many copies of tied slots there are: the sum over the heads that they may lie below."""
         members = self._of(suffixes)
         regions = dict(self._regions(members))
@@ -163,24 +163,24 @@ class _Making:
             if all(rows):
                 yield head, rows
 
-    def _least(self, members: Sequence[OpenSlot], rows: Sequence[tuple[int, ...]]) -> Part:
+    def _least(self, members: Sequence[OpenSlot], rows: Sequence[tuple[int, ...]]) -> FormulaPart:
         here = [OpenSlot(slot.suffix, slot.amounts, row, slot.apart) for slot, row in zip(members, rows, strict=True)]
         return Least(tuple([part for cluster in clusters(here) for part in self._of_cluster(cluster)]))
 
-    def _of_cluster(self, cluster: Sequence[OpenSlot]) -> list[Part]:
+    def _of_cluster(self, cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
         """Return what bounds slots that compete: exactly one part where they are alike."""
         if len(cluster) == 1:
             return [OneSlot(cluster[0].places, cluster[0].amounts)]
         alike: dict[AmountsById, list[OpenSlot]] = {}
         for slot in cluster:
             alike.setdefault(slot.amounts, []).append(slot)
-        parts: list[Part] = [self._alike(slots) for slots in alike.values()]
+        parts: list[FormulaPart] = [self._alike(slots) for slots in alike.values()]
         if len({slot.apart for slot in cluster}) > 1 or len(alike) > 1:
             self.is_exact = False
             parts += _sums(cluster)
         return parts
 
-    def _alike(self, slots: Sequence[OpenSlot]) -> Part:
+    def _alike(self, slots: Sequence[OpenSlot]) -> FormulaPart:
         places = sorted({place for slot in slots for place in slot.places})
         number = {place: index for index, place in enumerate(places)}
         is_apart = slots[0].apart is not None and len({slot.apart for slot in slots}) == 1
@@ -206,7 +206,7 @@ def clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
     return [[slots[index] for index, number in enumerate(of) if number == cluster] for cluster in dict.fromkeys(of)]
 
 
-def _sums(cluster: Sequence[OpenSlot]) -> list[Part]:
+def _sums(cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
     """Return for each class the bound by all that is free of it."""
     asked: Counter[int] = Counter()
     places: dict[int, set[int]] = {}

@@ -9,7 +9,7 @@ from placement.allocators.headroom import Budget, Copies
 from placement.candidates.headroom.counting import CopyCounter, CountedFleet, in_all_trees
 from placement.candidates.headroom.fleets import Fleet, Fleets
 from placement.candidates.headroom.formula import formula_for
-from placement.candidates.headroom.parts import Columns
+from placement.candidates.headroom.parts import FreeColumns
 from placement.domain.search_plan import Plan
 
 STEPS = 400_000
@@ -89,7 +89,7 @@ def _without_room(counted: CountedFleet) -> Fleet:
 
 def _lacking(plan: Plan, fleets: Fleets, counted: CountedFleet, full: Fleet) -> Counter[tuple[str, ...]]:
     """Return how many trees lack which classes: those of which there is too little whatever there is of others."""
-    columns = Columns(len(full.trees), full.free, {number: pool.free for number, pool in fleets.pools.items()})
+    columns = FreeColumns(len(full.trees), full.free, {number: pool.free for number, pool in fleets.pools.items()})
     without_traits = replace(plan, trait_sets=())
     named = []
     for name in _classes(plan):
@@ -124,7 +124,13 @@ def models(plan: Plan, fleets: Fleets, found: Headroom) -> list[HostModel]:
 def _models(counter: CopyCounter, counted: Sequence[CountedFleet]) -> Iterator[HostModel]:
     for one in counted:
         rows = list(zip(*one.fleet.capacity.values(), strict=True)) or [()] * len(one.fleet.trees)
-        first = dict(zip(reversed(rows), reversed(one.fleet.trees), strict=True))
+        # The first one of each; those that are only supposed to be there have ids below 0.
+        first = {row: root for root, row in sorted(zip(one.fleet.trees, rows, strict=True), key=_last_first)}
         numbers = Counter(rows)
         for (row, trees), each in zip(numbers.items(), counter.empty(one, [*numbers]), strict=True):
             yield HostModel(first[row], trees, each)
+
+
+def _last_first(tree: tuple[int, object]) -> tuple[bool, int]:
+    root, _row = tree
+    return root > 0, -root

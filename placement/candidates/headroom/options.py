@@ -3,16 +3,16 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from placement.candidates.headroom.fleets import Fleets, SharedPool, TreeShape, Units
+from placement.candidates.headroom.fleets import Fleets, SharedPool, TreeShape, UnitRule
 from placement.domain.search_plan import Demand, Plan
 from placement.domain.whole_cloud import WholeCloud
 
-Rows = list[list[int]]
+OptionRows = list[list[int]]
 """For each demand the providers that can serve it, by their numbers in the shape; pools are below 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _AskedIn:
     """A demand in the ids and bits of a cloud."""
 
     amounts: tuple[tuple[int, int], ...]
@@ -22,7 +22,7 @@ class _Asked:
     member_of: tuple[int, ...]
     in_tree: int | None
 
-    def suits(self, marks: int, units: Mapping[int, Units], root_marks: int) -> bool:
+    def suits(self, marks: int, units: Mapping[int, UnitRule], root_marks: int) -> bool:
         """Tell whether a provider can serve this if enough is free; the root's aggregates span its tree."""
         if marks & self.forbidden or not _has_each(marks, self.required):
             return False
@@ -35,7 +35,7 @@ def _has_each(marks: int, sets: Iterable[int]) -> bool:
     return all([marks & any_of for any_of in sets])
 
 
-def _keeps(units: Units, amount: int) -> bool:
+def _keeps(units: UnitRule, amount: int) -> bool:
     low, high, step = units
     return low <= amount <= high and amount % step == 0
 
@@ -52,12 +52,12 @@ class ShapeOptions:
         self._is_possible = _is_possible(plan, cloud)
         self._trait_sets = [_bits(cloud, any_of) for any_of in plan.trait_sets]
 
-    def rows(self, shape: TreeShape) -> Rows | None:
+    def rows(self, shape: TreeShape) -> OptionRows | None:
         """Return who can serve each demand; None where the tree does not suit or some demand has nobody."""
         root_marks = shape.marks[0]
         if not self._is_possible or root_marks & self._root_forbidden or not _has_each(root_marks, self._root_required):
             return None
-        rows: Rows = []
+        rows: OptionRows = []
         for asked in self._asked:
             rows.append(self._row(asked, shape))
             if not rows[-1]:
@@ -72,7 +72,7 @@ class ShapeOptions:
             for place, of_place in marks.items()
         }
 
-    def _row(self, asked: _Asked, shape: TreeShape) -> list[int]:
+    def _row(self, asked: _AskedIn, shape: TreeShape) -> list[int]:
         is_here = asked.in_tree is None or shape.name == asked.in_tree
         spanning = 0 if asked.is_granular else shape.marks[0]
         row = [
@@ -86,15 +86,15 @@ class ShapeOptions:
         found = {shape.own_pools.get(number, number) for number in row}
         return sorted(found | {pool.number for pool in shape.pools if self._shares(asked, self._pools[pool.number])})
 
-    def _shares(self, asked: _Asked, pool: SharedPool) -> bool:
+    def _shares(self, asked: _AskedIn, pool: SharedPool) -> bool:
         if asked.in_tree is not None and (not asked.is_granular or asked.in_tree != pool.root):
             return False  # in_tree keeps the unsuffixed group inside the tree.
         return asked.suits(pool.marks, pool.units, pool.marks)
 
 
-def _asked(demand: Demand, cloud: WholeCloud) -> _Asked:
+def _asked(demand: Demand, cloud: WholeCloud) -> _AskedIn:
     group = demand.group
-    return _Asked(
+    return _AskedIn(
         amounts=tuple([(cloud.classes[name], amount) for name, amount in demand.resources]),
         is_granular=group.is_granular,
         # The unsuffixed group meets its traits together.

@@ -13,7 +13,7 @@ AmountsById = tuple[tuple[int, int], ...]
 """(class by id, amount)."""
 
 
-class Columns(NamedTuple):
+class FreeColumns(NamedTuple):
     """What is free in some trees of one shape: a column for each provider and class; what pools have, once for all."""
 
     trees: int
@@ -33,10 +33,10 @@ class Columns(NamedTuple):
         return rooms[0] if len(rooms) == 1 else list(map(min, *rooms))
 
 
-class Part(Protocol):
+class FormulaPart(Protocol):
     """Something that bounds how many copies there are."""
 
-    def copies(self, columns: Columns) -> Column:
+    def copies(self, columns: FreeColumns) -> Column:
         """Return how many copies this part of a request allows, in each tree."""
 
 
@@ -46,7 +46,7 @@ class OneSlot(NamedTuple):
     places: tuple[int, ...]
     amounts: AmountsById
 
-    def copies(self, columns: Columns) -> Column:
+    def copies(self, columns: FreeColumns) -> Column:
         """Return the sums over its providers."""
         return _summed([columns.room(place, self.amounts) for place in self.places], columns.trees)
 
@@ -66,7 +66,7 @@ class AlikeSlots:
         self._amounts = amounts
         self._known: dict[tuple[int, ...], int] = {}
 
-    def copies(self, columns: Columns) -> Column:
+    def copies(self, columns: FreeColumns) -> Column:
         """Return how many copies can have all of their slots; the same room is worked out once."""
         rooms = zip(*[columns.room(place, self._amounts) for place in self._places], strict=True)
         return [self._of(room) for room in rooms]
@@ -85,7 +85,7 @@ class SumOfClass(NamedTuple):
     name: int
     amount: int
 
-    def copies(self, columns: Columns) -> Column:
+    def copies(self, columns: FreeColumns) -> Column:
         """Return the bound."""
         free = _summed([columns.cell((place, self.name)) for place in self.places], columns.trees)
         return [much // self.amount for much in free]
@@ -94,9 +94,9 @@ class SumOfClass(NamedTuple):
 class Least(NamedTuple):
     """Parts that every copy needs one of each of."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FormulaPart, ...]
 
-    def copies(self, columns: Columns) -> Column:
+    def copies(self, columns: FreeColumns) -> Column:
         """Return what the scarcest part allows."""
         found = [part.copies(columns) for part in self.parts]
         return found[0] if len(found) == 1 else list(map(min, *found)) if found else [ENDLESS] * columns.trees
@@ -105,9 +105,9 @@ class Least(NamedTuple):
 class Total(NamedTuple):
     """Parts of which a copy needs one: regions of a tree in which it lies as a whole."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FormulaPart, ...]
 
-    def copies(self, columns: Columns) -> Column:
+    def copies(self, columns: FreeColumns) -> Column:
         """Return what all allow together."""
         return _summed([part.copies(columns) for part in self.parts], columns.trees)
 

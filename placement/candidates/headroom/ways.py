@@ -9,8 +9,8 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.headroom.fleets import Cell, Fleets, TreeShape
 from placement.candidates.headroom.formula import OpenSlot
-from placement.candidates.headroom.options import Rows
-from placement.candidates.headroom.parts import Columns
+from placement.candidates.headroom.options import OptionRows
+from placement.candidates.headroom.parts import FreeColumns
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
@@ -53,7 +53,7 @@ class Ways:
         fleets: Fleets,
         shape: TreeShape,
         *,
-        rows: Rows,
+        rows: OptionRows,
         slots: Sequence[OpenSlot],
         met: Mapping[int, int],
     ) -> None:
@@ -77,7 +77,7 @@ class Ways:
         """Whether there is any way."""
         return bool(self._of_shape.bundles) or not self._of_shape.complete
 
-    def copies(self, columns: Columns, most: Sequence[int], budget: Budget) -> list[Copies]:
+    def copies(self, columns: FreeColumns, most: Sequence[int], budget: Budget) -> list[Copies]:
         """Return how many copies there are in each tree.
 
         Args:
@@ -122,7 +122,7 @@ class Ways:
     def _tree(self, free: Sequence[int]) -> Tree:
         """Return a tree of the shape in which so much is free; of no class may a copy take more than max_unit."""
         left = dict(zip(self._cells, free, strict=True))
-        options: Rows = [[] for _ in self._rows]
+        options: OptionRows = [[] for _ in self._rows]
         for slot, planned in zip(self._slots, self._plan.slots, strict=True):
             options[planned.demand] = [
                 place for place in slot.places if all([left[place, name] >= much for name, much in slot.amounts])

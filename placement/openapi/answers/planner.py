@@ -87,6 +87,24 @@ _CONSUMER = record(
 )
 _CLAIM = {"anyOf": [shared("Claimed"), record({"members": array(shared("Claimed"))})]}
 
+# Headroom
+_COPIES = {"fits": COUNT, "at_most": COUNT, "complete": FLAG}
+_TREE_NAME = {"uuid": or_null(UUID), "name": TEXT}
+_HEADROOM = record(
+    _COPIES
+    | {
+        "trees_with_room": COUNT,
+        "trees_without_room": COUNT,
+        "lacking": array(record({"resource_classes": array(TEXT), "trees": COUNT})),
+        "message": TEXT,
+        "stranded": AMOUNTS,
+        "one_more": array(record({"like": record(_TREE_NAME), "trees": COUNT} | _COPIES)),
+        "trees": array(record(_TREE_NAME | _COPIES)),
+        "aggregates": array(record({"uuid": UUID} | _COPIES)),
+    }
+)
+_HEADROOMS = record({"headroom": by_name(shared("Headroom")), "complete": FLAG})
+
 # Reading
 _INVENTORY = record(
     {
@@ -205,6 +223,7 @@ _RECLAIMED = record(
 COMPONENTS: dict[str, Json] = {
     "ExplainedStep": _STEP,
     "Explanation": _EXPLANATION,
+    "Headroom": _HEADROOM,
     "Claimed": record({"consumer": _CONSUMER} | _REQUEST),
 }
 """Schemas that several answers share."""
@@ -219,6 +238,8 @@ ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("POST", f"{PATH}/fair-share/order", 200): always(_ORDER),
     ("POST", f"{PATH}/fair-share/fill", 200): always(_FILLED),
     ("POST", f"{PATH}/fair-share/reclaim", 200): always(_RECLAIMED),
+    ("GET", f"{PATH}/headroom", 200): always(shared("Headroom")),
+    ("POST", f"{PATH}/headroom", 200): always(_HEADROOMS),
     ("GET", f"{PATH}/inventory", 200): always(_INVENTORY),
     ("GET", f"{PATH}/journal", 200): always(_JOURNAL),
     ("GET", f"{PATH}/journal/at", 200): always(_AT),

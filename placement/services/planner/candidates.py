@@ -11,6 +11,7 @@ from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Unavailable
 from placement.services.explain import Explained
+from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.explaining import explained_plan
 from placement.services.planner.planning import Planning
@@ -62,7 +63,12 @@ class PlannerAnswer:
 
 @reads_anywhere
 def planned_candidates(
-    tx: Transaction, request: PlannerRequest, options: PlannerOptions, *, overlay: Overlay = AS_IT_IS
+    tx: Transaction,
+    request: PlannerRequest,
+    options: PlannerOptions,
+    *,
+    overlay: Overlay = AS_IT_IS,
+    changes: Changes = AS_THEY_ARE,
 ) -> PlannerAnswer:
     """Find the best candidates of a planner request, in one snapshot.
 
@@ -71,12 +77,13 @@ def planned_candidates(
         request: the request.
         options: the operator's.
         overlay: what would differ from the cloud as it is.
+        changes: what would differ besides, by uuids; no further trees.
 
     Raises:
-        InvalidAt: the request names something that does not exist.
+        InvalidAt: the request, or a change, names something that does not exist.
         Unavailable: the search was cut off before it found anything.
     """
-    planning = Planning(tx, request, options, overlay=overlay)
+    planning = Planning(tx, request, options, overlay=overlay_of(tx, changes, overlay))
     chosen = list(islice(_not_seen(planning.proposals()), request.limit))
     if not chosen and not planning.complete:
         raise Unavailable("The search limit was reached before any candidate was found; make the request narrower.")

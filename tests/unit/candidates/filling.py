@@ -1,7 +1,7 @@
 """How many copies of a request fit, by filling small clouds up in every way."""
 
 from collections import Counter
-from functools import lru_cache
+from functools import cache
 from itertools import product
 
 from placement.domain.candidate_request import CandidateRequest
@@ -59,7 +59,7 @@ def _most(ways, left) -> int:
     amounts = [tuple(way.get(cell, 0) for cell in cells) for way in ways]
     states = 0
 
-    @lru_cache(maxsize=None)
+    @cache
     def most(index: int, free: tuple[int, ...]) -> int:
         nonlocal states
         states += 1

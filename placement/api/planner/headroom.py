@@ -1,0 +1,157 @@
+"""/planner/v1/headroom: how many more of each of these fit, and what stands in the way of more."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.candidate_query import KEYS, candidate_request
+from placement.api.fields import Array, Exact, Integer, Object, Uuid
+from placement.api.fields import Mapping as MappingField
+from placement.api.planner.candidates import options_for
+from placement.api.planner.headroom_json import counted_json, headrooms_json
+from placement.api.planner.index import PATH
+from placement.api.planner.request_document import planner_request
+from placement.api.planner.request_schemas import ChangesSchema, OneOf, RequestSchema
+from placement.api.query import Query
+from placement.api.routing import Route
+from placement.api.validation import Schema, load_document, shown
+from placement.api.versions import MAXIMUM
+from placement.candidates.headroom.plans import CountedRequest
+from placement.domain.candidate_request import CandidateRequest
+from placement.domain.planner_request import PlannerRequest
+from placement.errors import Invalid, InvalidAt
+from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.headroom import Changes, Listing, headrooms
+from placement.store.connection.database import Database
+
+MOST_REQUESTS = 200
+MOST_LISTED = 1000
+MOST_ADDED = 1000
+NAME = "[^\x00-\x1f]{1,255}"
+QUERY_NAME = "query"
+
+
+class QueryOrRequest(Exact):
+    """A query string of GET /allocation_candidates, or a request as in /planner/v1/candidates."""
+
+    kind = "object"
+    documented = {"anyOf": [{"type": "string"}, {"type": "object"}]}  # noqa: RUF012 - read only
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:  # noqa: ARG002
+        if not isinstance(value, str | dict):
+            raise self._wrong_type(value)
+        return value
+
+
+class AdditionSchema(Schema):
+    """Further trees, empty."""
+
+    like = Uuid()
+    count = Integer(minimum=1, maximum=MOST_ADDED)
+
+
+# "with" is a word of Python.
+_More = Schema.from_dict({"with": Array(Object(AdditionSchema), required=False)}, name="More")
+
+
+class HeadroomSchema(ChangesSchema, _More):  # type: ignore[misc, valid-type]
+    """The body of POST /planner/v1/headroom."""
+
+    requests = MappingField(NAME, QueryOrRequest(), smallest=1)
+    per = OneOf("total", "tree", "aggregate")
+    limit = Integer(minimum=1, maximum=MOST_LISTED, required=False)
+
+
+SCHEMA = HeadroomSchema()
+REQUEST = RequestSchema()
+
+
+def count(call: Call) -> Response:
+    """Answer with the headroom of each request."""
+    body = call.document(SCHEMA)
+    if len(body["requests"]) > MOST_REQUESTS:
+        raise InvalidAt(("requests",), f"There are more than {MOST_REQUESTS} requests.")
+    requests = {name: _request(call, name, asked) for name, asked in body["requests"].items()}
+    per = body.get("per", "total")
+    found = headrooms(
+        call.database,
+        requests,
+        Listing(trees=per == "tree", aggregates=per == "aggregate", limit=body.get("limit", Listing().limit)),
+        changes=changes_of(body),
+        options={name: _options(call, request) for name, request in requests.items()},
+    )
+    return call.json(headrooms_json(found))
+
+
+def count_query(call: Call) -> Response:
+    """Answer with the headroom of a query string."""
+    return call.json(headroom_of_query(call.database, call.query))
+
+
+def headroom_of_query(database: Database, query: Query) -> dict[str, Any]:
+    """Return the headroom of a query string as a JSON document; its ``limit`` is how many trees are listed.
+
+    Raises:
+        Invalid: the query string is none for GET /allocation_candidates. A missing group_policy is forgiven.
+    """
+    request = request_of_query(query)
+    listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MOST_LISTED))
+    found = headrooms(database, {QUERY_NAME: request}, listing)
+    return counted_json(found.of[QUERY_NAME], found)
+
+
+def request_of_query(query: Query) -> CandidateRequest:
+    """Return what a query string asks for, at the newest microversion."""
+    return candidate_request(
+        query if "group_policy" in query else Query([*query.pairs, ("group_policy", "none")]), MAXIMUM
+    )
+
+
+def request_of_text(text: str) -> CandidateRequest:
+    """Return what a query string asks for that stands somewhere else than in a URL."""
+    return request_of_query(Query.parse(text.encode()))
+
+
+def changes_of(body: Mapping[str, Any]) -> Changes:
+    """Return the changes that a body asks for."""
+    more = [(addition["like"], addition["count"]) for addition in body.get("with", ())]
+    return Changes(without=body.get("without", ()), more=more, released=body.get("released", ()))
+
+
+def _request(call: Call, name: str, asked: str | dict[str, Any]) -> CountedRequest:
+    try:
+        if isinstance(asked, str):
+            return request_of_text(asked)
+        request = planner_request(load_document(REQUEST, asked), call.server.settings.planner)
+    except Invalid as wrong:
+        raise InvalidAt(("requests", name), wrong.message) from wrong
+    if request.paths:
+        raise InvalidAt(("requests", name), f"Copies of a tree or paths are not counted: {shown(asked)}.")
+    return request
+
+
+def _options(call: Call, request: CountedRequest) -> PlannerOptions:
+    return options_for(call, request if isinstance(request, PlannerRequest) else PlannerRequest())
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path=f"{PATH}/headroom",
+        view=count,
+        rule="placement:planner:headroom",
+        answers_json=True,
+        takes_json=True,
+        body=SCHEMA,
+    ),
+    Route(
+        method="GET",
+        path=f"{PATH}/headroom",
+        view=count_query,
+        rule="placement:planner:headroom",
+        answers_json=True,
+        query=KEYS,
+    ),
+)

@@ -1,0 +1,73 @@
+"""The JSON of headroom."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from placement.allocators.headroom import Copies
+from placement.candidates.headroom.headroom import Headroom
+from placement.services.planner.headroom import Headrooms, HostModel, Named, RequestRoom
+
+HeadroomJson = dict[str, Any]
+
+
+def headrooms_json(found: Headrooms) -> HeadroomJson:
+    """Return the document with the headroom of each request."""
+    return {
+        "headroom": {name: counted_json(counted, found) for name, counted in found.of.items()},
+        "complete": all([counted.copies.is_exact for counted in found.of.values()]),
+    }
+
+
+def counted_json(counted: RequestRoom, found: Headrooms) -> HeadroomJson:
+    """Return the headroom of one request."""
+    room = counted.found
+    return {
+        **_copies(counted.copies),
+        "trees_with_room": len(room.trees),
+        "trees_without_room": room.without_room,
+        "lacking": [{"resource_classes": list(names), "trees": trees} for names, trees in room.lacking.items()],
+        "message": message_of(room),
+        "stranded": dict(room.stranded),
+        "one_more": [_model(model, found.providers) for model in counted.models],
+        "trees": [{**_named(root, found.providers), **_copies(copies)} for root, copies in counted.trees],
+        "aggregates": [{"uuid": uuid, **_copies(copies)} for uuid, copies in counted.aggregates],
+    }
+
+
+def _copies(copies: Copies) -> HeadroomJson:
+    return {"fits": copies.least, "at_most": copies.most, "complete": copies.is_exact}
+
+
+def _model(model: HostModel, providers: Mapping[int, Named]) -> HeadroomJson:
+    return {"like": _named(model.like, providers), "trees": model.trees, **_copies(model.each)}
+
+
+def _named(root: int, providers: Mapping[int, Named]) -> HeadroomJson:
+    """Name a tree; one that was only supposed to be there has no uuid."""
+    named = providers.get(root)
+    return {"uuid": named.uuid if named else None, "name": named.name if named else "one more"}
+
+
+def message_of(room: Headroom) -> str:
+    """Say in a sentence what trees without room lack.
+
+    >>> message_of(Headroom(Copies(0, 0), {}, {("VCPU",): 2, ("MEMORY_MB", "VCPU"): 1}, {}, ()))
+    'Of 3 trees without room 2 lack VCPU, 1 MEMORY_MB and VCPU.'
+    """
+    if not room.lacking:
+        return (
+            "Every tree that can serve it has room." if room.trees else "No tree can serve it, even if it were empty."
+        )
+    parts = [f"{trees} {_together(names)}" for names, trees in room.lacking.items()]
+    first, *others = parts
+    number, _space, what = first.partition(" ")
+    said = f"{number} {'lacks' if number == '1' else 'lack'} {what}" if what != _together(()) else first
+    trees = f"{room.without_room} tree{'' if room.without_room == 1 else 's'}"
+    return f"Of {trees} without room {', '.join([said, *others])}."
+
+
+def _together(names: tuple[str, ...]) -> str:
+    if not names:
+        return "have what is asked for, but not where it could be used together"
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

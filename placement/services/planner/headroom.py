@@ -1,0 +1,141 @@
+"""How many more of each of these fit? The use case behind /planner/v1/headroom, the command and the metrics."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from placement.allocators.headroom import Copies
+from placement.candidates.headroom.counting import in_all_trees
+from placement.candidates.headroom.fleets import Fleets, fleets_of
+from placement.candidates.headroom.headroom import Headroom, HostModel, headroom, models
+from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
+from placement.candidates.headroom.what_if import as_it_would_be
+from placement.domain.overlay import Overlay
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.search_plan import Plan, plan_for
+from placement.domain.whole_cloud import WholeCloud
+from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
+from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.planning import Planning
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.search.facts import Named, named_providers
+from placement.store.search.names import ids_for
+from placement.store.search.whole_cloud import whole_cloud
+
+__all__ = ["Changes", "Copies", "Headrooms", "HostModel", "Listing", "Named", "RequestRoom", "headrooms"]
+
+MOST_PLANNED = 32
+"""So many copies of a request with rules about places are planned one after the other, to have a lower bound."""
+
+
+class Listing(NamedTuple):
+    """What is listed besides the numbers: the trees with room, or aggregates, and models of trees; at most so many."""
+
+    trees: bool = False
+    aggregates: bool = False
+    models: bool = True
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRoom:
+    """The headroom of one request.
+
+    Args:
+        found: how many fit where.
+        copies: how many fit, in all.
+        trees: the roots of the trees with most room, and how many fit there.
+        aggregates: how many fit into all trees of each aggregate, those with most room.
+        models: what one more tree would be good for.
+    """
+
+    found: Headroom
+    copies: Copies
+    trees: Sequence[tuple[int, Copies]] = ()
+    aggregates: Sequence[tuple[str, Copies]] = ()
+    models: Sequence[HostModel] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Headrooms:
+    """The headroom of each request by its name, and the providers that are mentioned, by id."""
+
+    of: Mapping[str, RequestRoom]
+    providers: Mapping[int, Named] = field(default_factory=dict)
+
+
+@reads_anywhere
+def headrooms(
+    tx: Transaction,
+    requests: Mapping[str, CountedRequest],
+    listing: Listing = Listing(),  # noqa: B008 - it is frozen
+    *,
+    changes: Changes = AS_THEY_ARE,
+    options: Mapping[str, PlannerOptions] | None = None,
+) -> Headrooms:
+    """Count how many copies of each request fit, in one snapshot.
+
+    A fixed number of statements, and O(trees) work for each request. A request with rules about places is planned some
+    times besides: its number of copies is known exactly only where it is small.
+
+    Args:
+        tx: the transaction.
+        requests: by name.
+        listing: what is told besides the numbers.
+        changes: what would differ from the cloud as it is.
+        options: the operator's, for the requests that have rules about places.
+
+    Raises:
+        Invalid: a resource class or trait does not exist.
+        InvalidAt: a change names what there is not.
+    """
+    ids = ids_for(tx, plan_for(all_together(requests.values())))
+    cloud = whole_cloud(tx, ids, with_aggregates=listing.aggregates)
+    overlay = overlay_of(tx, changes)
+    fleets = fleets_of(as_it_would_be(cloud, overlay, more_trees(tx, changes)))
+    plans = {name: counted_plan(request) for name, request in requests.items()}
+    counted = {name: _counted(plan, fleets, listing) for name, plan in plans.items()}
+    for name, request in requests.items():
+        if isinstance(request, PlannerRequest) and has_rules(request) and options is not None:
+            planned = _planned(tx, request, options[name], overlay, most=counted[name].copies.most)
+            counted[name] = replace(counted[name], copies=planned)
+    mentioned = {root for one in counted.values() for root, _copies in one.trees}
+    mentioned |= {model.like for one in counted.values() for model in one.models}
+    return Headrooms(counted, named_providers(tx, [provider for provider in mentioned if provider > 0]))
+
+
+def _counted(plan: Plan, fleets: Fleets, listing: Listing) -> RequestRoom:
+    found = headroom(plan, fleets)
+    by_room = sorted(found.trees.items(), key=lambda one: (-one[1].least, one[0])) if listing.trees else []
+    return RequestRoom(
+        found,
+        found.copies,
+        trees=by_room[: listing.limit],
+        aggregates=_by_aggregate(found, fleets.cloud)[: listing.limit] if listing.aggregates else (),
+        models=models(plan, fleets, found)[: listing.limit] if listing.models else (),
+    )
+
+
+def _by_aggregate(found: Headroom, cloud: WholeCloud) -> list[tuple[str, Copies]]:
+    roots = {root for one in found.counted for root in one.fleet.trees}
+    numbers = [
+        (uuid, in_all_trees(found.counted, among=members & roots))
+        for uuid, members in cloud.aggregates.items()
+        if not members.isdisjoint(roots)
+    ]
+    return sorted(numbers, key=lambda one: (-one[1].least, one[0]))
+
+
+def _planned(
+    tx: Transaction, request: PlannerRequest, options: PlannerOptions, overlay: Overlay, *, most: int
+) -> Copies:
+    """Return how many copies of a request with rules fit: planned one after the other, as far as that is worth it."""
+    one = replace(request, limit=1, per_tree=1, explain=False)
+    for copies in range(min(most, MOST_PLANNED)):
+        planning = Planning(tx, one, options, overlay=overlay)
+        proposal = next(planning.proposals(), None)
+        if proposal is None:
+            # Others might have been planned in another order; of the first one that is certain.
+            return Copies(copies, 0 if planning.complete and not copies else most)
+        overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
+    return Copies(min(most, MOST_PLANNED), most)

@@ -1,0 +1,199 @@
+"""/planner/v1/headroom: numbers of small clouds, in the form that is documented, and what is refused."""
+
+import uuid
+
+import pytest
+from flask import Flask
+
+from tests.api.conftest import Api
+from tests.api.test_statement_counts import statements
+from tests.clouds import SHARES, Cloud, allocate, build, provider
+
+PATH = "/planner/v1/headroom"
+UNKNOWN = "ffffffff-0000-4000-8000-000000000000"
+
+
+def call(api: Api):
+    def send(method: str, path: str, version: str, body: object = None):
+        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
+        return response.status_code, response.get_json(silent=True)
+
+    return send
+
+
+def gpu_host(name: str):
+    """Two NUMA nodes with processors, two GPUs each."""
+    return provider(
+        name,
+        *[
+            provider(
+                f"{name}-numa{node}",
+                *[provider(f"{name}-gpu{node}{gpu}", PGPU=1) for gpu in range(2)],
+                VCPU=8,
+                traits=["HW_NUMA_ROOT"],
+            )
+            for node in range(2)
+        ],
+        DISK_GB=100,
+        aggregates=["GPU"],
+    )
+
+
+@pytest.fixture
+def cloud(api: Api) -> Cloud:
+    """Three plain hosts, one of them full of processors, one of memory; two with GPUs."""
+    built = build(
+        call(api),
+        *[provider(f"host{number}", VCPU=16, MEMORY_MB=4096, aggregates=["plain"]) for number in range(3)],
+        gpu_host("gpu0"),
+        gpu_host("gpu1"),
+    )
+    allocate(call(api), built.providers["host1"], {"VCPU": 15})
+    allocate(call(api), built.providers["host2"], {"MEMORY_MB": 4000})
+    return built
+
+
+def ask(api: Api, body: dict) -> dict:
+    answer = api.post(PATH, body)
+    assert answer.status_code == 200, answer.text
+    return answer.get_json()["headroom"]
+
+
+def fits(api: Api, query: str, **body) -> int:
+    found = ask(api, {"requests": {"it": query}, **body})["it"]
+    assert found["complete"]
+    assert found["fits"] == found["at_most"]
+    return found["fits"]
+
+
+def test_a_query_string_has_its_headroom(api: Api, cloud: Cloud) -> None:
+    found = api.get(f"{PATH}?resources=VCPU:2,MEMORY_MB:1024").get_json()
+    assert (found["fits"], found["trees_with_room"], found["trees_without_room"]) == (4, 1, 2)
+    assert [tree["uuid"] for tree in found["trees"]] == [cloud.providers["host0"]]
+    assert found["message"] == "Of 2 trees without room 1 lacks VCPU, 1 MEMORY_MB."
+    assert found["stranded"] == {"VCPU": 1 + 16, "MEMORY_MB": 4096 + 96}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("resources=VCPU:4,PGPU:1", 8, id="one provider for each class"),
+        pytest.param("resources=VCPU:6,PGPU:1", 4, id="as many as processors"),
+        pytest.param("resources_A=PGPU:1&resources_B=PGPU:1&group_policy=isolate", 4, id="pairs"),
+        pytest.param("resources_A=PGPU:1&resources_B=PGPU:1&resources_C=PGPU:1&group_policy=isolate", 2, id="triples"),
+        pytest.param("resources_C=VCPU:3&resources_G=PGPU:1&same_subtree=_C,_G", 8, id="below one NUMA node"),
+        pytest.param("resources_C=VCPU:5&resources_G=PGPU:1&same_subtree=_C,_G", 4, id="one below each NUMA node"),
+        pytest.param("resources_C=VCPU:6&resources_D=VCPU:2&group_policy=isolate&resources=DISK_GB:60", 2, id="disk"),
+        pytest.param("resources=VCPU:3&required=HW_NUMA_ROOT", 8, id="trait"),
+    ],
+)
+def test_nested_hosts_are_counted(api: Api, cloud: Cloud, query: str, expected: int) -> None:
+    assert cloud
+    assert fits(api, query) == expected
+
+
+def test_counted_groups_are_counted(api: Api, cloud: Cloud) -> None:
+    assert cloud
+    requests = {
+        str(count): {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": count}}} for count in (1, 2, 3, 4, 5)
+    }
+    found = ask(api, {"requests": requests})
+    assert {name: one["fits"] for name, one in found.items()} == {"1": 8, "2": 4, "3": 2, "4": 2, "5": 0}
+    assert all(one["complete"] for one in found.values())
+
+
+def test_rules_about_places_are_planned(api: Api, cloud: Cloud) -> None:
+    """Two GPUs in one NUMA node: one request for each of four nodes, as formulas alone would say, too."""
+    assert cloud
+    rule = {"within": [{"groups": ["_GPU"], "level": "numa"}]}
+    requests = {
+        str(count): {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": count}}, **rule} for count in (2, 3)
+    }
+    found = ask(api, {"requests": requests})
+    assert (found["2"]["fits"], found["2"]["at_most"], found["2"]["complete"]) == (4, 4, True)
+    assert (found["3"]["fits"], found["3"]["at_most"], found["3"]["complete"]) == (0, 0, True)
+
+
+def test_a_pool_is_counted_once(api: Api) -> None:
+    build(
+        call(api),
+        provider("pool", DISK_GB=100, traits=[SHARES], aggregates=["A"]),
+        *[provider(f"host{number}", VCPU=8, aggregates=["A"]) for number in range(3)],
+    )
+    assert fits(api, "resources=VCPU:1,DISK_GB:10") == 10
+    assert fits(api, "resources=VCPU:4,DISK_GB:10") == 6
+    per_tree = ask(api, {"requests": {"it": "resources=VCPU:1,DISK_GB:10"}, "per": "tree"})["it"]["trees"]
+    assert [tree["fits"] for tree in per_tree] == [8, 8, 8]
+
+
+def test_aggregates_are_counted(api: Api, cloud: Cloud) -> None:
+    found = ask(api, {"requests": {"it": "resources=VCPU:4"}, "per": "aggregate"})["it"]
+    assert {one["uuid"]: one["fits"] for one in found["aggregates"]} == {
+        cloud.aggregates["plain"]: 8,
+        cloud.aggregates["GPU"]: 8,
+    }
+
+
+def test_one_more_host_of_a_model_is_told(api: Api, cloud: Cloud) -> None:
+    assert cloud
+    found = ask(api, {"requests": {"it": "resources=VCPU:8"}})["it"]
+    models = {(model["like"]["name"], model["trees"], model["fits"]) for model in found["one_more"]}
+    assert models == {("host0", 3, 2), ("gpu0", 2, 2)}
+
+
+def test_changes_are_supposed_and_not_written(api: Api, cloud: Cloud) -> None:
+    query = "resources=VCPU:4"
+    assert fits(api, query) == 16
+    assert fits(api, query, without=[cloud.providers["host0"]]) == 12
+    assert fits(api, query, without=[cloud.aggregates["GPU"]]) == 8
+    assert fits(api, query, without=[cloud.providers["gpu0-gpu00"]]) == 12
+    assert fits(api, query, **{"with": [{"like": cloud.providers["host1"], "count": 3}]}) == 28
+    consumer = allocate(call(api), cloud.providers["host0"], {"VCPU": 8})
+    assert fits(api, query) == 14
+    assert fits(api, query, released=[consumer]) == 16
+    assert fits(api, query) == 14
+
+
+def test_candidates_are_planned_in_a_cloud_as_it_would_be(api: Api, cloud: Cloud) -> None:
+    consumer = allocate(call(api), cloud.providers["host0"], {"VCPU": 16})
+    body = {"groups": {"": {"resources": {"VCPU": 16}}}}
+
+    def hosts(**changes):
+        found = api.post("/planner/v1/candidates", {**body, **changes}).get_json()["allocation_requests"]
+        return {uuid for one in found for uuid in one["allocations"]}
+
+    assert hosts() == {cloud.providers["host2"]}
+    assert hosts(released=[consumer]) == {cloud.providers["host0"], cloud.providers["host2"]}
+    assert hosts(without=[cloud.providers["host2"]]) == set()
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"requests": {}}, "enough properties"),
+        ({"requests": {"a": 5}}, "requests.a: 5 is not of type 'object'"),
+        ({"requests": {"a": "resources=VCPU"}}, "requests.a: "),
+        ({"requests": {"a": "resources=NO_SUCH:1"}}, "NO_SUCH"),
+        ({"requests": {"a": {"groups": {"": {"resources": {"VCPU": 0}}}}}}, "requests.a: "),
+        ({"requests": {"a": {"paths": {"Numa/0/VCPU": 1}}}}, "not counted"),
+        ({"requests": {"a": "resources=VCPU:1"}, "without": [UNKNOWN]}, "without[0]: There is no provider"),
+        ({"requests": {"a": "resources=VCPU:1"}, "with": [{"like": UNKNOWN, "count": 1}]}, "with[0].like: There is no"),
+        ({"requests": {"a": "resources=VCPU:1"}, "per": "host"}, "per: 'host' is not one of"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_counted_is_refused(api: Api, body: dict, sentence: str) -> None:
+    answer = api.post(PATH, body)
+    assert answer.status_code == 400
+    assert sentence in answer.get_json()["errors"][0]["detail"]
+
+
+def test_more_hosts_and_requests_cost_no_more_statements(app: Flask, api: Api) -> None:
+    counts = []
+    for hosts in (2, 6):
+        build(call(api), *[provider(f"host-{uuid.uuid4()}", VCPU=8, MEMORY_MB=100) for _ in range(hosts)])
+        requests = {str(amount): f"resources=VCPU:{amount},MEMORY_MB:1" for amount in range(1, hosts)}
+        with statements(app) as sent:
+            ask(api, {"requests": requests, "per": "tree"})
+        counts.append(len(sent))
+    assert counts[1] <= counts[0] <= 12

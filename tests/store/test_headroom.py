@@ -1,0 +1,81 @@
+"""The headroom that is read from real databases is what filling the clouds up in every way finds."""
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+from placement.services.planner.changes import Changes
+from placement.services.planner.headroom import Listing, headrooms
+from placement.store.connection.database import Database
+from tests.examples import examples
+from tests.small_clouds import AGGREGATES, Cloud, random_situation, shares_of, situations, write
+from tests.unit.candidates.filling import TooLarge, filled
+
+on_one_database = examples(10, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
+
+
+@pytest.fixture
+def database(migrated: Database) -> Database:
+    """A database of each of the three kinds."""
+    return migrated
+
+
+def load(database: Database, cloud: Cloud) -> None:
+    with database.engine.begin() as connection:
+        write(connection, cloud)
+
+
+@on_one_database
+@given(situation=situations)
+def test_the_headroom_is_what_filling_finds(database, situation) -> None:
+    request, cloud = situation
+    load(database, cloud)
+    copies = headrooms(database, {"it": request}).of["it"].copies
+    try:
+        expected = filled(request, cloud)
+    except TooLarge:
+        assume(False)
+    assert copies.least <= expected <= copies.most
+    assert copies.is_exact or shares_of(cloud)
+
+
+def test_several_requests_have_what_each_has_alone(database) -> None:
+    _request, cloud = random_situation(4)
+    load(database, cloud)
+    requests = {str(seed): random_situation(seed)[0] for seed in range(12)}
+    together = headrooms(database, requests).of
+    alone = {name: headrooms(database, {name: request}).of[name].copies for name, request in requests.items()}
+    assert {name: counted.copies for name, counted in together.items()} == alone
+
+
+@on_one_database
+@given(situation=situations)
+def test_an_aggregate_has_what_filling_its_trees_finds(database, situation) -> None:
+    request, cloud = situation
+    load(database, cloud)
+    found = dict(headrooms(database, {"it": request}, Listing(aggregates=True)).of["it"].aggregates)
+    for aggregate in AGGREGATES:
+        roots = {node.root for node in cloud.values() if aggregate in node.aggregates}
+        try:
+            expected = filled(request, cloud, roots) if roots else 0
+        except TooLarge:
+            assume(False)
+        copies = found.get(aggregate)
+        assert (expected == 0) if copies is None else copies.least <= expected <= copies.most
+
+
+@on_one_database
+@given(situation=situations)
+def test_trees_of_an_aggregate_are_left_out(database, situation) -> None:
+    request, cloud = situation
+    load(database, cloud)
+    assume(all(group.in_tree is None for group in request.groups))
+    gone = {node.root for node in cloud.values() if AGGREGATES[0] in node.aggregates}
+    assume(gone)
+    left = {id_: node for id_, node in cloud.items() if node.root not in gone}
+    changes = Changes(without=[AGGREGATES[0]])
+    copies = headrooms(database, {"it": request}, changes=changes).of["it"].copies
+    try:
+        expected = filled(request, left)
+    except TooLarge:
+        assume(False)
+    assert copies.least <= expected <= copies.most
