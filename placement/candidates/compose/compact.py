@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, product, repeat
 from math import prod
 from operator import call, itemgetter, or_
+from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
-from placement.candidates.canonical import CanonicalForm, Sketch
+from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.regions import Regions, Touches
 from placement.candidates.compose.slots import SlotComposer
@@ -25,23 +26,32 @@ from placement.domain.places import Places
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
-_PlacedForm = tuple[CanonicalForm, tuple[int, ...], tuple[int, ...]]
-"""The canonical form of a tree, the place masks of each provider in its sketch, and the places of each level."""
+
+class _Known(NamedTuple):
+    """What is known of all trees of one form.
+
+    Args:
+        counts: the least counts of places, those of the first candidate; None if there is no candidate.
+        readers: what reads each candidate off the providers of a sketch, in order; None where they were too many.
+    """
+
+    counts: Counts | None
+    readers: list[Callable[[Choice], Choice]] | None
+
+    def read_off(self, providers: tuple[int, ...]) -> Composed[Choice] | None:
+        """Return the candidates of a tree with these providers."""
+        if self.counts is None or not self.readers:
+            return None
+        return Composed(self.counts, map(call, self.readers, repeat(providers)))
 
 
-_Known = tuple[Counts, list[Callable[[Choice], Choice]]]
-"""The candidates of all trees of one form, in order: what reads each of them off the providers of a sketch."""
-
-_UNKNOWN: _Known = ((), [])
+_UNKNOWN = _Known(None, None)
 
 FEW = 100
 """So many combinations are composed and sorted faster than they are searched in order."""
 
 MOST_SORTED = 100_000
 """So many combinations are composed and sorted in one request: an answer has room for not many more candidates."""
-
-MOST_FORMS = 1000
-"""So many forms of trees are remembered in one request."""
 
 
 class CompactFirst:
@@ -59,12 +69,12 @@ class CompactFirst:
         # The search for so many places at a time may take as many steps again, and leaves the other one all of its own.
         self._for_order = RequestBudget(per_tree=budget.per_tree, per_request=budget.left)
         self._composer = SlotComposer(plan, budget)
+        self._sketcher = self._composer.sketcher
         self._left_to_sort = MOST_SORTED if all_wanted else 0
         consuming = [bool(slot.resources) for slot in plan.slots]
         self._consuming = None if all(consuming) else consuming
         self._is_unconstrained = plan.is_unconstrained
-        self._known: dict[object, _Known] = {}
-        self._first_counts: dict[object, Counts | None] = {}
+        self._memo: Memo[_Known] = Memo()
 
     def composed_in(self, tree: Tree) -> Composed[Choice] | None:
         """Return the choices of providers that serve the plan in a tree, in order; None if there is none.
@@ -73,14 +83,12 @@ class CompactFirst:
         """
         if not tree.places.of:
             return _with_first((), self._composer.choices(tree))
-        if tree.home and not self._is_unconstrained:
-            return self._sorted(tree) if self._may_sort(tree) else self._searched(tree)
-        sketch = self._composer.sketch(tree)
-        form = _placed_form(sketch, tree.places)
-        known = self._known.get(form)
-        if known is not None and self._may_read_off(known[1]):
-            return _read_off(known, sketch)
-        if self._combinations(tree) <= FEW and len(self._known) < MOST_FORMS:
+        sketch = self._sketcher.sketch(tree)
+        form = with_places(sketch, tree.places)
+        known = self._memo.get(form, _UNKNOWN)
+        if known.readers is not None and self._may_read_off(known.readers):
+            return known.read_off(sketch[1])
+        if self._combinations(tree) <= FEW and not self._memo.is_full:
             return self._first_of_form(tree, sketch, form)
         return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, form)
 
@@ -91,13 +99,13 @@ class CompactFirst:
         """
         if not self._is_unconstrained or len(trees) == 1 or not any(tree.places.of for tree in trees):
             return [self.composed_in(tree) for tree in trees]
-        sketches = list(self._composer.sketches(trees))
-        forms = [_placed_form(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
+        sketches = list(self._sketcher.sketches(trees))
+        forms = [with_places(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
         found: list[Composed[Choice] | None] = []
         left_to_read = MOST_SORTED  # For the same reason choices are read now, but not so many that memory suffers.
         for tree, (_drawn, providers), form in zip(trees, sketches, forms, strict=True):
-            counts, readers = self._known.get(form, _UNKNOWN)
-            if readers and self._may_read_off(readers):
+            counts, readers = self._memo.get(form, _UNKNOWN)
+            if readers and counts is not None and self._may_read_off(readers):
                 choices = map(call, readers, repeat(providers))
                 left_to_read -= len(readers)
                 found.append(Composed(counts, choices if left_to_read < 0 else iter([*choices])))
@@ -122,14 +130,15 @@ class CompactFirst:
         self._left_to_sort -= combinations
         return True
 
-    def _first_of_form(self, tree: Tree, sketch: Sketch, form: _PlacedForm) -> Composed[Choice] | None:
-        """Compose everything by numbers, and keep it for the trees that are alike."""
-        choices, (_drawn, masks, _levels) = self._composer.numbered_choices(tree, sketch), form
-        counts, in_order = self._in_order(choices, dict(enumerate(masks)), tree.places)
-        known = counts, list(map(_reader, in_order))
+    def _first_of_form(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed[Choice] | None:
+        """Compose everything by numbers, and remember it for the trees that are alike."""
+        choices, (_drawn, providers) = self._composer.numbered_choices(tree, sketch), sketch
+        masks = {number: tree.places.of.get(provider, 0) for number, provider in enumerate(providers)}
+        counts, in_order = self._in_order(choices, masks, tree.places)
+        known = _Known(counts, list(map(_reader, in_order)))
         if not self._budget.was_hit:
-            self._known[form] = known
-        return _read_off(known, sketch)
+            self._memo.remember(form, known)
+        return known.read_off(providers)
 
     def _sorted(self, tree: Tree) -> Composed[Choice] | None:
         """Compose everything; what touches as many places stays in the order of the search."""
@@ -161,17 +170,17 @@ class CompactFirst:
             touched = map(or_, touched, map(masks.get, column, repeat(0)))
         return tuple(touched)
 
-    def _as_alike(self, tree: Tree, form: _PlacedForm) -> Composed[Choice] | None:
+    def _as_alike(self, tree: Tree, form: CanonicalForm) -> Composed[Choice] | None:
         """Search, but in a tree like one that was searched only when its candidates are wanted.
 
         Most trees are asked for nothing but the counts of their best candidate.
         """
-        if form in self._first_counts:
-            counts = self._first_counts[form]
-            return None if counts is None else Composed(counts, self._later(tree))
+        known = self._memo.get(form)
+        if known is not None:
+            return None if known.counts is None else Composed(known.counts, self._later(tree))
         composed = self._searched(tree)
-        if not self._for_order.was_hit and not self._budget.was_hit and len(self._first_counts) < MOST_FORMS:
-            self._first_counts[form] = composed and composed.counts
+        if not self._for_order.was_hit and not self._budget.was_hit:
+            self._memo.remember(form, _Known(composed and composed.counts, None))
         return composed
 
     def _later(self, tree: Tree) -> Iterator[Choice]:
@@ -210,18 +219,6 @@ class CompactFirst:
         (touched,) = self._touched(tree.places.of, [first])
         self._budget.was_hit = True
         return Composed(tree.places.counts(touched), chain((first,), others))
-
-
-def _placed_form(sketch: Sketch, places: Places) -> _PlacedForm:
-    drawn, providers = sketch
-    return drawn, tuple([places.of.get(provider, 0) for provider in providers]), places.levels
-
-
-def _read_off(known: _Known, sketch: Sketch) -> Composed[Choice] | None:
-    """Return the candidates of the tree that was sketched."""
-    counts, readers = known
-    _drawn, providers = sketch
-    return Composed(counts, map(call, readers, repeat(providers))) if readers else None
 
 
 def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed[Choice] | None:

@@ -1,10 +1,12 @@
-"""The device allocator with a memory: hosts of a cloud are much alike, so most of them are the same problem again."""
+"""The device allocator with a memo: hosts of a cloud are much alike, so most of them are the same problem again."""
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices import Device, DeviceAllocations, Group, Host, Request, allocate
 from placement.allocators.natural_order import natural_key
+from placement.candidates.canonical import CanonicalForm, Memo
 
-_HostForm = tuple[object, ...]
+MOST_HOSTS = 10_000
+"""So many forms are remembered: allocating again would cost steps again."""
 
 
 class DeviceMemo:
@@ -15,7 +17,7 @@ class DeviceMemo:
 
     def __init__(self, *, most: int) -> None:
         self._most = most
-        self._known: dict[_HostForm, DeviceAllocations] = {}
+        self._memo: Memo[DeviceAllocations] = Memo(MOST_HOSTS)
 
     def allocate(self, host: Host, request: Request, budget: Budget) -> tuple[DeviceAllocations, list[str]]:
         """Return what the allocator finds, with numbers as names, and the names by number.
@@ -27,12 +29,13 @@ class DeviceMemo:
         plain = _renamed(host, numbers, names)
         groups = tuple([_with_numbers(group, numbers) for group in request.groups])
         form = _form(plain, groups)
-        found = self._known.get(form)
+        found = self._memo.get(form)
         if found is None and budget.is_used_up:
             return DeviceAllocations((), complete=False), names
         if found is None:
             wanted = Request(groups=groups, joint=request.joint, within=request.within, conditions=request.conditions)
-            found = self._known[form] = allocate(plain, wanted, most=self._most, budget=budget)
+            found = allocate(plain, wanted, most=self._most, budget=budget)
+            self._memo.remember(form, found)
         return found, names
 
 
@@ -74,7 +77,7 @@ def _with_numbers(group: Group, numbers: dict[str, str]) -> Group:
     )
 
 
-def _form(host: Host, groups: tuple[Group, ...]) -> _HostForm:
+def _form(host: Host, groups: tuple[Group, ...]) -> CanonicalForm:
     """Return what tells problems of one request apart; labels, amounts and rules are the request's."""
     devices = tuple([(device.path, tuple(device.room.items()), device.card) for device in host.devices])
     wanted = tuple([(one.count, _items(one.options), _items(one.meets)) for one in groups])

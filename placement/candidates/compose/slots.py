@@ -12,13 +12,17 @@ from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.candidates.budget import RequestBudget
-from placement.candidates.canonical import ChoiceMemo, Sketch, numbered
+from placement.candidates.canonical import Memo, Sketch, Sketcher, numbered
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
 
 FEW = 64
+"""So many combinations are tried faster than it is found out whether any of them can do."""
+
+MOST_REMEMBERED = 1000
+"""Trees with more candidates are composed each for itself: what is remembered must be small beside an answer."""
 
 
 class SlotOrder(NamedTuple):
@@ -38,7 +42,8 @@ class SlotComposer:
         self._as_planned = SlotOrder(plan.slots, None)
         self._is_unconstrained = plan.is_unconstrained
         self._orders: dict[tuple[int, ...], SlotOrder] = {}
-        self._memo = ChoiceMemo(plan, budget)
+        self.sketcher = Sketcher(plan)
+        self._memo: Memo[list[Choice]] = Memo()
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Choice]]:
         """Yield the choices of each tree; nothing is composed before it is asked for."""
@@ -51,20 +56,7 @@ class SlotComposer:
         """
         if self._is_unconstrained:
             return _combinations([tree.options[demand] for demand in self._demands], self._budget.of_tree())
-        if tree.home:
-            return self._searched(tree)
-        return self._as_alike(tree, self._memo.sketch(tree))
-
-    def sketch(self, tree: Tree) -> Sketch:
-        """Draw a tree: trees of one canonical form have the same candidates.
-
-        It is served by its own providers alone, or any combination of options is a choice.
-        """
-        return self._memo.sketch(tree)
-
-    def sketches(self, trees: Sequence[Tree]) -> Iterable[Sketch]:
-        """Draw many trees."""
-        return self._memo.sketches(trees)
+        return self._as_alike(tree, self.sketcher.sketch(tree))
 
     def numbered_choices(self, tree: Tree, sketch: Sketch) -> list[Choice]:
         """Return the same choices, with the numbers of a sketch of the tree for the providers."""
@@ -76,9 +68,31 @@ class SlotComposer:
         return list(_combinations([rows[demand] for demand in self._demands], self._budget.of_tree()))
 
     def _as_alike(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
-        return self._memo.choices(sketch) or self._memo.kept(self._searched(tree), sketch)
+        form, providers = sketch
+        composed = self._memo.get(form)
+        return self._remembering(tree, sketch) if composed is None else self._read_off(composed, providers)
 
-    def _searched(self, tree: Tree) -> Iterator[Choice]:
+    def _read_off(self, composed: Iterable[Choice], providers: Sequence[int]) -> Iterator[Choice]:
+        """Yield what was composed in a tree that is alike; what it takes to write it all down is bounded, too."""
+        budget = self._budget
+        for choice in composed:
+            if not budget.take():
+                return
+            yield tuple([providers[number] for number in choice])
+
+    def _remembering(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
+        """Yield the choices of a tree as they are found; remember them if that comes to its end."""
+        found: list[Choice] = []
+        for choice in self.searched(tree):
+            if len(found) <= MOST_REMEMBERED:
+                found.append(choice)
+            yield choice
+        if len(found) <= MOST_REMEMBERED and not self._budget.was_hit:
+            form, providers = sketch
+            self._memo.remember(form, numbered(found, providers))
+
+    def searched(self, tree: Tree) -> Iterator[Choice]:
+        """Yield the same, found by a search in this tree, whatever was found in others."""
         return self.choices_under((), tree, self._budget.of_tree())
 
     def choices_under(self, further: Sequence[Constraint], tree: Tree, budget: Budget) -> Iterator[Choice]:

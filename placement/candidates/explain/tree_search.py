@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from placement.candidates.budget import RequestBudget
+from placement.candidates.canonical import Memo, numbered
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.demands import FilteredDemand
@@ -21,9 +22,6 @@ STEPS_OF_A_TREE = 5
 """What looking at a tree costs for each slot of the plan, in steps of the search."""
 STEPS_OF_A_SEARCH = 35
 """What beginning a search costs for each slot besides."""
-
-Likeness = tuple[object, ...]
-"""What two trees have in common if one has a candidate exactly if the other has; providers are named by their rank."""
 
 
 @dataclass(slots=True)
@@ -57,7 +55,7 @@ class TreeSearch:
         self._demands = demands
         self._facts = facts
         self._without = without
-        self._known: dict[Likeness, tuple[int, ...] | None] = {}
+        self._memo: Memo[Choice | None] = Memo()
 
     def served(self, roots: AbstractSet[int], budget: RequestBudget) -> SearchedTrees:
         """Find the trees with a candidate, among those in which every demand has somebody.
@@ -86,34 +84,16 @@ class TreeSearch:
         """Return a candidate of a tree, if there is one and the budget suffices to find out."""
         if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)):
             return None
-        providers = sorted({provider for row in tree.options for provider in row})
-        rank = {provider: index for index, provider in enumerate(providers)}
-        likeness = self._likeness(tree, providers, rank)
-        if likeness in self._known:
-            ranks = self._known[likeness]
-            return None if ranks is None else tuple([providers[index] for index in ranks])
+        form, providers = composer.sketcher.sketch(tree)
+        if form in self._memo:
+            known = self._memo[form]
+            return None if known is None else tuple([providers[number] for number in known])
         if not budget.take(STEPS_OF_A_SEARCH * len(self._plan.slots)):
             return None
-        choice = next(composer.choices(tree), None)
+        choice = next(composer.searched(tree), None)
         if choice is not None or not budget.was_hit:
-            self._known[likeness] = None if choice is None else tuple([rank[provider] for provider in choice])
+            self._memo.remember(form, None if choice is None else numbered([choice], providers)[0])
         return choice
-
-    def _likeness(self, tree: Tree, providers: Sequence[int], rank: dict[int, int]) -> Likeness:
-        plan = self._plan
-        parts: list[object] = [tuple([rank[provider] for provider in row]) for row in tree.options]
-        parts += [
-            tuple([tree.room[provider, name] for provider in providers if (provider, name) in tree.room])
-            for name in plan.contended
-        ]
-        if plan.trait_sets:
-            parts.append(tuple([tree.met.get(provider, 0) for provider in providers]))
-        if plan.request.same_subtree:
-            parts += [frozenset([rank.get(above, -1) for above in tree.ancestry(provider)]) for provider in providers]
-        if not plan.request.combines_nested:
-            homes = [tree.home.get(provider, tree.root) for provider in providers]
-            parts.append(tuple([home if home != tree.root else None for home in homes]))
-        return tuple(parts)
 
     def _trees(self, roots: AbstractSet[int]) -> Iterator[Tree]:
         sharing = frozenset[int]().union(*[demand.shared.options(self._without) for demand in self._demands])
