@@ -59,6 +59,11 @@ def default_sections(database_url: str) -> dict[str, dict[str, str]]:
     }
 
 
+def migrating(sections: Sections) -> Sections:
+    """Return a configuration with which the server makes its tables itself: a process less than placement-manage."""
+    return {**sections, "placement_database": {**sections["placement_database"], "sync_on_startup": "True"}}
+
+
 def write_configuration(directory: Path, sections: Sections) -> Path:
     """Write placement.conf into a directory and return its path."""
     lines = []

@@ -65,6 +65,5 @@ def _start(stack: contextlib.ExitStack, which: str, profile: str, directory: Pat
         installation, sections = reference.installation(), reference.configuration(database_url)
     else:
         installation, sections = servers.this_project(), servers.default_sections(database_url)
-    profiles.configure(directory, profile, sections)
-    servers.placement_manage(installation, directory, "db", "sync")
+    profiles.configure(directory, profile, servers.migrating(sections))
     return stack.enter_context(servers.running_server(installation, directory))

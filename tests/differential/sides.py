@@ -143,8 +143,7 @@ def started_reference(directory: Path, *, alteration: str | None = None) -> Iter
         variables = {**installation.variables, "ALTERATION": alteration}
         installation = dataclasses.replace(installation, variables=variables)
         options = {"application": "altered_reference:application", "options": ALTERED}
-    servers.write_configuration(directory, reference.configuration(database_url))
-    servers.placement_manage(installation, directory, "db", "sync")
+    servers.write_configuration(directory, servers.migrating(reference.configuration(database_url)))
     with servers.running_server(installation, directory, threads=1, **options) as url:
         yield ReferenceSide("reference", url, database_url)
 
@@ -153,8 +152,7 @@ def started_reference(directory: Path, *, alteration: str | None = None) -> Iter
 def started_project(directory: Path, database_url: str) -> Iterator[Side]:
     """Run this project's server on a database."""
     installation = servers.this_project()
-    servers.write_configuration(directory, servers.default_sections(database_url))
-    servers.placement_manage(installation, directory, "db", "sync")
+    servers.write_configuration(directory, servers.migrating(servers.default_sections(database_url)))
     with servers.running_server(installation, directory) as url:
         yield Side(database_url.partition(":")[0], url, database_url)
 
