@@ -30,15 +30,28 @@ def candidates_in(
 
 def walked(compositions: Iterable[tuple[Tree, Iterator[Choice]]], *, breadth_first: bool) -> Iterator[Candidate]:
     """Yield the candidates of trees whose choices are composed as they are asked for, in the same two ways."""
-    seen: set[Choice] = set()
-    candidates = (_candidates_of(tree, choices, seen) for tree, choices in compositions)
+    once = _Once()
+    candidates = (zip(repeat(tree.root), once.choices_of(tree, choices)) for tree, choices in compositions)
     return _round_robin(candidates) if breadth_first else _one_by_one(candidates)
 
 
-def _candidates_of(tree: Tree, choices: Iterator[Choice], seen: set[Choice]) -> Iterator[Candidate]:
-    """Return a tree's candidates but those that another tree gave already."""
-    # Only providers that share can be reached from two trees; one other provider settles it.
-    return zip(repeat(tree.root), _not_seen(choices, tree.sharing, seen) if tree.sharing else choices)
+class _Once:
+    """Leaves out the choices that another tree gave already: only providers that share can be reached from two."""
+
+    def __init__(self) -> None:
+        self._seen: set[Choice] = set()
+        self._of_pools: dict[tuple[tuple[int, ...], ...], Iterator[Choice]] = {}
+
+    def choices_of(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[Choice]:
+        """Return those of a tree's choices that are new when they are asked for."""
+        if not tree.sharing:
+            return choices
+        new = _not_seen(choices, tree.sharing, self._seen)
+        if not all([tree.sharing >= {*options} for options in tree.options]):
+            return new
+        # A tree that has nothing of its own goes on where another one with the same pools has come to: thousands of
+        # hosts have the same, and each would compose what the others have given.
+        return self._of_pools.setdefault(tuple(map(tuple, tree.options)), new)
 
 
 def _not_seen(choices: Iterator[Choice], sharing: AbstractSet[int], seen: set[Choice]) -> Iterator[Choice]:

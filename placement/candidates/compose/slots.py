@@ -4,7 +4,7 @@ Slots are placed one after the other, the most constrained first. A generator, s
 pays for ten. Exact: what the constraints refuse could not have become a candidate.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 from math import prod
 from operator import itemgetter
@@ -13,6 +13,7 @@ from typing import NamedTuple
 from placement.allocators.budget import Budget
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import Memo, Sketch, Sketcher, numbered
+from placement.candidates.compose.alike import ChoicesOfForm
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Choice, Plan, Slot
@@ -20,9 +21,6 @@ from placement.domain.tree import Tree
 
 FEW = 64
 """So many combinations are tried faster than it is found out whether any of them can do."""
-
-MOST_REMEMBERED = 1000
-"""Trees with more candidates are composed each for itself: what is remembered must be small beside an answer."""
 
 
 class SlotOrder(NamedTuple):
@@ -43,7 +41,7 @@ class SlotComposer:
         self._is_unconstrained = plan.is_unconstrained
         self._orders: dict[tuple[int, ...], SlotOrder] = {}
         self.sketcher = Sketcher(plan)
-        self._memo: Memo[list[Choice]] = Memo()
+        self._memo: Memo[ChoicesOfForm] = Memo()
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Choice]]:
         """Yield the choices of each tree; nothing is composed before it is asked for."""
@@ -69,27 +67,11 @@ class SlotComposer:
 
     def _as_alike(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
         form, providers = sketch
-        composed = self._memo.get(form)
-        return self._remembering(tree, sketch) if composed is None else self._read_off(composed, providers)
-
-    def _read_off(self, composed: Iterable[Choice], providers: Sequence[int]) -> Iterator[Choice]:
-        """Yield what was composed in a tree that is alike; what it takes to write it all down is bounded, too."""
-        budget = self._budget
-        for choice in composed:
-            if not budget.take():
-                return
-            yield tuple([providers[number] for number in choice])
-
-    def _remembering(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
-        """Yield the choices of a tree as they are found; remember them if that comes to its end."""
-        found: list[Choice] = []
-        for choice in self.searched(tree):
-            if len(found) <= MOST_REMEMBERED:
-                found.append(choice)
-            yield choice
-        if len(found) <= MOST_REMEMBERED and not self._budget.was_hit:
-            form, providers = sketch
-            self._memo.remember(form, numbered(found, providers))
+        alike = self._memo.get(form)
+        if alike is None:
+            alike = ChoicesOfForm(self.searched(tree), providers, self._budget)
+            self._memo.remember(form, alike)
+        return alike.of(providers, lambda: self.searched(tree))
 
     def searched(self, tree: Tree) -> Iterator[Choice]:
         """Yield the same, found by a search in this tree, whatever was found in others."""

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.slots import MOST_REMEMBERED, SlotComposer
+from placement.candidates.compose.alike import MOST_REMEMBERED
+from placement.candidates.compose.slots import SlotComposer
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples

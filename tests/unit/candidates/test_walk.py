@@ -1,5 +1,9 @@
 """From trees to the list of candidates."""
 
+from itertools import product
+
+import pytest
+
 from placement.candidates.budget import RequestBudget
 from placement.candidates.walk import candidates_in
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
@@ -32,6 +36,21 @@ def test_trees_are_read_only_as_far_as_candidates_are_wanted():
 
     found = candidates_in(PLAN, endless(), RequestBudget())
     assert [next(found), next(found)] == [(1, (1,)), (1, (2,))]
+
+
+@pytest.mark.parametrize("breadth_first", [True, False])
+def test_trees_with_the_same_pools_compose_them_once(breadth_first: bool):
+    """Two groups of three pools: nine candidates, which thousands of hosts would compose each for itself."""
+    groups = (RequestGroup(suffix="_A", resources={"DISK_GB": 1}), RequestGroup(suffix="_B", resources={"DISK_GB": 1}))
+    plan = plan_for(CandidateRequest(groups=groups))
+    room = dict.fromkeys([(1, "DISK_GB"), (2, "DISK_GB"), (3, "DISK_GB")], 9)
+    home = {1: 1, 2: 2, 3: 3}
+    hosts = [Tree(root, [[1, 2, 3]], room, home=home, sharing=home.keys()) for root in range(10, 1010)]
+    budget = RequestBudget(per_request=100)
+    found = [*candidates_in(plan, hosts, budget, breadth_first=breadth_first)]
+    assert sorted(choice for _root, choice in found) == sorted(product((1, 2, 3), repeat=2))
+    assert len({root for root, _choice in found}) == (9 if breadth_first else 1)
+    assert not budget.was_hit
 
 
 def test_a_candidate_of_sharing_providers_alone_comes_once():

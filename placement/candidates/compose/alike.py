@@ -1,0 +1,64 @@
+"""The candidates of all trees of one canonical form: composed once, and only as far as anybody asks for them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from placement.candidates.budget import RequestBudget
+from placement.domain.search_plan import Choice
+
+MOST_REMEMBERED = 1000
+"""What trees have more than this is composed in each for itself: what is remembered must be small beside an answer."""
+
+
+class ChoicesOfForm:
+    """The candidates of trees that are alike, in the numbers of their sketches.
+
+    Args:
+        choices: the candidates of the first tree, as they are composed.
+        providers: what the numbers stand for in that tree.
+        budget: the steps of the request.
+    """
+
+    def __init__(self, choices: Iterator[Choice], providers: Sequence[int], budget: RequestBudget) -> None:
+        self._found: list[Choice] = []
+        number = {provider: number for number, provider in enumerate(providers)}
+        self._more: Iterator[Choice] | None = (tuple([number[one] for one in choice]) for choice in choices)
+        self._is_whole = False
+        self._budget = budget
+
+    def of(self, providers: Sequence[int], search: Callable[[], Iterator[Choice]]) -> Iterator[Choice]:
+        """Yield the candidates of one of the trees: those that others have come to, then those to be composed yet.
+
+        Each that is known costs a step of the request: what it takes to write them all down is bounded, too.
+
+        Args:
+            providers: what the numbers stand for in the tree.
+            search: composes in the tree from the beginning.
+        """
+        given = 0
+        while True:
+            if given < len(self._found):
+                if not self._budget.take():
+                    return
+            elif not self._finds_another():
+                break
+            yield tuple([providers[number] for number in self._found[given]])
+            given += 1
+        if self._more is not None:
+            # No more are remembered. Who gets here first goes on alone, and everybody else by a search of his own.
+            rest, self._more = self._more, None
+            for choice in rest:
+                yield tuple([providers[number] for number in choice])
+        elif not self._is_whole:
+            yield from islice(search(), given, None)
+
+    def _finds_another(self) -> bool:
+        """Compose one more; tell whether there was one, and room to remember it."""
+        if self._more is None or len(self._found) == MOST_REMEMBERED:
+            return False
+        choice = next(self._more, None)
+        if choice is None:
+            self._is_whole = not self._budget.was_hit  # Who came to the end, finds nothing more behind it.
+            return False
+        self._found.append(choice)
+        return True
