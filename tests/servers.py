@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,6 +176,14 @@ def running_server(installation: Installation, directory: Path, **options: Any) 
         yield served.url
     finally:
         served.stop()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for what a server comes to do."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def free_port() -> int:

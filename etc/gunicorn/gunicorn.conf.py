@@ -1,12 +1,15 @@
 """gunicorn serves Placement: gunicorn --config /etc/placement/gunicorn.conf.py. See docs/deploying.md."""
 
+# Reads the configuration again at SIGHUP; while it is not valid, the one before stays in force.
+from placement.wsgi.gunicorn import on_reload  # noqa: F401
+
 wsgi_app = "placement.wsgi.api:application"
 bind = "127.0.0.1:8778"
 worker_class = "gthread"
 workers = 4
 threads = 4
 keepalive = 30
-# The application is loaded once and shared by forks. Without it, SIGHUP reads the configuration again.
+# The application is loaded once and shared by forks.
 preload_app = True
 # Clients put hundreds of aggregates into one query string.
 limit_request_line = 0

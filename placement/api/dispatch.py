@@ -1,5 +1,6 @@
 """What happens to every request before and after its view: identity, microversion, routing, headers."""
 
+from contextlib import suppress
 from typing import Protocol
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ from placement.api.call import Call, Server
 from placement.api.planner.index import is_planner_path
 from placement.api.routes import PLAIN_ROUTES, ROUTES
 from placement.api.routing import NO_SUCH_PATH, LazyRule, Resource, resources
-from placement.api.versions import MAXIMUM, requested_version
+from placement.api.versions import MAXIMUM, UnacceptableVersion, Version, requested_version
 from placement.domain.identity import Identity
 from placement.domain.origin import AT_WORK, Origin
 from placement.errors import Invalid, NotFound, Unauthorized
@@ -72,12 +73,22 @@ def _begin(strategy: Identifier) -> None:
         if request.method not in READING:
             AT_WORK.set(_origin(identity))
     if not path.startswith(CONSOLE):  # pages have no version at all
-        # The planner has no microversions: whatever is asked for, it answers as at the newest.
         asked = environ.get("HTTP_OPENSTACK_API_VERSION")
-        g.version = MAXIMUM if is_planner_path(path) else requested_version(asked)
+        g.version = _newest_for(asked) if is_planner_path(path) else requested_version(asked)
     _check_length(environ)
     if "\0" in path:
         raise NotFound(NO_SUCH_PATH)
+
+
+def _newest_for(asked: str | None) -> Version:
+    """Return the newest microversion: the planner has none, and answers as at the newest whichever is asked for.
+
+    Raises:
+        Invalid: what is asked for is no microversion at all.
+    """
+    with suppress(UnacceptableVersion):
+        requested_version(asked)
+    return MAXIMUM
 
 
 def _origin(identity: Identity) -> Origin:

@@ -150,12 +150,13 @@ class HttpServer(BaseApplication):
     def reload(self) -> None:
         """Make the application again at SIGHUP; the workers are then replaced, each when its answers are sent."""
         if self._make_again is not None:
-            try:
-                self._application = self._make_again()
-            except PlacementError as error:
-                LOG.error(
-                    "The configuration has changed but is not valid; the previous one stays in force. %s", error.message
-                )
-            else:
-                self.callable = None
+            remake(self, self._make_again)
         super().reload()
+
+
+def remake(gunicorn: Any, make: "Callable[[], WSGIApplication]") -> None:
+    """Replace the application that a gunicorn serves, unless there is none with the configuration as it is now."""
+    try:
+        gunicorn.callable = make()
+    except PlacementError as error:
+        LOG.error("The configuration has changed but is not valid; the previous one stays in force. %s", error.message)

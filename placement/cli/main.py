@@ -16,6 +16,7 @@ COMMANDS = {
     "audit": ("placement.cli.audit:audit", "Find orphaned allocations and overcommitted providers."),
     "openapi": ("placement.cli.openapi:openapi", "Print the API reference as an OpenAPI document."),
     "simulate": ("placement.cli.simulate:simulate", "Compare orders of candidates on a made-up workload."),
+    "planner": ("placement.cli.planner:planner", "Look at the planner file."),
     "db": ("placement.cli.db:db", "Look after the database."),
 }
 """Where each subcommand is, and what the overview says: listing them imports none."""

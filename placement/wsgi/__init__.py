@@ -18,8 +18,17 @@ def init_application() -> "Flask":
     What stops the start is told in one sentence, and ends the process: no server should run without its application.
     """
     try:
-        settings = with_own_database(load())
-        configure_logging(settings)
-        return create_app(settings)
+        return configured_application()
     except PlacementError as error:
         sys.exit(error.message)
+
+
+def configured_application() -> "Flask":
+    """Return the same; what stops the start is raised.
+
+    Raises:
+        PlacementError: the message tells what is wrong.
+    """
+    settings = with_own_database(load())
+    configure_logging(settings)
+    return create_app(settings)

@@ -5,9 +5,7 @@ import http.client
 import json
 import re
 import signal
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -134,7 +132,7 @@ def test_sighup_reads_the_configuration_again_and_loses_no_connection(placement:
         _configuration(placement, _on_file(placement) | settings)
         server.process.send_signal(signal.SIGHUP)
         server.says("The configuration was read again")
-        _until(lambda: call("GET", "/planner/v1", "1.0")[0] == 404)
+        servers.until(lambda: call("GET", "/planner/v1", "1.0")[0] == 404)
         assert call("GET", "/resource_providers", "1.0")[0] == 403
         path.write_text("[placement_database]\nconnection = oracle://\n")
         server.process.send_signal(signal.SIGHUP)
@@ -177,7 +175,7 @@ def test_metrics_of_all_workers_are_on_a_port_of_their_own(placement: Command):
             assert HttpCalls(url)("GET", "/traits", "1.6")[0] == 200
         # A worker counts a request when the client has its answer already.
         counted = 'placement_request_seconds_count{method="GET",route="/traits",status="200"}'
-        _until(lambda: f"{counted} 20.0" in _lines_at(own))
+        servers.until(lambda: f"{counted} 20.0" in _lines_at(own))
         assert server.ends(signal.SIGTERM) == 0
     assert list(placement.temporary.iterdir()) == []
 
@@ -191,14 +189,6 @@ def _lines_at(url: str) -> list[str]:
     with urllib.request.urlopen(url) as answer:
         text: str = answer.read().decode()
     return text.splitlines()
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    """Wait for what the next worker does; the one before it may still answer."""
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def _configuration(placement: Command, sections: dict[str, dict[str, str]]) -> Path:

@@ -1,5 +1,6 @@
 """gunicorn with the sample of its configuration, which loads the application before it forks."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from tests import servers
 from tests.deploy.samples import sample
 from tests.deploy.streams import end, follow
 from tests.deploy.walk import log_is_quiet, walk_through
+from tests.http_calls import HttpCalls
 
 
 def test_the_sample_serves(configured: Path):
@@ -28,3 +30,26 @@ def test_a_server_of_one_thread_is_not_held_up_by_those_who_follow_the_journal(c
     with servers.running_server(servers.this_project(), configured, threads=1) as url:
         for stream in follow(url):
             stream.close()
+
+
+def test_a_broken_planner_file_does_not_end_it(configured: Path):
+    """README's first command for production, and SIGHUP."""
+    port = servers.free_port()
+    file, log = configured / "planner.yaml", configured / "server.log"
+    file.write_text("levels:\n  numa: HW_NUMA_ROOT\n")
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:placement.wsgi.gunicorn"]
+    with servers.running([*command, "--bind", f"127.0.0.1:{port}", "--workers", "2"], configured, port) as served:
+        call = HttpCalls(served.url)
+        file.write_text("levels: [\n")
+        served.process.send_signal(signal.SIGHUP)
+        servers.until(lambda: "planner.yaml, line 2: expected YAML" in log.read_text())
+        assert levels_of(call) == ["numa"]
+        file.write_text("levels:\n  socket: CUSTOM_SOCKET\n")
+        served.process.send_signal(signal.SIGHUP)
+        servers.until(lambda: levels_of(call) == ["socket"])
+
+
+def levels_of(call: HttpCalls) -> list[str]:
+    status, document = call("GET", "/planner/v1/profiles", "1.39")
+    assert status == 200, document
+    return list(document["levels"])

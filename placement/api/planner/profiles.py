@@ -1,4 +1,4 @@
-"""GET /planner/v1/profiles: the profiles and levels in force, in the shape of the planner file."""
+"""GET /planner/v1/profiles: profiles, levels, locks and device types in force, in the shape of the planner file."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -12,16 +12,19 @@ from placement.allocators.strategy_fit.profile import Fit, Proportional, Sra
 from placement.api.call import Call
 from placement.api.planner.index import PATH
 from placement.api.routing import Route
+from placement.domain.device_types import DeviceSettings, DeviceType
 
 
 def list_profiles(call: Call) -> Response:
-    """Answer with all profiles and levels. JSON is YAML: what is shown could stand in the file."""
+    """Answer with what requests may name. JSON is YAML: what is shown could stand in the file."""
     planner = call.server.settings.planner
     return call.json(
         {
             "default_profile": planner.default_profile,
             "profiles": {name: _profile(profile) for name, profile in planner.profiles.items()},
             "levels": dict(planner.levels),
+            "exclusive": dict(planner.exclusive),
+            "devices": _devices(planner.devices),
         }
     )
 
@@ -56,6 +59,22 @@ def _sra(sra: Sra) -> dict[str, Any]:
 def _proportional(policy: Proportional) -> dict[str, Any]:
     reserve = {primary: _numbers(secondaries) for primary, secondaries in policy.reserve.items()}
     return {"mode": policy.mode, "exempt": policy.exempt, "reserve": reserve}
+
+
+def _devices(devices: DeviceSettings) -> dict[str, Any]:
+    types = {name: _device_type(kind) for name, kind in devices.types.items()}
+    return {"types": types, "base": dict(devices.base), "same_pcie": devices.same_pcie}
+
+
+def _device_type(kind: DeviceType) -> dict[str, Any]:
+    of_functions = {} if kind.virtual_function is None else {"virtual_function": kind.virtual_function}
+    return {
+        "class": kind.resource_class,
+        "whole": kind.whole,
+        **of_functions,
+        "label_prefix": kind.label_prefix,
+        "resources": list(kind.resources),
+    }
 
 
 def _numbers(entries: Mapping[str, Number]) -> dict[str, int | float]:

@@ -129,6 +129,8 @@ def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tupl
         yield ("groups",), "Groups and a tree (or paths) cannot stand beside each other."
     if request.paths and (request.affinity or request.within or request.exclusive or request.same_subtree):
         yield (), "affinity, within, exclusive and same_subtree are about groups, not about a tree or paths."
+    if len({name.rpartition("/")[0] for name in request.paths}) > MOST_GROUPS:
+        yield ("paths",), f"There are more than {MOST_GROUPS} groups."
     if request.profile is not None and request.profile not in settings.profiles:
         yield ("profile",), f"There is no profile {request.profile!r}; there are {', '.join(settings.profiles)}."
     yield from _faults_of_groups(request)

@@ -33,8 +33,8 @@ class Flag(Exact):
 class OneOf(JsonText):
     """One of a few words."""
 
-    def __init__(self, *words: str, **options: Any) -> None:
-        super().__init__(required=False, **options)
+    def __init__(self, *words: str, required: bool = False) -> None:
+        super().__init__(required=required)
         self.words = words
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
@@ -132,7 +132,7 @@ class ExpressionSchema(Schema):
     """One of Kubernetes' matchExpressions."""
 
     key = JsonText(shortest=1, longest=100)
-    operator = OneOf("In", "NotIn", "Exists", "DoesNotExist")
+    operator = OneOf("In", "NotIn", "Exists", "DoesNotExist", required=True)
     values = Array(JsonText(shortest=1, longest=100), required=False)
 
 

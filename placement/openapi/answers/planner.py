@@ -173,7 +173,18 @@ _PROFILE = record(
         "compactness": record({"weight": NUMBER}),
     },
 )
-_PROFILES = record({"default_profile": TEXT, "profiles": by_name(_PROFILE), "levels": by_name(TEXT)})
+_DEVICE_TYPE = record(
+    {"class": TEXT, "whole": COUNT, "label_prefix": TEXT, "resources": array(TEXT)}, {"virtual_function": TEXT}
+)
+_PROFILES = record(
+    {
+        "default_profile": TEXT,
+        "profiles": by_name(_PROFILE),
+        "levels": by_name(TEXT),
+        "exclusive": by_name(TEXT),
+        "devices": record({"types": by_name(_DEVICE_TYPE), "base": by_name(TEXT), "same_pcie": TEXT}),
+    }
+)
 _INDEX = record(
     {
         "version": TEXT,

@@ -155,6 +155,8 @@ def read_document(path: Path) -> DocumentEntry | None:
         node = yaml.compose(path.read_bytes(), Loader=yaml.SafeLoader)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from error
+    except yaml.reader.ReaderError as error:
+        raise ConfigurationError(f"{path} is not a text file: expected YAML in UTF-8.") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigurationError(f"{path}{_line_of(error)}: expected YAML: {_problem_of(error)}.") from error
     if node is None:

@@ -1,0 +1,45 @@
+"""``placement planner``: the planner file, before a server reads it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from placement.cli.configuration import configured
+from placement.settings.loading import read
+from placement.settings.planner import PlannerSettings
+from placement.settings.planner.document import read_document
+from placement.settings.planner.sections import load_planner, planner_file
+
+
+@click.group()
+def planner() -> None:
+    """Look at the planner file."""
+
+
+@planner.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@configured
+@click.pass_context
+def check(context: click.Context, file: Path | None) -> None:
+    """Tell whether a planner file is valid, and what it says; without FILE, the one that the server would read.
+
+    What is wrong is told in one sentence, with the line and the key; the exit status is 1 then.
+    """
+    if file is None:
+        file = planner_file(read(context.meta["--config-file"], config_dirs=context.meta["--config-dir"]))
+    if file is None:
+        click.echo("There is no planner file: the defaults are in force.")
+        return
+    settings = load_planner(file)
+    state = "is valid" if read_document(file) else "is empty: the defaults are in force"
+    click.echo(f"{file} {state}.")
+    for line in _summary(settings):
+        click.echo(f"  {line}")
+
+
+def _summary(settings: PlannerSettings) -> Iterator[str]:
+    yield f"profiles: {', '.join(settings.profiles)}; {settings.default_profile} orders GET /allocation_candidates"
+    yield "levels: " + ", ".join(f"{name} ({trait})" for name, trait in settings.levels.items())
+    yield f"fair shares count: {', '.join(settings.fair_share.classes)}"
+    yield f"device types: {', '.join(settings.devices.types)}"

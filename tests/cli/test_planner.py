@@ -1,0 +1,49 @@
+"""``placement planner check``: what a planner file says, before a server reads it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import Command
+
+SAMPLE = Path(__file__).parents[2] / "etc/placement/planner.yaml"
+
+
+def test_the_sample_is_valid(placement: Command) -> None:
+    found = placement.process("planner", "check", str(SAMPLE))
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith(f"{SAMPLE} is valid.\n  profiles: default")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b"levels:\n  numa: HW_NUMA_ROOT\nprofils: {}\n", "planner.yaml, line 3: expected one of the keys levels, "),
+        (b"levels: [\n", "planner.yaml, line 2: expected YAML: "),
+        (b"\x00\xff\xfe", "planner.yaml is not a text file: expected YAML in UTF-8."),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(placement: Command, text: bytes, sentence: str) -> None:
+    (placement.home / "planner.yaml").write_bytes(text)
+    found = placement.run("planner", "check", "planner.yaml")
+    assert found.returncode == 1
+    assert sentence in found.stderr
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n"])
+def test_an_empty_file_is_the_defaults(placement: Command, text: str) -> None:
+    (placement.home / "planner.yaml").write_text(text)
+    found = placement.run("planner", "check", "planner.yaml")
+    assert "planner.yaml is empty: the defaults are in force." in found.stdout
+    assert "numa (HW_NUMA_ROOT)" in found.stdout
+
+
+def test_without_a_name_it_is_the_file_that_the_server_reads(placement: Command) -> None:
+    assert placement.run("planner", "check").stdout == "There is no planner file: the defaults are in force.\n"
+    configuration = placement.home / "placement.conf"
+    configuration.write_text("[placement_database]\nconnection = sqlite://\n")
+    file = placement.home / "planner.yaml"
+    file.write_text("levels:\n  numa: HW_NUMA_ROOT\n")
+    assert f"{file} is valid." in placement.run("planner", "check", "--config-file", str(configuration)).stdout
+    file.write_text("levels: 1\n")
+    assert placement.run("planner", "check", "--config-file", str(configuration)).returncode == 1
