@@ -18,6 +18,7 @@ from placement.api.routing import LazyRule
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.audit import audited
 from placement.auth.policy import Policy
+from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.services.plain_gate import PlainGate
 from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
@@ -47,8 +48,8 @@ class MountedFlask(Flask):
         return func
 
 
-def create_app(settings: Settings) -> Flask:
-    """Make the WSGI application for a configuration.
+def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
+    """Make the WSGI application for a configuration; ``limits`` bound each of its searches.
 
     Raises:
         ConfigurationError: what stops the start, in one sentence.
@@ -73,6 +74,7 @@ def create_app(settings: Settings) -> Flask:
         usage_cache=usage_cache,
         listeners=Listeners(database, settings.journal.listeners),
         plain_gate=_plain_gate(settings),
+        limits=limits,
         meters=meters,
     )
     app = MountedFlask("placement", static_folder=None)

@@ -55,6 +55,7 @@ def search_options(call: Call) -> SearchOptions:
         breadth_first=(chosen.allocation_candidates_generation_strategy or default) == "breadth-first",
         # A random sample has no order; in a ranking, chance decides only between trees that are nearly equal.
         shuffled=chosen.randomize_allocation_candidates and not ranks,
+        limits=call.server.limits,
     )
 
 

@@ -14,6 +14,7 @@ from placement.api.query import Query
 from placement.api.validation import Schema, load, load_document
 from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
+from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
 from placement.services.plain_gate import PlainGate
 from placement.services.usage_cache import UsageCache
@@ -41,6 +42,7 @@ class Server:
     usage_cache: UsageCache
     listeners: Listeners
     plain_gate: PlainGate | None = None
+    limits: SearchLimits = LIMITS
     meters: Meters = field(default_factory=NoMeters)
 
 

@@ -1,9 +1,7 @@
 """How many steps the search of one request may take: what it costs is bounded however hard the request is."""
 
 from placement.allocators.budget import Budget
-
-STEPS_PER_TREE = 1_000_000
-STEPS_PER_REQUEST = 4_000_000
+from placement.domain.search_limits import LIMITS
 
 
 class RequestBudget(Budget):
@@ -11,7 +9,7 @@ class RequestBudget(Budget):
 
     __slots__ = ("per_tree",)
 
-    def __init__(self, *, per_tree: int = STEPS_PER_TREE, per_request: int = STEPS_PER_REQUEST) -> None:
+    def __init__(self, *, per_tree: int = LIMITS.steps_per_tree, per_request: int = LIMITS.steps_per_request) -> None:
         super().__init__(per_request)
         self.per_tree = per_tree
 

@@ -7,14 +7,9 @@ from typing import Protocol
 from placement.candidates.frontier import LAST, Key, Portion
 from placement.candidates.layout import laid_out
 from placement.candidates.ranking import TreeScores, amounts_of
+from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
-
-FEWEST = 16
-"""So many trees are read at first, or as many as candidates are wanted: a statement costs more than a few trees."""
-
-GROWTH = 4
-"""Each portion has this many times the trees of the one before: the number of statements grows with the logarithm."""
 
 
 class Reader(Protocol):
@@ -82,7 +77,9 @@ def by_id(reader: Reader, wanted: int | None) -> Iterator[Tree]:
         yield from read.trees
 
 
-def promising_first(reader: Reader, scores: TreeScores, wanted: int | None) -> Iterator[Portion]:
+def promising_first(
+    reader: Reader, scores: TreeScores, wanted: int | None, *, limits: SearchLimits = LIMITS
+) -> Iterator[Portion]:
     """Yield all trees, those first that can score highest."""
     if not scores.tell_trees_apart or not reader.is_possible or reader.only_root is not None:
         return by_root(scores, reader, wanted)
@@ -90,7 +87,7 @@ def promising_first(reader: Reader, scores: TreeScores, wanted: int | None) -> I
     # Where nothing is shared, a tree that can serve has some of every class that is asked for.
     found_by = [] if asked.keys() & {*scores.classes} else sorted(asked)[:1]
     sums = reader.sums(scores.classes, found_by)
-    return ByScore(scores, sums, reader, complete=not reader.shares).portions(wanted)
+    return ByScore(scores, sums, reader, complete=not reader.shares, limits=limits).portions(wanted)
 
 
 def by_root(scores: TreeScores, reader: Reader, wanted: int | None) -> Iterator[Portion]:
@@ -110,11 +107,21 @@ class ByScore:
         reader: reads the trees.
         complete: whether every tree that may serve is among the sums; otherwise some may come that have none of the
             classes.
+        limits: in which portions trees are read.
     """
 
-    def __init__(self, scores: TreeScores, sums: Collection[Sequence[int]], reader: Reader, *, complete: bool) -> None:
+    def __init__(
+        self,
+        scores: TreeScores,
+        sums: Collection[Sequence[int]],
+        reader: Reader,
+        *,
+        complete: bool,
+        limits: SearchLimits = LIMITS,
+    ) -> None:
         self._scores = scores
         self._reader = reader
+        self._limits = limits
         keys = scores.keys(sums)
         self._left_out = {root for fails, _score, root in keys if fails} if scores.filters else set()
         self._unread = {key[2]: key for key in keys if key[2] not in self._left_out}
@@ -127,7 +134,7 @@ class ByScore:
             wanted: how many candidates are wanted; None reads all trees at once.
         """
         if wanted is not None:
-            yield from self._listed(max(FEWEST, wanted))
+            yield from self._listed(max(self._limits.first_trees, wanted))
         if self._unread or self._others:
             yield Portion(self._all_left(), LAST)
 
@@ -145,7 +152,7 @@ class ByScore:
                 del self._unread[root]
                 self._left_out.add(root)
             yield Portion(found, min([keys[0], *self._others]))
-            size *= GROWTH
+            size *= self._limits.growth
 
     def _all_left(self) -> list[tuple[Key, Tree]]:
         trees = [tree for tree in laid_out(self._reader.all_trees()) if tree.root not in self._left_out]

@@ -15,11 +15,9 @@ from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, best_first
 from placement.candidates.ranking import TreeScores, ranked
 from placement.candidates.reading import Reader, by_id, promising_first
 from placement.candidates.walk import Candidate, walked
+from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Choice
 from placement.domain.tree import Tree
-
-MOST_PLACEMENTS = 500_000
-"""Providers named in all candidates of one answer: some 60 megabytes of JSON."""
 
 TreeWithChoices = tuple[Tree, Iterator[Choice]]
 
@@ -33,6 +31,7 @@ class CandidateSearch:
         budget: the steps that may be taken.
         wanted: how many candidates are wanted; None wants all of them.
         breadth_first: whether each tree's first candidate comes before any tree's second.
+        limits: how large an answer may be, and in which portions trees are read.
     """
 
     def __init__(
@@ -43,10 +42,11 @@ class CandidateSearch:
         budget: RequestBudget,
         wanted: int | None,
         breadth_first: bool,
+        limits: SearchLimits = LIMITS,
     ) -> None:
         self._budget = budget
         self._wanted = wanted
-        self._slots = max(1, len(reader.plan.slots))
+        self._most = max(1, limits.placements // max(1, len(reader.plan.slots)))
         # Narrow: the reader does it as it reads. It costs least for a tree and leaves out most, so it comes first.
         # Read: in portions, for who wants ten candidates; those first that can score highest, where that can be told.
         # Compose: tree by tree, for what is in one tree says nothing of another, but that it may be like it.
@@ -57,7 +57,7 @@ class CandidateSearch:
             composer = SlotComposer(reader.plan, budget)
             self._trees = ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
         else:
-            portions = promising_first(reader, scores, wanted)
+            portions = promising_first(reader, scores, wanted, limits=limits)
             compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
             batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE
             compose = partial(ranked, composer=compact, scores=scores)
@@ -70,7 +70,7 @@ class CandidateSearch:
 
         The budget notes where there are more than that.
         """
-        most = max(1, MOST_PLACEMENTS // self._slots)
+        most = self._most
         found = list(islice(self._candidates, most if self._wanted is None else min(self._wanted, most)))
         if len(found) == most and self._wanted != most and next(self._candidates, None) is not None:
             self._budget.was_hit = True

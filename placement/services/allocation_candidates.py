@@ -10,6 +10,7 @@ from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.search import CandidateSearch
 from placement.candidates.walk import Candidate
 from placement.domain.candidate_request import CandidateRequest
+from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import OutOfSteps
 from placement.services.families import classes_in_families
@@ -39,12 +40,13 @@ class SearchOptions:
     """How the operator wants candidates generated, as the reference's options say.
 
     ``most`` bounds how many are generated at all (None: no bound), ``breadth_first`` takes one from each tree before
-    the second of any, ``shuffled`` gives a random sample instead of the first ones.
+    the second of any, ``shuffled`` gives a random sample instead of the first ones. ``limits`` bound each search.
     """
 
     most: int | None = None
     breadth_first: bool = False
     shuffled: bool = False
+    limits: SearchLimits = LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +85,17 @@ def answer_to(
     tx: Transaction, request: CandidateRequest, options: SearchOptions, ranking: Ranking | None = None
 ) -> Answer:
     """Find the candidates inside a transaction, for use cases that have one; as ``allocation_candidates``."""
-    plan = plan_for(request)
-    budget = RequestBudget()
+    plan, limits = plan_for(request), options.limits
+    budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
     wanted = _wanted(request.limit, options)
     ids = ids_for(tx, plan, ranking.levels if ranking else ())
     # Places matter only to a ranking, and only where some provider stands for one.
     narrowing = Narrowing(tx, plan, ids, with_fit_counts=ranking is not None and any(ids.levels))
-    reader = TreeReader(tx, narrowing, all_wanted=wanted is None)
+    reader = TreeReader(tx, narrowing, all_wanted=wanted is None, limits=limits)
     scores = None if ranking is None else TreeScores(amounts_of(plan), ranking, classes_in_families(tx, ranking))
-    search = CandidateSearch(reader, scores, budget=budget, wanted=wanted, breadth_first=options.breadth_first)
+    search = CandidateSearch(
+        reader, scores, budget=budget, wanted=wanted, breadth_first=options.breadth_first, limits=limits
+    )
     candidates = _chosen(search.candidates(), request.limit, shuffled=options.shuffled)
     if budget.was_hit and not candidates:
         raise OutOfSteps

@@ -6,10 +6,8 @@ import uuid
 import os_traits
 import pytest
 
-from placement.candidates import reading, search
-from placement.candidates.compose import slots
+from placement.domain.search_limits import SearchLimits
 from placement.settings.values import RankingSettings
-from placement.store.search import trees
 from tests.api.conftest import Api
 from tests.clouds import SHARES, build, provider
 
@@ -54,15 +52,13 @@ def candidates(api, query: str) -> list:
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("ranks", [True, False])
-def test_a_limited_answer_is_the_head_of_the_unlimited_one(app, api, cloud, query, ranks, monkeypatch):
+def test_a_limited_answer_is_the_head_of_the_unlimited_one(app, api, cloud, query, ranks):
     """However small the chunks are in which trees are read."""
     if not ranks:
         without_ranking(app)
-    monkeypatch.setattr(reading, "FEWEST", 1)
     everything = candidates(api, query)
     assert len({str(found) for found in everything}) == len(everything) > 1
-    monkeypatch.setattr(trees, "IDS_PER_WANTED", 2)
-    monkeypatch.setattr(trees, "GROWTH", 2)
+    with_limits(app, first_trees=1, ids_per_wanted=2, growth=2)
     for limit in (1, 2, 5, len(everything), len(everything) + 1):
         assert candidates(api, f"{query}&limit={limit}") == everything[:limit]
 
@@ -129,6 +125,12 @@ def with_options(app, **options) -> Api:
     return Api(app)
 
 
+def with_limits(app, **limits: int) -> Api:
+    """Change the limits of searches in a running application."""
+    object.__setattr__(app.extensions["placement"], "limits", SearchLimits(**limits))
+    return Api(app)
+
+
 def without_ranking(app) -> Api:
     """Switch the ranking of a running application off."""
     server = app.extensions["placement"]
@@ -158,29 +160,29 @@ def test_without_ranking_a_random_sample_is_taken_of_all(app, api, cloud):
     assert len({tuple(sample) for sample in samples}) > 1
 
 
-def test_a_search_that_runs_out_of_steps_says_that_it_is_incomplete(api, cloud, monkeypatch):
-    monkeypatch.setattr(slots.RequestBudget.__init__, "__kwdefaults__", {"per_tree": 3, "per_request": 9})
+def test_a_search_that_runs_out_of_steps_says_that_it_is_incomplete(app, api, cloud):
+    with_limits(app, steps_per_tree=3, steps_per_request=9)
     response = api.get(f"/allocation_candidates?{QUERIES[3]}")
     assert response.status_code == 200
     assert response.headers["x-placement-search"] == "incomplete"
     assert response.get_json()["allocation_requests"]
 
 
-def test_a_search_that_runs_out_of_steps_empty_handed_is_no_empty_answer(api, cloud, monkeypatch):
+def test_a_search_that_runs_out_of_steps_empty_handed_is_no_empty_answer(app, api, cloud):
     """An empty answer would read as "no valid host"."""
-    monkeypatch.setattr(slots.RequestBudget.__init__, "__kwdefaults__", {"per_tree": 1, "per_request": 1})
+    with_limits(app, steps_per_tree=1, steps_per_request=1)
     response = api.get(f"/allocation_candidates?{QUERIES[3]}")
     assert response.status_code == 503
     assert response.headers["retry-after"]
     assert "search limit was reached" in response.get_json()["errors"][0]["detail"]
 
 
-def test_an_answer_without_a_limit_is_bounded_and_says_that_it_is_incomplete(api, cloud, monkeypatch):
+def test_an_answer_without_a_limit_is_bounded_and_says_that_it_is_incomplete(app, api, cloud):
     """Eight groups on eight devices: 16 million combinations, of which the first million made 1.4 gigabytes."""
     everything = candidates(api, QUERIES[0])
     slots = len(everything[0]["mappings"])
     for bound in (len(everything) * slots - 1, len(everything) * slots):
-        monkeypatch.setattr(search, "MOST_PLACEMENTS", bound)
+        with_limits(app, placements=bound)
         response = api.get(f"/allocation_candidates?{QUERIES[0]}")
         found = response.get_json()["allocation_requests"]
         assert found == everything[: bound // slots]

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from placement.app import create_app
-from placement.candidates.compose import slots
 from placement.errors import ConfigurationError
 from placement.settings import DatabaseSettings, MetricsSettings, Settings
 from placement.telemetry.shared_directory import VARIABLE, shared_directory
 from tests.api.conftest import Api
+from tests.api.test_allocation_candidates import with_limits
 from tests.clouds import allocate, build, provider
 
 PORT = 9778
@@ -100,10 +100,10 @@ def test_searches_retries_and_connections_are_counted(start: Callable[..., Api])
     assert found["placement_usage_is_kept"] == 1
 
 
-def test_a_search_that_runs_out_of_steps_is_counted_whatever_it_found(start, monkeypatch):
+def test_a_search_that_runs_out_of_steps_is_counted_whatever_it_found(start):
     api = start()
     build(call_of(api), provider("h1", VCPU=8, DISK_GB=9))
-    monkeypatch.setattr(slots.RequestBudget.__init__, "__kwdefaults__", {"per_tree": 0, "per_request": 0})
+    with_limits(api.app, steps_per_tree=0, steps_per_request=0)
     assert api.get("/allocation_candidates?resources=VCPU:1,DISK_GB:1").status_code == 503
     found = shown(api)
     assert found["placement_candidate_search_budget_hits_total"] == 1

@@ -7,11 +7,10 @@ import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
-from placement.candidates import reading
 from placement.settings.planner import PlannerSettings
 from placement.settings.values import RankingSettings
 from tests.api.conftest import Api
-from tests.api.test_allocation_candidates import with_options
+from tests.api.test_allocation_candidates import with_limits, with_options
 from tests.clouds import SHARES, Cloud, allocate, build, provider
 
 NUMA = ["HW_NUMA_ROOT"]
@@ -128,10 +127,10 @@ def test_without_weight_for_compactness_trees_come_by_their_roots(app, api, numa
 
 
 @pytest.mark.parametrize("query", ["resources=VCPU:1", "resources=VCPU:1,DISK_GB:1", PAIR])
-def test_a_limited_answer_is_the_head_of_the_whole_one(api, numa, query, monkeypatch):
+def test_a_limited_answer_is_the_head_of_the_whole_one(app, api, numa, query):
     build(call(api), provider("pool", DISK_GB=10, traits=[SHARES]))
     whole = api.get(f"/allocation_candidates?{query}").get_json()["allocation_requests"]
-    monkeypatch.setattr(reading, "FEWEST", 1)
+    with_limits(app, first_trees=1)
     for limit in range(1, len(whole) + 1):
         some = api.get(f"/allocation_candidates?{query}&limit={limit}").get_json()["allocation_requests"]
         assert some == whole[:limit]

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import event
 
-from placement.candidates import reading
-from placement.store.search.trees import GROWTH, IDS_PER_WANTED
-from tests.api.test_allocation_candidates import without_ranking
+from placement.domain.search_limits import LIMITS
+from tests.api.test_allocation_candidates import with_limits, without_ranking
 from tests.clouds import SHARES, allocate, build, provider
 
 FEW, MANY = 2, 10
@@ -146,13 +145,12 @@ def test_a_claim_takes_as_many_statements_for_many_providers(app, api, cloud):
     assert sizes[1] == sizes[2]
 
 
-def test_the_best_of_many_hosts_take_a_logarithm_of_statements(app, api, cloud, monkeypatch):
-    """What hosts have in all is read once; then the best are read, GROWTH times as many each time none of them fits."""
+def test_the_best_of_many_hosts_take_a_logarithm_of_statements(app, api, cloud):
+    """What hosts have in all is read once; then the best are read, ``growth`` times as many each time none fits."""
     cloud(0, MANY)
     query = "/allocation_candidates?resources_C=VCPU:8&limit=1"  # All hosts have 14 of 16 left, but no node has 8.
     api.get(query)
-    monkeypatch.setattr(reading, "FEWEST", 1)
-    monkeypatch.setattr(reading, "GROWTH", 2)
+    with_limits(app, first_trees=1, growth=2)
     with statements(app) as sent:
         assert api.get(query).get_json()["allocation_requests"] == []
     assert sum("sum(" in statement for statement in sent) == 1
@@ -161,13 +159,13 @@ def test_the_best_of_many_hosts_take_a_logarithm_of_statements(app, api, cloud, 
 
 
 def test_a_search_that_finds_nothing_early_takes_a_logarithm_of_statements(app, api, cloud):
-    """With limit=1 and no tree that fits, every chunk is read; each has GROWTH times the ids of the one before."""
+    """With limit=1 and no tree that fits, every chunk is read; each has ``growth`` times the ids of the one before."""
     cloud(0, MANY)
     without_ranking(app)
     with statements(app) as sent:
         answer = api.get("/allocation_candidates?resources=VCPU:8&limit=1").get_json()
     assert answer["allocation_requests"] == []
-    providers, chunks, span = 1 + 5 * MANY, 0, IDS_PER_WANTED
+    providers, chunks, span = 1 + 5 * MANY, 0, LIMITS.ids_per_wanted
     while providers > 0:
-        providers, chunks, span = providers - span, chunks + 1, span * GROWTH
+        providers, chunks, span = providers - span, chunks + 1, span * LIMITS.growth
     assert chunks <= len(sent) <= chunks * 2 + 4

@@ -61,13 +61,15 @@ class CompactFirst:
         plan: what is asked for.
         budget: the steps that may be taken.
         all_wanted: whether every candidate will be taken, so that nothing is gained by finding the first ones first.
+        few: so many combinations of a tree are composed and sorted in any case.
     """
 
-    def __init__(self, plan: Plan, budget: RequestBudget, *, all_wanted: bool) -> None:
+    def __init__(self, plan: Plan, budget: RequestBudget, *, all_wanted: bool, few: int = FEW) -> None:
         self._plan = plan
         self._budget = budget
         # The search for so many places at a time may take as many steps again, and leaves the other one all of its own.
         self._for_order = RequestBudget(per_tree=budget.per_tree, per_request=budget.left)
+        self._few = few
         self._composer = SlotComposer(plan, budget)
         self._sketcher = self._composer.sketcher
         self._left_to_sort = MOST_SORTED if all_wanted else 0
@@ -88,7 +90,7 @@ class CompactFirst:
         known = self._memo.get(form, _UNKNOWN)
         if known.readers is not None and self._may_read_off(known.readers):
             return known.read_off(sketch[1])
-        if self._combinations(tree) <= FEW and not self._memo.is_full:
+        if self._combinations(tree) <= self._few and not self._memo.is_full:
             return self._first_of_form(tree, sketch, form)
         return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, form)
 
@@ -123,7 +125,7 @@ class CompactFirst:
     def _may_sort(self, tree: Tree) -> bool:
         """Take a tree's combinations from those that may be composed to be sorted; tell whether there were enough."""
         combinations = self._combinations(tree)
-        if combinations <= FEW:
+        if combinations <= self._few:
             return True
         if combinations > self._left_to_sort:
             return False

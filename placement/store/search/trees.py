@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
+from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.tree import PlaceFacts, Tree, TreesRead
 from placement.store.connection.chunks import MOST_PARAMETERS
 from placement.store.connection.unit_of_work import Transaction
@@ -12,12 +13,6 @@ from placement.store.search.ranges import EVERYWHERE, Extent
 from placement.store.search.scores import ABSENT, TreeSums, tree_sums
 from placement.store.search.serving import DEMAND, PROVIDER, Serving, room_of
 from placement.store.search.summaries import Inhabitants, inhabitants
-
-IDS_PER_WANTED = 16
-"""Ids in the first chunk for each candidate that is wanted: a tree of a nested cloud takes some ten ids."""
-
-GROWTH = 4
-"""Each chunk has this many times the ids of the one before: the number of round trips grows with the logarithm."""
 
 Room = dict[tuple[int, str], float]
 """How much of a contended class a provider has for all slots together, by (provider, class)."""
@@ -30,10 +25,14 @@ class TreeReader:
         tx: where to read.
         narrowing: which trees can serve. Where it tells fit counts, trees come with what places depend on.
         all_wanted: whether all trees will be read at once, and most of them summarised in the answer.
+        limits: in which portions trees are read by id.
     """
 
-    def __init__(self, tx: Transaction, narrowing: Narrowing, *, all_wanted: bool = False) -> None:
+    def __init__(
+        self, tx: Transaction, narrowing: Narrowing, *, all_wanted: bool = False, limits: SearchLimits = LIMITS
+    ) -> None:
         self._tx = tx
+        self._limits = limits
         self._narrowing = narrowing
         self.plan, self._ids = narrowing.plan, narrowing.ids
         with_places = narrowing.with_fit_counts
@@ -91,13 +90,13 @@ class TreeReader:
             yield self.trees_of([root]), root
             return
         highest = self._ids.highest_root
-        first, span = 0, highest + 1 if wanted is None else wanted * IDS_PER_WANTED
+        first, span = 0, highest + 1 if wanted is None else wanted * self._limits.ids_per_wanted
         if span > highest:
             yield self.all_trees(), highest
             return
         while first <= highest:
             yield self._read(Extent.between(first, first + span - 1)), first + span - 1
-            first, span = first + span, span * GROWTH
+            first, span = first + span, span * self._limits.growth
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
         """Return those of the trees with these roots that can serve every slot, by root id."""

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from placement.allocators.compactness import compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
-from placement.candidates import reading
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.search import CandidateSearch
+from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
@@ -61,10 +61,14 @@ RANKINGS = st.builds(
 )
 
 
-def ranked(cloud: Cloud, ranking: Ranking, wanted: int | None) -> list:
+ONE_BY_ONE = SearchLimits(first_trees=1, growth=1)
+
+
+def ranked(cloud: Cloud, ranking: Ranking, wanted: int | None, *, limits: SearchLimits = LIMITS) -> list:
     reader = TreesInMemory(*cloud, shares=True)
     scores = TreeScores(amounts_of(cloud.plan), ranking)
-    return CandidateSearch(reader, scores, budget=RequestBudget(), wanted=wanted, breadth_first=True).candidates()
+    search = CandidateSearch(reader, scores, budget=RequestBudget(), wanted=wanted, breadth_first=True, limits=limits)
+    return search.candidates()
 
 
 def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
@@ -113,21 +117,17 @@ def jitter(plan: Plan, ranking: Ranking, root: int) -> float:
 def test_the_answer_is_the_head_of_composing_and_sorting_everything(cloud, ranking):
     """However few trees are read at a time."""
     expected = sorted_by_definition(cloud, ranking)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "FEWEST", 1)
-        patch.setattr(reading, "GROWTH", 1)
-        assert ranked(cloud, ranking, None) == expected
-        for limit in (1, 2, 3, 10):
-            assert ranked(cloud, ranking, limit) == expected[:limit]
+    assert ranked(cloud, ranking, None, limits=ONE_BY_ONE) == expected
+    for limit in (1, 2, 3, 10):
+        assert ranked(cloud, ranking, limit, limits=ONE_BY_ONE) == expected[:limit]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_chance_may_move_a_tree_that_has_nothing_before_others_that_score_nothing(seed, monkeypatch):
+def test_chance_may_move_a_tree_that_has_nothing_before_others_that_score_nothing(seed):
     """What is still unread may come first, by no more than chance can move it."""
-    monkeypatch.setattr(reading, "FEWEST", 1)
     plan, tree = devices(1, 1)
     ranking = Ranking(RankingProfile("", Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), 0), (), 20.0, seed)
     full = ScoredNode({"PGPU": 1}, {"PGPU": 1})
     trees = [moved(tree, index * STEP) for index in range(4)]
     cloud = Cloud(plan, trees, {tree.root: full for tree in trees[:-1]})
-    assert ranked(cloud, ranking, 1) == ranked(cloud, ranking, None)[:1]
+    assert ranked(cloud, ranking, 1, limits=SearchLimits(first_trees=1)) == ranked(cloud, ranking, None)[:1]

@@ -6,12 +6,12 @@ import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, ScoredNode
-from placement.candidates import search
 from placement.candidates.budget import RequestBudget
 from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.search import CandidateSearch
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import PlaceFacts, Tree
 
@@ -72,10 +72,10 @@ def test_a_tree_comes_after_others_if_its_candidates_are_less_compact():
 
 
 @pytest.mark.parametrize("profile", [None, SPREAD], ids=["by id", "best first"])
-def test_an_answer_that_grows_too_large_says_that_it_is_incomplete(monkeypatch, profile):
-    monkeypatch.setattr(search, "MOST_PLACEMENTS", 5)
+def test_an_answer_that_grows_too_large_says_that_it_is_incomplete(profile):
+    limits = SearchLimits(placements=5)
     scores = TreeScores(amounts_of(PLAN), Ranking(profile)) if profile else None
     budget = RequestBudget()
-    found = CandidateSearch(hosts(), scores, budget=budget, wanted=None, breadth_first=True).candidates()
-    assert len(found) == 5
+    search = CandidateSearch(hosts(), scores, budget=budget, wanted=None, breadth_first=True, limits=limits)
+    assert len(search.candidates()) == 5
     assert budget.was_hit

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose import compact
-from placement.candidates.compose.compact import CompactFirst
+from placement.candidates.compose.compact import FEW, CompactFirst
 from placement.candidates.compose.slots import SlotComposer
 from placement.domain.places import Places
 from placement.domain.search_plan import Plan
@@ -45,11 +44,9 @@ def touched(tree: Tree, providers: Iterable[int]) -> tuple[int, ...]:
 @given(searches_with_places(), st.booleans())
 def test_candidates_come_as_if_all_were_composed_and_sorted(search, all_wanted):
     plan, tree = search
-    few, compact.FEW = compact.FEW, 0  # So that even a small tree is searched in order.
-    try:
-        counts, choices = CompactFirst(plan, RequestBudget(), all_wanted=all_wanted).composed_in(tree) or ((), ())
-    finally:
-        compact.FEW = few
+    # With ``few``, so that even a small tree is searched in order.
+    composer = CompactFirst(plan, RequestBudget(), all_wanted=all_wanted, few=0)
+    counts, choices = composer.composed_in(tree) or ((), ())
     if tree.places.of:
         expected = sorted_by_definition(plan, tree)
         assert list(choices) == [choice for _counts, choice in expected]
@@ -121,13 +118,12 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     trees = [moved(one, 100 * number) for number, one in enumerate((tree, tree, fuller, elsewhere, tree))]
     at_once = data.draw(st.booleans())
     alone = [CompactFirst(plan, RequestBudget(), all_wanted=at_once).composed_in(moved(one, 0)) for one in trees]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compact, "FEW", data.draw(st.sampled_from([0, compact.FEW])))
-        together = CompactFirst(plan, RequestBudget(), all_wanted=at_once)
-        found = together.composed(trees) if at_once else map(together.composed_in, trees)
-        for composed, expected in zip(found, alone, strict=True):
-            assert (composed and composed.counts) == (expected and expected.counts)
-            assert list(composed.ways if composed else ()) == list(expected.ways if expected else ())
+    few = data.draw(st.sampled_from([0, FEW]))
+    together = CompactFirst(plan, RequestBudget(), all_wanted=at_once, few=few)
+    found = together.composed(trees) if at_once else map(together.composed_in, trees)
+    for composed, expected in zip(found, alone, strict=True):
+        assert (composed and composed.counts) == (expected and expected.counts)
+        assert list(composed.ways if composed else ()) == list(expected.ways if expected else ())
 
 
 def test_what_is_read_off_costs_steps():
@@ -174,9 +170,7 @@ def test_order_hides_no_candidate_for_want_of_steps(search, steps):
     budget, without_order = RequestBudget(per_tree=steps), RequestBudget(per_tree=steps)
     by_id = replace(tree, options=[sorted(options) for options in tree.options])
     in_any_order = list(SlotComposer(plan, without_order).choices(by_id))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compact, "FEW", 0)
-        composed = CompactFirst(plan, budget, all_wanted=False).composed_in(tree)
+    composed = CompactFirst(plan, budget, all_wanted=False, few=0).composed_in(tree)
     if composed is None:
         assert not in_any_order
         assert without_order.was_hit or not budget.was_hit
