@@ -7,7 +7,7 @@ from tests.planner_hosts import CLAIMS, consumer, planned, provider, register, u
 
 
 @pytest.fixture
-def levels(levels: Api) -> Api:
+def switch(levels: Api) -> Api:
     """The server that calls GPUs a level, with a host that has none yet."""
     register(levels, numa_nodes=[[{"gpus": 0, "nics": 0}]], gpu_traits=["CUSTOM_GPU"])
     return levels
@@ -25,20 +25,20 @@ def claimed(api: Api, body: dict) -> int:
     return int(api.post(CLAIMS, {**body, "consumer": consumer()}).status_code)
 
 
-def test_what_meets_on_a_provider_is_no_more_than_max_unit(levels: Api) -> None:
-    gpu(levels, "gpu0", max_unit=3)
-    gpu(levels, "gpu1", max_unit=3)
-    (found,) = planned(levels, tree(2, 1, 2))
+def test_what_meets_on_a_provider_is_no_more_than_max_unit(switch: Api) -> None:
+    gpu(switch, "gpu0", max_unit=3)
+    gpu(switch, "gpu1", max_unit=3)
+    (found,) = planned(switch, tree(2, 1, 2))
     assert found["gpu/0"] != found["gpu/2"]
-    assert claimed(levels, tree(2, 1, 2)) == 201
-    assert planned(levels, tree(2, 2, 2)) == []
+    assert claimed(switch, tree(2, 1, 2)) == 201
+    assert planned(switch, tree(2, 2, 2)) == []
 
 
 @pytest.mark.parametrize(
     "rules", [{"max_unit": 2}, {"step_size": 2}, {"min_unit": 4}], ids=["max_unit", "step_size", "min_unit"]
 )
-def test_an_amount_goes_where_it_keeps_the_rules(levels: Api, rules: dict[str, int]) -> None:
-    gpu(levels, "gpu0", **rules)
-    gpu(levels, "gpu1")
-    assert planned(levels, tree(3)) == [{"gpu/0": ["gpu1"]}]
-    assert claimed(levels, tree(3)) == 201
+def test_an_amount_goes_where_it_keeps_the_rules(switch: Api, rules: dict[str, int]) -> None:
+    gpu(switch, "gpu0", **rules)
+    gpu(switch, "gpu1")
+    assert planned(switch, tree(3)) == [{"gpu/0": ["gpu1"]}]
+    assert claimed(switch, tree(3)) == 201
