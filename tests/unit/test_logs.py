@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive  # starts processes
+
 PROGRAM = """
 import logging, warnings
 from placement.domain.identity import Identity
