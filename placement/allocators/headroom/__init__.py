@@ -2,14 +2,14 @@
 
 >>> Spread([(0, 1), (0, 1)], each=(1, 1)).copies((3, 5))
 3
->>> packed([{0: 2, 1: 2}, {0: 3}, {1: 3}], [5, 6], [{0, 1}], budget=Budget(100))
+>>> Packing([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0, 1}]).copies([5, 6], budget=Budget(100))
 Copies(least=3, most=3)
 """
 
 from placement.allocators.budget import Budget
 from placement.allocators.headroom.copies import ENDLESS, Copies, exactly, in_all
-from placement.allocators.headroom.packing import Bundle, packed, undominated
+from placement.allocators.headroom.packing import Bundle, Packing, undominated
 from placement.allocators.headroom.shared import drawn
 from placement.allocators.headroom.spread import Spread
 
-__all__ = ["ENDLESS", "Budget", "Bundle", "Copies", "Spread", "drawn", "exactly", "in_all", "packed", "undominated"]
+__all__ = ["ENDLESS", "Budget", "Bundle", "Copies", "Packing", "Spread", "drawn", "exactly", "in_all", "undominated"]

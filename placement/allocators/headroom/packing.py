@@ -37,39 +37,72 @@ def _takes_no_more(one: Bundle, other: Bundle) -> bool:
     return all([amount <= other.get(cell, 0) for cell, amount in one.items()])
 
 
-def packed(
-    bundles: Sequence[Bundle], free: Sequence[int], kinds: Sequence[Collection[int]], *, budget: Budget
-) -> Copies:
-    """Return how many bundles fit.
+class Packing:
+    """Bundles to be packed, into cells with whatever is free; what does not depend on that is worked out once.
 
     Args:
         bundles: the ways to take one, best ``undominated``.
-        free: what is left in each cell.
         kinds: sets of cells that are looked at together for a bound: those of one class.
-        budget: where no steps are left, the best that was found is the lower bound.
 
-    >>> packed([{0: 2, 1: 2}, {0: 3}, {1: 3}], [5, 6], [{0}, {1}, {0, 1}], budget=Budget(100))
+    >>> packing = Packing([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0}, {1}, {0, 1}])
+    >>> packing.copies([5, 6], budget=Budget(100))
     Copies(least=3, most=3)
     """
-    fitting = [one for one in bundles if all([free[cell] >= amount for cell, amount in one.items()])]
-    if not fitting:
-        return exactly(0)
-    most = _Bound(fitting, kinds).copies(free)
-    scarce = _scarce(fitting, free, most)
-    bound_by = [{cell: amount for cell, amount in one.items() if cell in scarce} for one in fitting]
-    if not all(bound_by):
-        return exactly(most)
-    found = [_BundleSearch(part, free, kinds, budget).copies() for part in _apart(undominated(bound_by))]
-    return Copies(min(most, sum([one.least for one in found])), min(most, sum([one.most for one in found])))
+
+    def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
+        self._bundles = bundles
+        self._kinds = kinds
+        self._of_fitting: dict[tuple[int, ...], _Fitting] = {}
+
+    def copies(self, free: Sequence[int], *, budget: Budget) -> Copies:
+        """Return how many bundles fit. Where no steps are left, the best that was found is the lower bound."""
+        numbers = tuple(
+            [
+                number
+                for number, bundle in enumerate(self._bundles)
+                if all([free[cell] >= amount for cell, amount in bundle.items()])
+            ]
+        )
+        if not numbers:
+            return exactly(0)
+        fitting = self._of_fitting.get(numbers)
+        if fitting is None:
+            bundles = [self._bundles[number] for number in numbers]
+            fitting = self._of_fitting[numbers] = _Fitting(bundles, self._kinds)
+        return fitting.copies(free, budget)
 
 
-def _scarce(bundles: Sequence[Bundle], free: Sequence[int], most: int) -> set[int]:
-    """Return the cells that may run out before so many bundles are taken."""
-    largest: dict[int, int] = defaultdict(int)
-    for bundle in bundles:
-        for cell, amount in bundle.items():
-            largest[cell] = max(largest[cell], amount)
-    return {cell for cell, amount in largest.items() if free[cell] < amount * most}
+class _Fitting:
+    """Bundles of which each fits."""
+
+    def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
+        self._bundles = bundles
+        self._kinds = kinds
+        self._bound = _Bound(bundles, kinds)
+        self._largest: dict[int, int] = defaultdict(int)
+        for bundle in bundles:
+            for cell, amount in bundle.items():
+                self._largest[cell] = max(self._largest[cell], amount)
+        self._parts: dict[tuple[int, ...], list[_BundleSearch]] = {}
+
+    def copies(self, free: Sequence[int], budget: Budget) -> Copies:
+        most = self._bound.copies(free)
+        # Only cells that may run out before so many bundles are taken matter.
+        scarce = tuple([cell for cell, amount in self._largest.items() if free[cell] < amount * most])
+        parts = self._parts.get(scarce)
+        if parts is None:
+            parts = self._parts[scarce] = self._apart({*scarce})
+        if not parts:
+            return exactly(most)
+        found = [part.copies(free, budget) for part in parts]
+        return Copies(min(most, sum([one.least for one in found])), min(most, sum([one.most for one in found])))
+
+    def _apart(self, scarce: set[int]) -> "list[_BundleSearch]":
+        """Return searches for bundles that have no scarce cell in common; none where some bundle needs none."""
+        bound_by = [{cell: amount for cell, amount in one.items() if cell in scarce} for one in self._bundles]
+        if not all(bound_by):
+            return []
+        return [_BundleSearch(part, self._kinds) for part in _apart(undominated(bound_by))]
 
 
 def _apart(bundles: Sequence[Bundle]) -> list[list[Bundle]]:
@@ -129,26 +162,23 @@ class _CutOff(Exception):
 class _BundleSearch:
     """A search for the most bundles of a part: how often each of them, in turn, is taken."""
 
-    def __init__(
-        self, bundles: Sequence[Bundle], free: Sequence[int], kinds: Sequence[Collection[int]], budget: Budget
-    ) -> None:
-        cells = sorted({cell for bundle in bundles for cell in bundle})
-        number = {cell: index for index, cell in enumerate(cells)}
+    def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
+        self._cells = sorted({cell for bundle in bundles for cell in bundle})
+        number = {cell: index for index, cell in enumerate(self._cells)}
         kinds = [[number[cell] for cell in kind if cell in number] for kind in kinds]
-        kinds += [[cell] for cell in range(len(cells))]
+        kinds += [[cell] for cell in range(len(self._cells))]
         renamed = [{number[cell]: amount for cell, amount in bundle.items()} for bundle in bundles]
         self._bundles: list[Items] = [tuple(bundle.items()) for bundle in renamed]
         self._bounds = [_Bound(renamed[index:], kinds) for index in range(len(renamed))]
-        self._free = tuple([free[cell] for cell in cells])
+
+    def copies(self, free: Sequence[int], budget: Budget) -> Copies:
+        """Return how many bundles fit."""
+        left = tuple([free[cell] for cell in self._cells])
         self._budget = budget
         self._seen: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._found = 0
-
-    def copies(self) -> Copies:
-        """Return how many bundles fit."""
-        self._most = self._bounds[0].copies(self._free)
+        self._found, self._most = 0, self._bounds[0].copies(left)
         try:
-            self._fill(0, self._free, 0)
+            self._fill(0, left, 0)
         except _CutOff:
             return Copies(self._found, self._most)
         return exactly(self._found)

@@ -23,7 +23,7 @@ def counted_json(counted: RequestRoom, found: Headrooms) -> HeadroomJson:
     room = counted.found
     return {
         **_copies(counted.copies),
-        "trees_with_room": len(room.trees),
+        "trees_with_room": room.with_room,
         "trees_without_room": room.without_room,
         "lacking": [{"resource_classes": list(names), "trees": trees} for names, trees in room.lacking.items()],
         "message": message_of(room),
@@ -51,12 +51,14 @@ def _named(root: int, providers: Mapping[int, Named]) -> HeadroomJson:
 def message_of(room: Headroom) -> str:
     """Say in a sentence what trees without room lack.
 
-    >>> message_of(Headroom(Copies(0, 0), {}, {("VCPU",): 2, ("MEMORY_MB", "VCPU"): 1}, {}, ()))
+    >>> message_of(Headroom(Copies(0, 0), 0, {("VCPU",): 2, ("MEMORY_MB", "VCPU"): 1}, {}, ()))
     'Of 3 trees without room 2 lack VCPU, 1 MEMORY_MB and VCPU.'
     """
     if not room.lacking:
         return (
-            "Every tree that can serve it has room." if room.trees else "No tree can serve it, even if it were empty."
+            "Every tree that can serve it has room."
+            if room.with_room
+            else "No tree can serve it, even if it were empty."
         )
     parts = [f"{trees} {_together(names)}" for names, trees in room.lacking.items()]
     first, *others = parts

@@ -1,7 +1,7 @@
 """How many copies of one request fit into every tree of a cloud, and into all of them together."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 
 from placement.allocators.headroom import ENDLESS, Budget, Copies, drawn, exactly
@@ -70,18 +70,23 @@ class CopyCounter:
         columns = self._columns(fleet)
         most = formula.alone.copies(columns)
         least = most
-        if not formula.is_exact:
-            ways = Ways(self._plan, self._fleets, fleet.shape, rows=rows, slots=slots, met=met)
+        for tied in formula.mixed if formula.is_exact else (range(len(slots)),):
+            chosen = [slots[number] for number in tied]
+            ways = Ways(self._sub_plan(tied), self._fleets, fleet.shape, slots=chosen, met=met)
             if not ways.is_possible:
                 return None
-            least, most = _bounds(ways, columns, most, self._budget)
+            found = ways.copies(columns, most, self._budget)
+            least = [min(before, one.least) for before, one in zip(least, found, strict=True)]
+            most = [one.most for one in found]
         return CountedFleet(
             fleet,
             slots,
             least,
             most,
             without_pools=Least(formula.parts).copies(columns) if formula.pooled else most,
-            pooled=tuple([self._pooled(slot, columns) for slot in formula.pooled]) if formula.is_exact else (),
+            pooled=tuple([self._pooled(slot, columns) for slot in formula.pooled])
+            if formula.is_exact and not formula.mixed
+            else (),
             is_shared=any([place < 0 for row in rows for place in row]),
         )
 
@@ -91,6 +96,20 @@ class CopyCounter:
         trees = counted.fleet.trees[: len(capacities)]
         found = self.counted(Fleet(counted.fleet.shape, trees, free={cell: [*row] for cell, row in free.items()}))
         return [Copies(*both) for both in zip(found.least, found.most, strict=True)] if found else []
+
+    def _sub_plan(self, numbers: Sequence[int]) -> Plan:
+        """Return the plan of some slots: of all, or of some that are tied to no others but by what they compete for."""
+        if len(numbers) == len(self._plan.slots):
+            return self._plan
+        slots = tuple([self._plan.slots[number] for number in numbers])
+        asked = {name for slot in slots for name, _amount in slot.resources}
+        return replace(
+            self._plan,
+            slots=slots,
+            request=replace(self._plan.request, same_subtree=()),
+            contended=tuple([name for name in self._plan.contended if name in asked]),
+            trait_sets=(),
+        )
 
     def _columns(self, fleet: Fleet) -> FreeColumns:
         return FreeColumns(
@@ -102,11 +121,6 @@ class CopyCounter:
         one = FreeColumns(1, {}, columns.pools)
         room = {place: one.room(place, slot.amounts)[0] for place in slot.places if place < 0}
         return Pooled(slot.amounts, OneSlot(own, slot.amounts).copies(columns), room)
-
-
-def _bounds(ways: Ways, columns: FreeColumns, most: Column, budget: Budget) -> tuple[Column, Column]:
-    found = ways.copies(columns, most, budget)
-    return [one.least for one in found], [one.most for one in found]
 
 
 def in_all_trees(counted: Iterable[CountedFleet], among: Collection[int] | None = None) -> Copies:

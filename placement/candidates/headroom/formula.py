@@ -8,7 +8,7 @@ its regions have no provider in common. Anything else gives a bound that no numb
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from placement.allocators.headroom import Spread
@@ -21,8 +21,12 @@ from placement.domain.whole_cloud import WholeCloud
 
 @dataclass(frozen=True, slots=True)
 class OpenSlot:
-    """A slot with the providers that may serve it in a shape. ``apart`` says whom it may not meet there."""
+    """A slot, by its number in the plan, with the providers that may serve it in a shape.
 
+    ``apart`` says whom it may not meet there.
+    """
+
+    number: int
     suffix: str
     amounts: AmountsById
     places: tuple[int, ...]
@@ -43,11 +47,13 @@ class Formula:
     Args:
         parts: each is needed for a copy.
         pooled: likewise, slots that may also be served by a pool, and compete with no other slot.
-        is_exact: whether that is how many there are; otherwise there may be fewer.
+        mixed: sets of slots that ask different things, compete, and are tied to no others; the parts have bounds.
+        is_exact: whether that is how many there are, but for mixed slots; otherwise there may be fewer.
     """
 
     parts: tuple[FormulaPart, ...]
     pooled: tuple[OneSlot, ...] = ()
+    mixed: tuple[tuple[int, ...], ...] = ()
     is_exact: bool = True
 
     @property
@@ -62,12 +68,13 @@ def open_slots(plan: Plan, cloud: WholeCloud, rows: OptionRows) -> list[OpenSlot
     isolate = plan.request.isolate
     return [
         OpenSlot(
+            number,
             slot.suffix,
             tuple([(cloud.classes[name], amount) for name, amount in slot.resources]),
             tuple(rows[slot.demand]),
             ("" if isolate else slot.suffix) if slot.is_granular and (isolate or counted[slot.suffix] > 1) else None,
         )
-        for slot in plan.slots
+        for number, slot in enumerate(plan.slots)
     ]
 
 
@@ -110,8 +117,10 @@ class _Making:
         free = [slot for slot in self._slots if slot.suffix not in suffixes_tied]
         if self._meet(tied, suffixes_tied):
             self.is_exact = False
-        pooled = []
+        pooled, mixed = [], []
         for cluster in clusters(free):
+            if _is_mixed(cluster):
+                mixed.append(tuple([slot.number for slot in cluster]))
             if len(cluster) == 1 and any([place < 0 for place in cluster[0].places]):
                 pooled.append(OneSlot(cluster[0].places, cluster[0].amounts))
             else:
@@ -119,7 +128,7 @@ class _Making:
         # What lies in two trees is more than this can tell, but where it is a slot for itself.
         if any([place < 0 for slot in self._slots for place in slot.places]) and len(pooled) < self._slots_with_pools():
             self.is_exact = False
-        return Formula(tuple(parts), tuple(pooled), self.is_exact)
+        return Formula(tuple(parts), tuple(pooled), tuple(mixed), self.is_exact)
 
     def _of(self, suffixes: Iterable[str]) -> list[OpenSlot]:
         return [slot for slot in self._slots if slot.suffix in suffixes]
@@ -164,8 +173,10 @@ class _Making:
                 yield head, rows
 
     def _least(self, members: Sequence[OpenSlot], rows: Sequence[tuple[int, ...]]) -> FormulaPart:
-        here = [OpenSlot(slot.suffix, slot.amounts, row, slot.apart) for slot, row in zip(members, rows, strict=True)]
-        return Least(tuple([part for cluster in clusters(here) for part in self._of_cluster(cluster)]))
+        here = [replace(slot, places=row) for slot, row in zip(members, rows, strict=True)]
+        found = clusters(here)
+        self.is_exact = self.is_exact and not any([_is_mixed(cluster) for cluster in found])
+        return Least(tuple([part for cluster in found for part in self._of_cluster(cluster)]))
 
     def _of_cluster(self, cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
         """Return what bounds slots that compete: exactly one part where they are alike."""
@@ -175,10 +186,7 @@ class _Making:
         for slot in cluster:
             alike.setdefault(slot.amounts, []).append(slot)
         parts: list[FormulaPart] = [self._alike(slots) for slots in alike.values()]
-        if len({slot.apart for slot in cluster}) > 1 or len(alike) > 1:
-            self.is_exact = False
-            parts += _sums(cluster)
-        return parts
+        return parts + _sums(cluster) if _is_mixed(cluster) else parts
 
     def _alike(self, slots: Sequence[OpenSlot]) -> FormulaPart:
         places = sorted({place for slot in slots for place in slot.places})
@@ -194,6 +202,11 @@ class _Making:
         if place < 0 or not amounts:
             return len(self._slots)
         return min([self._shape.rules[place][name][1] // amount for name, amount in amounts])
+
+
+def _is_mixed(cluster: Sequence[OpenSlot]) -> bool:
+    """Tell whether slots that compete are not alike."""
+    return len({(slot.amounts, slot.apart) for slot in cluster}) > 1
 
 
 def clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:

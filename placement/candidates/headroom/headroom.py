@@ -37,7 +37,7 @@ class Headroom:
 
     Args:
         copies: how many, in all; what trees share is counted once.
-        trees: for each tree with room its root and how many fit there, as if nobody else took what is shared.
+        with_room: how many trees have room.
         lacking: how many of the trees without room lack which classes; none where each class alone would do, but what
             is free does not lie where it could be used together.
         stranded: class -> how much of it is free on trees without room.
@@ -45,10 +45,19 @@ class Headroom:
     """
 
     copies: Copies
-    trees: Mapping[int, Copies]
+    with_room: int
     lacking: Mapping[tuple[str, ...], int]
     stranded: Mapping[str, int]
     counted: Sequence[CountedFleet]
+
+    def trees(self) -> dict[int, Copies]:
+        """Return for each tree with room its root and how many fit there, as if nobody else took what is shared."""
+        return {
+            root: Copies(least, most)
+            for one in self.counted
+            for root, least, most in zip(one.fleet.trees, one.least, one.most, strict=True)
+            if most
+        }
 
     @property
     def without_room(self) -> int:
@@ -60,19 +69,16 @@ def headroom(plan: Plan, fleets: Fleets) -> Headroom:
     """Return how many more of a request fit into a cloud. O(trees) for most requests."""
     counter = CopyCounter(plan, fleets, Budget(STEPS))
     counted = [one for fleet in fleets.fleets if (one := counter.counted(fleet)) is not None]
-    trees: dict[int, Copies] = {}
     lacking: Counter[tuple[str, ...]] = Counter()
     stranded: Counter[str] = Counter()
     for one in counted:
-        found = zip(one.fleet.trees, one.least, one.most, strict=True)
-        trees.update({root: Copies(least, most) for root, least, most in found if most})
         if not all(one.most):
             full = _without_room(one)
             lacking.update(_lacking(plan, fleets, one, full))
             stranded.update(_stranded(plan, fleets, full))
     return Headroom(
         copies=in_all_trees(counted),
-        trees=trees,
+        with_room=sum([len(one.most) - one.most.count(0) for one in counted]),
         lacking=dict(lacking.most_common()),
         stranded=dict(stranded),
         counted=counted,

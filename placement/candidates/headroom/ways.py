@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from placement.allocators.headroom import Budget, Bundle, Copies, exactly, packed, undominated
+from placement.allocators.headroom import Budget, Bundle, Copies, Packing, exactly, undominated
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.headroom.fleets import Cell, Fleets, TreeShape
 from placement.candidates.headroom.formula import OpenSlot
-from placement.candidates.headroom.options import OptionRows
 from placement.candidates.headroom.parts import FreeColumns
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.search_plan import Choice, Plan
@@ -42,8 +41,7 @@ class Ways:
         plan: the plan.
         fleets: the cloud.
         shape: how the trees are built.
-        rows: who can serve each demand there.
-        slots: the slots of the plan.
+        slots: the slots of the plan, with who can serve them there.
         met: which trait sets of the unsuffixed group each provider meets.
     """
 
@@ -53,13 +51,11 @@ class Ways:
         fleets: Fleets,
         shape: TreeShape,
         *,
-        rows: OptionRows,
         slots: Sequence[OpenSlot],
         met: Mapping[int, int],
     ) -> None:
         self._plan = plan
         self._slots = slots
-        self._rows = rows
         self._met = met
         self._shape = shape
         self._fleets = fleets
@@ -71,6 +67,7 @@ class Ways:
         self._kinds = list(by_class.values())
         self._known: dict[tuple[int, ...], Copies] = {}
         self._of_shape = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
+        self._packing = Packing(self._of_shape.bundles, self._kinds)
 
     @property
     def is_possible(self) -> bool:
@@ -97,14 +94,15 @@ class Ways:
         return Copies(found.least, min(found.most, bound))
 
     def _packed(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
-        bundles, complete = self._of_shape
+        packing, (bundles, complete) = self._packing, self._of_shape
         if not complete:
             # Where less is free there are fewer ways.
             bundles, complete = self._bundles(free, RequestBudget(per_request=budget.left))
             budget.take(min(budget.left, STEPS_OF_A_WAY * len(bundles)))
+            packing = Packing(bundles, self._kinds)
         if not all(bundles):
             return exactly(bound)  # Some way takes nothing: nothing but the bound limits it.
-        found = packed(bundles, free, self._kinds, budget=budget)
+        found = packing.copies(free, budget=budget)
         return found if complete else Copies(found.least, bound)
 
     def _bundles(self, free: Sequence[int], budget: RequestBudget) -> _Bundles:
@@ -122,7 +120,7 @@ class Ways:
     def _tree(self, free: Sequence[int]) -> Tree:
         """Return a tree of the shape in which so much is free; of no class may a copy take more than max_unit."""
         left = dict(zip(self._cells, free, strict=True))
-        options: OptionRows = [[] for _ in self._rows]
+        options: list[list[int]] = [[] for _ in self._plan.demands]
         for slot, planned in zip(self._slots, self._plan.slots, strict=True):
             options[planned.demand] = [
                 place for place in slot.places if all([left[place, name] >= much for name, much in slot.amounts])

@@ -106,7 +106,7 @@ def headrooms(
 
 def _counted(plan: Plan, fleets: Fleets, listing: Listing) -> RequestRoom:
     found = headroom(plan, fleets)
-    by_room = sorted(found.trees.items(), key=lambda one: (-one[1].least, one[0])) if listing.trees else []
+    by_room = sorted(found.trees().items(), key=lambda one: (-one[1].least, one[0])) if listing.trees else []
     return RequestRoom(
         found,
         found.copies,

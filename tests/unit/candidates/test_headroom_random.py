@@ -31,9 +31,10 @@ def test_the_headroom_is_what_filling_finds(situation) -> None:
 def test_each_tree_has_what_filling_it_alone_finds(situation) -> None:
     request, cloud = situation
     found = headroom(plan_for(request), fleets_of(whole_cloud_of(cloud)))
+    trees = found.trees()
     for root in {node.root for node in cloud.values()}:
         expected = filled_or_too_large(request, cloud, {root})
-        copies = found.trees.get(root)
+        copies = trees.get(root)
         if copies is None:
             assert expected == 0
         else:
@@ -47,4 +48,4 @@ def test_a_small_tree_without_sharing_is_always_known_exactly(situation) -> None
     request, cloud = situation
     assume(not shares_of(cloud))
     found = headroom(plan_for(request), fleets_of(whole_cloud_of(cloud)))
-    assert all(copies.is_exact for copies in found.trees.values())
+    assert all(copies.is_exact for copies in found.trees().values())
