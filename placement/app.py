@@ -1,7 +1,7 @@
 """The composition root: the only module that sees everything. ``create_app(settings)`` makes the application."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,15 @@ from placement.api.call import Server
 from placement.api.cors import wrap_with_cors
 from placement.api.dispatch import install
 from placement.api.handover import HandsOver
+from placement.api.planner.headroom import requests_of_flavors
 from placement.api.planner.listeners import Listeners
 from placement.api.routing import LazyRule
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.audit import audited
 from placement.auth.policy import Policy
+from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_limits import LIMITS, SearchLimits
+from placement.errors import ConfigurationError, InvalidAt
 from placement.services.plain_gate import PlainGate
 from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
@@ -65,7 +68,7 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
         retries=settings.placement.allocation_conflict_retry_count,
         keep_journal=settings.journal.enabled,
     )
-    meters = meters_for(database, settings)
+    meters = meters_for(database, settings, _flavors(settings))
     usage_cache = UsageCache(settings.planner.fair_share)
     server = Server(
         database=database,
@@ -94,6 +97,14 @@ def _plain_gate(settings: Settings) -> PlainGate | None:
     """Return what plain allocations have to pass, where the operator wants that."""
     fairness = settings.fairness
     return PlainGate(settings.planner.fair_share, fairness.consumer_types) if fairness.enforce == "plain" else None
+
+
+def _flavors(settings: Settings) -> Mapping[str, CandidateRequest]:
+    """Return what the flavors of the planner file ask for."""
+    try:
+        return requests_of_flavors(settings.planner.flavors)
+    except InvalidAt as wrong:
+        raise ConfigurationError(f"The planner file has a flavor that is no request: {wrong.message}") from wrong
 
 
 def _wrapped(app: Flask, strategy: AuthStrategy, settings: Settings) -> Any:

@@ -11,6 +11,8 @@ COMMANDS = {
     "serve": ("placement.cli.serve:serve", "Serve the API."),
     "demo": ("placement.cli.demo:demo", "Show a small cloud, what it answers and what a claim does."),
     "explain": ("placement.cli.explain:explain", "Tell why there are no allocation candidates."),
+    "headroom": ("placement.cli.headroom:headroom", "Tell how many more of a request, or of each flavor, fit."),
+    "flavors": ("placement.cli.flavors:flavors", "Make requests of nova's flavors."),
     "fair-share": ("placement.cli.fair_share:fair_share", "Show how resources are shared among projects."),
     "journal": ("placement.cli.journal:journal", "Show who changed what and when."),
     "audit": ("placement.cli.audit:audit", "Find orphaned allocations and overcommitted providers."),

@@ -294,10 +294,22 @@ METRICS = (
     ),
 )
 
+HEADROOM = (
+    cfg.IntOpt(
+        "seconds",
+        default=60,
+        min=1,
+        help="The metrics tell how many more of each flavor of the planner file fit. They are counted in the "
+        "background, when metrics are read and the last count is older than this.",
+    ),
+    cfg.BoolOpt("by_hypervisor", default=False, help="Also tell how many fit on each host."),
+)
+
 OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
     None: LOGGING,
     "access_log": ACCESS_LOG,
     "metrics": METRICS,
+    "headroom": HEADROOM,
     "api": API,
     "placement_database": PLACEMENT_DATABASE,
     "placement": PLACEMENT,

@@ -108,6 +108,14 @@ class AccessLogSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HeadroomSettings:
+    """``[headroom]``."""
+
+    seconds: int = 60
+    by_hypervisor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MetricsSettings:
     """``[metrics]``. ``listen`` is HOST:PORT."""
 
@@ -210,6 +218,7 @@ class Settings:
     logging: LoggingSettings = LoggingSettings()
     access_log: AccessLogSettings = AccessLogSettings()
     metrics: MetricsSettings = MetricsSettings()
+    headroom: HeadroomSettings = HeadroomSettings()
     auth_strategy: str = "keystone"
     auth_is_implicit: bool = False
     http_basic_file: str | None = None

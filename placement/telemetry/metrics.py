@@ -13,6 +13,7 @@ from placement.services.capacity import capacity
 from placement.settings import MetricsSettings
 from placement.store.connection.database import Database
 from placement.telemetry.capacity_text import capacity_lines
+from placement.telemetry.flavor_headroom import FlavorHeadroom, with_help
 from placement.telemetry.meters import SearchSeen
 from placement.telemetry.record import RequestRecord
 from placement.telemetry.shared_directory import forget_the_dead, shared_directory
@@ -30,8 +31,10 @@ _STARTING = threading.Lock()
 class Metrics:
     """The meters of a server that keeps metrics; called with a record it takes note of a request."""
 
-    def __init__(self, database: Database, settings: MetricsSettings) -> None:
+    def __init__(self, database: Database, settings: MetricsSettings, headroom: FlavorHeadroom) -> None:
         self._database = database
+        self.headroom = headroom
+        """How many more of each flavor fit."""
         self._shows_capacity = settings.capacity
         with _STARTING:
             self._directory = shared_directory(settings.directory)
@@ -117,7 +120,8 @@ class Metrics:
         kept = f"placement_usage_is_kept {int(self._database.keeps_usage)}\n"
         head = ["# HELP placement_usage_is_kept Whether triggers keep usage.\n# TYPE placement_usage_is_kept gauge\n"]
         try:
-            return [*head, kept, *capacity_lines(capacity(self._database) if self._shows_capacity else None)]
+            shown = capacity_lines(capacity(self._database) if self._shows_capacity else None)
+            return [*head, kept, *shown, *with_help(self.headroom.lines())]
         except PlacementError as error:
             LOG.warning("Metrics are served without capacity: %s", error.message)
             return [*head, kept, "openstack_placement_up 0\n"]

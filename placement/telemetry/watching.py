@@ -1,13 +1,16 @@
 """Who watches a server: made from the settings, put around its application."""
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from placement.candidates.headroom.plans import CountedRequest
 from placement.errors import ConfigurationError
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.store.connection.statements import count_statements
 from placement.telemetry.access_log import log_access
+from placement.telemetry.flavor_headroom import FlavorHeadroom
 from placement.telemetry.meters import Meters, NoMeters
 from placement.telemetry.own_listener import OwnListener
 from placement.telemetry.record import Observed, Observer
@@ -16,8 +19,8 @@ if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
 
-def meters_for(database: Database, settings: Settings) -> Meters:
-    """Return the meters that the settings ask for.
+def meters_for(database: Database, settings: Settings, flavors: Mapping[str, CountedRequest]) -> Meters:
+    """Return the meters that the settings ask for; of flavors they tell how many more fit.
 
     Raises:
         ConfigurationError: the extra is not installed, or the directory cannot be used.
@@ -30,7 +33,8 @@ def meters_for(database: Database, settings: Settings) -> Meters:
         raise ConfigurationError(
             "[metrics] enabled needs prometheus_client: pip install 'placement-server[metrics]'."
         ) from error
-    return cast("Meters", module.Metrics(database, settings.metrics))
+    headroom = FlavorHeadroom(database, flavors, settings.headroom)
+    return cast("Meters", module.Metrics(database, settings.metrics, headroom))
 
 
 def watched(

@@ -2,14 +2,25 @@
 
 >>> Spread([(0, 1), (0, 1)], each=(1, 1)).copies((3, 5))
 3
->>> Packing([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0, 1}]).copies([5, 6], budget=Budget(100))
+>>> BundlePacking([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0, 1}]).copies([5, 6], budget=Budget(100))
 Copies(least=3, most=3)
 """
 
 from placement.allocators.budget import Budget
 from placement.allocators.headroom.copies import ENDLESS, Copies, exactly, in_all
-from placement.allocators.headroom.packing import Bundle, Packing, undominated
+from placement.allocators.headroom.packing import Bundle, BundlePacking, undominated
 from placement.allocators.headroom.shared import drawn
 from placement.allocators.headroom.spread import Spread
 
-__all__ = ["ENDLESS", "Budget", "Bundle", "Copies", "Packing", "Spread", "drawn", "exactly", "in_all", "undominated"]
+__all__ = [
+    "ENDLESS",
+    "Budget",
+    "Bundle",
+    "BundlePacking",
+    "Copies",
+    "Spread",
+    "drawn",
+    "exactly",
+    "in_all",
+    "undominated",
+]

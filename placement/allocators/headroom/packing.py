@@ -37,14 +37,14 @@ def _takes_no_more(one: Bundle, other: Bundle) -> bool:
     return all([amount <= other.get(cell, 0) for cell, amount in one.items()])
 
 
-class Packing:
+class BundlePacking:
     """Bundles to be packed, into cells with whatever is free; what does not depend on that is worked out once.
 
     Args:
         bundles: the ways to take one, best ``undominated``.
         kinds: sets of cells that are looked at together for a bound: those of one class.
 
-    >>> packing = Packing([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0}, {1}, {0, 1}])
+    >>> packing = BundlePacking([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0}, {1}, {0, 1}])
     >>> packing.copies([5, 6], budget=Budget(100))
     Copies(least=3, most=3)
     """

@@ -57,9 +57,9 @@ _More = Schema.from_dict({"with": Array(Object(AdditionSchema), required=False)}
 
 
 class HeadroomSchema(ChangesSchema, _More):  # type: ignore[misc, valid-type]
-    """The body of POST /planner/v1/headroom."""
+    """The body of POST /planner/v1/headroom. Without ``requests``, the flavors of the planner file are counted."""
 
-    requests = MappingField(NAME, QueryOrRequest(), smallest=1)
+    requests = MappingField(NAME, QueryOrRequest(), smallest=1, required=False)
     per = OneOf("total", "tree", "aggregate")
     limit = Integer(minimum=1, maximum=MOST_LISTED, required=False)
 
@@ -71,9 +71,12 @@ REQUEST = RequestSchema()
 def count(call: Call) -> Response:
     """Answer with the headroom of each request."""
     body = call.document(SCHEMA)
-    if len(body["requests"]) > MOST_REQUESTS:
-        raise InvalidAt(("requests",), f"There are more than {MOST_REQUESTS} requests.")
-    requests = {name: _request(call, name, asked) for name, asked in body["requests"].items()}
+    asked = body.get("requests", call.server.settings.planner.flavors)
+    if not asked or len(asked) > MOST_REQUESTS:
+        raise InvalidAt(
+            ("requests",), f"There must be 1 to {MOST_REQUESTS} requests, here or as flavors of the server."
+        )
+    requests = {name: _request(call, name, one) for name, one in asked.items()}
     per = body.get("per", "total")
     found = headrooms(
         call.database,
@@ -107,6 +110,30 @@ def request_of_query(query: Query) -> CandidateRequest:
     return candidate_request(
         query if "group_policy" in query else Query([*query.pairs, ("group_policy", "none")]), MAXIMUM
     )
+
+
+def headroom_of_flavors(database: Database, flavors: Mapping[str, str]) -> dict[str, Any]:
+    """Return the headroom of some query strings by their names as a JSON document.
+
+    Raises:
+        InvalidAt: one of them is none for GET /allocation_candidates.
+    """
+    return headrooms_json(headrooms(database, requests_of_flavors(flavors), Listing(models=False)))
+
+
+def requests_of_flavors(flavors: Mapping[str, str]) -> dict[str, CandidateRequest]:
+    """Return what flavors ask for.
+
+    Raises:
+        InvalidAt: one of them is no query string of GET /allocation_candidates.
+    """
+    requests = {}
+    for name, text in flavors.items():
+        try:
+            requests[name] = request_of_text(text)
+        except Invalid as wrong:
+            raise InvalidAt(("flavors", name), wrong.message) from wrong
+    return requests
 
 
 def request_of_text(text: str) -> CandidateRequest:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from placement.allocators.headroom import Budget, Bundle, Copies, Packing, exactly, undominated
+from placement.allocators.headroom import Budget, Bundle, BundlePacking, Copies, exactly, undominated
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.headroom.fleets import Cell, Fleets, TreeShape
@@ -67,7 +67,7 @@ class Ways:
         self._kinds = list(by_class.values())
         self._known: dict[tuple[int, ...], Copies] = {}
         self._of_shape = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
-        self._packing = Packing(self._of_shape.bundles, self._kinds)
+        self._packing = BundlePacking(self._of_shape.bundles, self._kinds)
 
     @property
     def is_possible(self) -> bool:
@@ -99,7 +99,7 @@ class Ways:
             # Where less is free there are fewer ways.
             bundles, complete = self._bundles(free, RequestBudget(per_request=budget.left))
             budget.take(min(budget.left, STEPS_OF_A_WAY * len(bundles)))
-            packing = Packing(bundles, self._kinds)
+            packing = BundlePacking(bundles, self._kinds)
         if not all(bundles):
             return exactly(bound)  # Some way takes nothing: nothing but the bound limits it.
         found = packing.copies(free, budget=budget)

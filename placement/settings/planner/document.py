@@ -52,6 +52,11 @@ class DocumentEntry:
         """Tell whether the key that leads here matches a regular expression as a whole."""
         return re.fullmatch(pattern, self.path[-1]) is not None
 
+    @property
+    def is_mapping(self) -> bool:
+        """Whether keys stand here."""
+        return isinstance(self.node, yaml.MappingNode)
+
     def mapping(self, *, at_least: int = 0) -> "dict[str, DocumentEntry]":
         """Return what stands under the keys, which are data; in the order of the file.
 

@@ -46,6 +46,7 @@ class PlannerSettings:
         fair_share: how resources are shared among projects.
         exclusive: level -> the class of the inventory that its providers have as a lock.
         devices: how requests may call devices.
+        flavors: requests of which headroom is counted, by name, as query strings of GET /allocation_candidates.
     """
 
     levels: Mapping[str, str] = field(default_factory=lambda: DEFAULT_LEVELS)
@@ -54,6 +55,7 @@ class PlannerSettings:
     fair_share: FairShareSettings = field(default_factory=FairShareSettings)
     exclusive: Mapping[str, str] = field(default_factory=lambda: DEFAULT_LOCKS)
     devices: DeviceSettings = field(default_factory=DeviceSettings)
+    flavors: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def profile_in_force(self) -> RankingProfile:

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.headroom import Budget, Copies, Packing, Spread, drawn, undominated
+from placement.allocators.headroom import Budget, BundlePacking, Copies, Spread, drawn, undominated
 
 seeds = st.integers(0, 2**32).map(Random)
 
@@ -40,7 +40,7 @@ def random_bundles(chance: Random):
 @given(seeds)
 def test_as_many_bundles_fit_as_trying_everything_finds(chance: Random) -> None:
     bundles, free, kinds = random_bundles(chance)
-    found = Packing(bundles, kinds).copies(free, budget=Budget(10**6))
+    found = BundlePacking(bundles, kinds).copies(free, budget=Budget(10**6))
     expected = most_bundles(bundles, free)
     assert found == Copies(expected, expected)
 
@@ -48,7 +48,7 @@ def test_as_many_bundles_fit_as_trying_everything_finds(chance: Random) -> None:
 @given(seeds, st.integers(0, 3))
 def test_what_few_steps_find_are_bounds(chance: Random, steps: int) -> None:
     bundles, free, kinds = random_bundles(chance)
-    found = Packing(bundles, kinds).copies(free, budget=Budget(steps))
+    found = BundlePacking(bundles, kinds).copies(free, budget=Budget(steps))
     assert found.least <= most_bundles(bundles, free) <= found.most
 
 

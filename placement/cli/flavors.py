@@ -1,0 +1,74 @@
+"""``placement flavors``: nova's flavors as requests of the planner file."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+import click
+import yaml
+
+from placement.domain.flavors import Flavor, flavor_query
+
+
+@click.group()
+def flavors() -> None:
+    """Make requests of nova's flavors."""
+
+
+@flavors.command(name="import")
+@click.argument("file", type=click.File())
+def import_flavors(file: TextIO) -> None:
+    """Print the section "flavors" of planner.yaml for the flavors in FILE.
+
+    FILE is what "openstack flavor list --long -f json" prints, or "openstack flavor show -f json"; - reads it from the
+    standard input. What a flavor says to nova alone is named on the standard error.
+    """
+    try:
+        listed = json.load(file)
+    except ValueError as error:
+        raise click.ClickException(f"{file.name} is not JSON: {error}") from error
+    queries = {}
+    for entry in listed if isinstance(listed, list) else [listed]:
+        name, flavor = _flavor(entry)
+        try:
+            found = flavor_query(flavor)
+        except ValueError as error:
+            raise click.ClickException(f"{name}: {error}") from error
+        queries[name] = found.query
+        if found.without_meaning:
+            click.echo(f"{name}: not asked of Placement: {', '.join(found.without_meaning)}", err=True)
+    click.echo(yaml.safe_dump({"flavors": queries}, sort_keys=False, width=1000), nl=False)
+
+
+def _flavor(entry: Any) -> tuple[str, Flavor]:
+    """Return a flavor as one of the two commands prints it, and its name."""
+    if not isinstance(entry, dict):
+        raise click.ClickException("Expected flavors as objects, as the openstack command prints them.")
+    said = {_plain(str(key)): value for key, value in entry.items()}
+    if not isinstance(said.get("name"), str):
+        raise click.ClickException("A flavor has no name.")
+    numbers = {key: _number(said["name"], key, said.get(key)) for key in ("vcpus", "ram", "disk", "ephemeral", "swap")}
+    return said["name"], Flavor(**numbers, extra_specs=dict(_specs(said.get("properties"))))
+
+
+def _plain(key: str) -> str:
+    """Return a field's name: ``VCPUs`` and ``OS-FLV-EXT-DATA:ephemeral`` are written in several ways."""
+    return key.rpartition(":")[2].lower()
+
+
+def _number(name: str, key: str, value: Any) -> int:
+    if value in (None, ""):
+        return 0
+    if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()):
+        return int(value)
+    raise click.ClickException(f"{name}: {key} is {value!r}, not a number.")
+
+
+def _specs(properties: Any) -> Iterator[tuple[str, str]]:
+    """Yield the extra specs: an object, or a text such as ``a='1', b='2'`` of older clients."""
+    if isinstance(properties, Mapping):
+        yield from ((str(key), str(value)) for key, value in properties.items())
+    elif isinstance(properties, str):
+        for pair in filter(None, properties.split(", ")):
+            key, _equals, value = pair.partition("=")
+            yield key, value.strip("'")

@@ -1,0 +1,92 @@
+"""How many more of each flavor fit, as metrics named as in StackHPC's os-capacity, so that its dashboards go on.
+
+https://github.com/stackhpc/os-capacity: ``openstack_free_capacity_by_flavor_total{flavor_name}`` and
+``openstack_free_capacity_hypervisor_by_flavor{hypervisor, flavor_name}``.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping
+
+from placement.candidates.headroom.plans import CountedRequest
+from placement.errors import Invalid, PlacementError
+from placement.services.planner.headroom import Headrooms, Listing, headrooms
+from placement.settings import HeadroomSettings
+from placement.store.connection.database import Database
+from placement.telemetry.capacity_text import ESCAPES
+
+LOG = logging.getLogger(__name__)
+
+TOTAL = "openstack_free_capacity_by_flavor_total"
+BY_HOST = "openstack_free_capacity_hypervisor_by_flavor"
+MOST_HOSTS = 100_000
+
+
+class FlavorHeadroom:
+    """The headroom of flavors, counted in the background when it is asked for and older than it may be.
+
+    Args:
+        database: the cloud.
+        requests: the flavors.
+        settings: how old it may be, and whether hosts are told.
+    """
+
+    def __init__(self, database: Database, requests: Mapping[str, CountedRequest], settings: HeadroomSettings) -> None:
+        self._database = database
+        self._requests = requests
+        self._settings = settings
+        self._lines: list[str] = []
+        self._counted_at = float("-inf")
+        self._turn = threading.Lock()
+        self.counting: threading.Thread | None = None
+        """Who counts, or counted last."""
+
+    def lines(self) -> list[str]:
+        """Return the lines as they were counted last; none before that was done once."""
+        if (
+            self._requests
+            and time.monotonic() - self._counted_at >= self._settings.seconds
+            and self._turn.acquire(blocking=False)
+        ):
+            self.counting = threading.Thread(target=self._count, name="headroom", daemon=True)
+            self.counting.start()
+        return self._lines
+
+    def _count(self) -> None:
+        try:
+            self._lines = [line for found in self._found() for line in self._shown(found)]
+        except PlacementError as error:
+            LOG.warning("The headroom of flavors is not up to date: %s", error.message)
+        finally:
+            self._counted_at = time.monotonic()
+            self._turn.release()
+
+    def _found(self) -> Iterator[Headrooms]:
+        listing = Listing(trees=self._settings.by_hypervisor, models=False, limit=MOST_HOSTS)
+        try:
+            yield headrooms(self._database, self._requests, listing)
+        except Invalid:
+            # One names what there is not yet: the others are counted all the same.
+            for name, request in self._requests.items():
+                try:
+                    yield headrooms(self._database, {name: request}, listing)
+                except Invalid as error:
+                    LOG.warning("The headroom of the flavor %s is not counted: %s", name, error.message)
+
+    def _shown(self, found: Headrooms) -> Iterator[str]:
+        for name, counted in found.of.items():
+            flavor = name.translate(ESCAPES)
+            yield f'{TOTAL}{{flavor_name="{flavor}"}} {counted.copies.least}\n'
+            for root, copies in counted.trees:
+                host = found.providers[root].name.translate(ESCAPES)
+                yield f'{BY_HOST}{{hypervisor="{host}",flavor_name="{flavor}"}} {copies.least}\n'
+
+
+def with_help(lines: list[str]) -> Iterator[str]:
+    """Yield lines in the order of their metrics, each behind what it is."""
+    for name, meaning in ((TOTAL, "How many more of a flavor fit."), (BY_HOST, "How many more fit on a host.")):
+        own = [line for line in lines if line.startswith(name + "{")]
+        if own:
+            yield f"# HELP {name} {meaning}\n# TYPE {name} gauge\n"
+            yield from own
