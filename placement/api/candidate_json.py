@@ -53,6 +53,7 @@ class _Requests:
         if found is None:
             found = self._templates[pattern] = self._template(pattern)
         template, slots = found
+        # From a list, which is faster: this runs for each candidate of an answer.
         return template % tuple([self._uuids[choice[slot]] for slot in slots])
 
     def _template(self, pattern: tuple[int, ...]) -> tuple[str, list[int]]:

@@ -37,7 +37,7 @@ class Overlay:
     @property
     def released(self) -> frozenset[int]:
         """The providers of which less would be in use: they may serve though they cannot now."""
-        return frozenset([one for one, amounts in self.changes.items() if min(amounts.values(), default=0) < 0])
+        return frozenset(one for one, amounts in self.changes.items() if min(amounts.values(), default=0) < 0)
 
     def taking(self, amounts: ProviderAmounts, *, held: Collection[int] = ()) -> "Overlay":
         """Return this with more in use, and places held exclusively."""

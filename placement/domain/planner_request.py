@@ -96,7 +96,7 @@ class PlannerRequest:
     def plain(self) -> CandidateRequest:
         """The part that the database knows how to narrow: the conditions of each provider and of the root."""
         return CandidateRequest(
-            groups=tuple([one.group for one in self.groups]),
+            groups=tuple(one.group for one in self.groups),
             isolate=self.isolate,
             root_required=self.root_required,
             root_forbidden=self.root_forbidden,

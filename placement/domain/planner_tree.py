@@ -62,6 +62,6 @@ class PlannerTree:
         """Return the providers of which, or below which, anything is allocated."""
         found: set[int] = set()
         for provider, of_provider in self.stocks.items():
-            if any([stock.used for stock in of_provider.values()]):
+            if any(stock.used for stock in of_provider.values()):
                 found.update(upwards(provider, self.parents))
         return found

@@ -116,7 +116,7 @@ def _taken(database: Database, member: ClaimMember, composers: Composers) -> Map
     What is only counted in a tree ("all", one for each place) is counted in the tree that would come first.
     """
     requested = composers.prepared(member.request, member.options).composer.requested
-    if not any([one.everything or one.per_subtree for one in member.request.groups]):
+    if not any(one.everything or one.per_subtree for one in member.request.groups):
         return requested
     try:
         found = planned_candidates(database, replace(member.request, limit=1, explain=False), member.options)

@@ -172,7 +172,7 @@ def reclaim(
     pending = pending_tasks(database, settings, wishes)
     task = counted(database, settings, [claimant])[0]
     waiting = {leaf: _together(tasks) for leaf, tasks in pending.items()}
-    claim = _Reclaim(claimant.member, task, waiting, tuple([wish.member for wish in wishes]))
+    claim = _Reclaim(claimant.member, task, waiting, tuple(wish.member for wish in wishes))
     return _reclaim(database, settings, claim, options)
 
 

@@ -1,6 +1,7 @@
 """Triggers that belong together: made, found in place as this release makes them, and removed, on every database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, text
@@ -113,7 +114,33 @@ class TriggerSet:
         return not names.isdisjoint(trigger.name for trigger in self.triggers)
 
 
-def refusal(error: DBAPIError) -> str | None:
+@contextmanager
+def refusals_explained(
+    connection: Connection, remove: Callable[[Connection], None], consequence: str
+) -> Iterator[None]:
+    """Turn MariaDB's refusal to make triggers into the grant that is missing; those that were made are removed.
+
+    Args:
+        connection: the connection.
+        remove: removes them.
+        consequence: what follows from it, and what the grant is for.
+
+    Raises:
+        TriggersRefused: MariaDB withholds the privilege.
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        grant = _refusal(error)
+        if grant is None:
+            raise
+        remove(connection)
+        raise TriggersRefused(
+            f"The database refuses to make triggers, so {consequence}: {grant}, then run 'placement db upgrade' again."
+        ) from error
+
+
+def _refusal(error: DBAPIError) -> str | None:
     """Return what an operator has to grant so that MariaDB makes triggers, or None for any other error."""
     arguments = error.orig.args if error.orig is not None else ()
     code = arguments[0] if arguments else None

@@ -62,7 +62,7 @@ def test_every_answer_with_a_body_has_a_schema(made: dict):
     for path, methods in made["paths"].items():
         for method, operation in methods.items():
             contents = [answer["content"] for answer in operation["responses"].values() if "content" in answer]
-            assert all([each["schema"] for content in contents for each in content.values()]), (method, path)
+            assert all(each["schema"] for content in contents for each in content.values()), (method, path)
 
 
 def test_every_example_has_the_form_that_its_schema_tells():

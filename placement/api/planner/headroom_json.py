@@ -14,7 +14,7 @@ def headrooms_json(found: Headrooms) -> HeadroomJson:
     """Return the document with the headroom of each request."""
     return {
         "headroom": {name: counted_json(counted, found) for name, counted in found.of.items()},
-        "complete": all([counted.copies.is_exact for counted in found.of.values()]),
+        "complete": all(counted.copies.is_exact for counted in found.of.values()),
     }
 
 

@@ -51,18 +51,18 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
 
 def _request(body: Body) -> PlannerRequest:
     root = body.get("root_required", NOTHING)
-    if any([len(any_of) > 1 for any_of in root.required]):
+    if any(len(any_of) > 1 for any_of in root.required):
         raise InvalidAt(("root_required",), "The root has no alternatives: in: is not supported here.")
     score = body.get("score", {})
     return PlannerRequest(
-        groups=tuple([_group(suffix, group) for suffix, group in body.get("groups", {}).items()]),
+        groups=tuple(_group(suffix, group) for suffix, group in body.get("groups", {}).items()),
         isolate=body.get("group_policy") == "isolate",
-        same_subtree=tuple([frozenset(suffixes) for suffixes in body.get("same_subtree", ())]),
+        same_subtree=tuple(frozenset(suffixes) for suffixes in body.get("same_subtree", ())),
         root_required=frozenset[str]().union(*root.required),
         root_forbidden=root.forbidden,
-        affinity=tuple([_affinity(index, rule) for index, rule in enumerate(body.get("affinity", ()))]),
-        within=tuple([_within(rule) for rule in body.get("within", ())]),
-        exclusive=tuple([Exclusive(groups=tuple(r["groups"]), level=r["level"]) for r in body.get("exclusive", ())]),
+        affinity=tuple(_affinity(index, rule) for index, rule in enumerate(body.get("affinity", ()))),
+        within=tuple(_within(rule) for rule in body.get("within", ())),
+        exclusive=tuple(Exclusive(groups=tuple(r["groups"]), level=r["level"]) for r in body.get("exclusive", ())),
         paths={**body.get("paths", {}), **body.get("tree", {})},
         distinct=body.get("distinct", False),
         profile=body.get("profile", score.get("profile")),
@@ -109,7 +109,7 @@ def _affinity(index: int, rule: Body) -> Affinity:
     primary = rule.get("primary", rule["groups"][0])
     if primary not in rule["groups"]:
         raise InvalidAt(("affinity", index, "primary"), f"{primary!r} is not one of the groups.")
-    secondaries = tuple([suffix for suffix in rule["groups"] if suffix != primary])
+    secondaries = tuple(suffix for suffix in rule["groups"] if suffix != primary)
     return Affinity(primary=primary, secondaries=secondaries, level=rule["level"], required=_is_required(rule))
 
 

@@ -46,8 +46,8 @@ class _Conjunction(Array):
 
 
 def _as_text(item: Any) -> Any:
-    is_list = isinstance(item, list) and len(item) > 1 and all([isinstance(part, str) for part in item])
-    if is_list and item[0] == "in" and not any(["," in part for part in item]):
+    is_list = isinstance(item, list) and len(item) > 1 and all(isinstance(part, str) for part in item)
+    if is_list and item[0] == "in" and not any("," in part for part in item):
         return "in:" + ",".join(item[1:])
     return item
 

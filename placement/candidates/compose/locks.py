@@ -61,13 +61,14 @@ class Locks:
             alone: the places that are to be held exclusively, each with its level.
             amounts: what is taken, by provider and class.
         """
-        exclusive = set(alone)
-        shared = {
+        # Dictionaries, not sets: the order of an answer must not depend on the process that gives it.
+        exclusive = dict.fromkeys(alone)
+        shared = dict.fromkeys(
             (place, level)
             for provider in providers
             for level in self._classes
             for place in self._places(details, provider, level)
-        }
+        )
         for place, level in shared | exclusive:
             stock = self._stock(details, place, level)
             if place is not None and stock:

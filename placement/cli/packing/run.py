@@ -75,7 +75,7 @@ def packed(trace: PackingTrace, policy: str, seed: int) -> Packed:
 
 
 def _useless(hosts: Sequence[FreeHost], outlook: Outlook, units: int) -> float:
-    return 100 * sum([outlook.useless(host) for host in hosts if host.devices]) * SIZE / units
+    return 100 * sum(outlook.useless(host) for host in hosts if host.devices) * SIZE / units
 
 
 def kind_of(task: DeviceTask) -> str:
@@ -86,12 +86,12 @@ def kind_of(task: DeviceTask) -> str:
 
 
 def _empty(hosts: Sequence[FreeHost]) -> int:
-    return sum([bool(host.devices) and all(device.left == SIZE for device in host.devices) for host in hosts])
+    return sum(bool(host.devices) and all(device.left == SIZE for device in host.devices) for host in hosts)
 
 
 def _stranded(hosts: Sequence[FreeHost], size: int) -> float:
-    return sum([_free(host) for host in hosts if sum(device.left == SIZE for device in host.devices) < size]) / SIZE
+    return sum(_free(host) for host in hosts if sum(device.left == SIZE for device in host.devices) < size) / SIZE
 
 
 def _free(host: FreeHost) -> int:
-    return sum([device.left for device in host.devices])
+    return sum(device.left for device in host.devices)

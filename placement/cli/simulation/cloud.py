@@ -154,14 +154,14 @@ class Standing:
 
     def _fits(self, provider: int, resources: Sequence[tuple[str, int]]) -> bool:
         free = self.free
-        return all([amount <= free.get((provider, name), 0) for name, amount in resources])
+        return all(amount <= free.get((provider, name), 0) for name, amount in resources)
 
     def _fits_on(self, plan: Plan, options: Sequence[Sequence[int]]) -> Mapping[int, float]:
         """Return how many times what is asked of each provider fits on it, summed over demands and classes."""
         fits: dict[int, float] = defaultdict(float)
         for demand, providers in zip(plan.demands, options, strict=True):
             for provider in providers:
-                fits[provider] += sum([self.free[provider, name] / amount for name, amount in demand.resources])
+                fits[provider] += sum(self.free[provider, name] / amount for name, amount in demand.resources)
         return fits
 
 
@@ -173,7 +173,7 @@ class Cloud:
 
     def trees(self, plan: Plan) -> list[Tree]:
         """Return the trees that can serve every demand of a plan, by id."""
-        asked = tuple([slot.resources for slot in plan.slots])
+        asked = tuple(slot.resources for slot in plan.slots)
         trees = [standing.tree(plan, asked) for standing in self.servers.values()]
         return [tree for tree in trees if tree is not None]
 
@@ -191,17 +191,17 @@ class Cloud:
     @property
     def stranded_gpus(self) -> int:
         """How many free GPUs no job of ``JOB_GPUS`` can use."""
-        return sum([standing.stranded_gpus for standing in self.servers.values()])
+        return sum(standing.stranded_gpus for standing in self.servers.values())
 
     @property
     def used_gpus(self) -> int:
         """How many GPUs are in use."""
-        return sum([standing.used.get("PGPU", 0) for standing in self.servers.values()])
+        return sum(standing.used.get("PGPU", 0) for standing in self.servers.values())
 
     def total(self, name: str, *, with_gpus: bool) -> int:
         """Return how much of a class servers with, or without, GPUs have."""
         found = [one for one in self.servers.values() if bool(one.server.switches) is with_gpus]
-        return sum([standing.capacity.get(name, 0) for standing in found])
+        return sum(standing.capacity.get(name, 0) for standing in found)
 
 
 def _empty(server: SimulatedServer) -> Standing:

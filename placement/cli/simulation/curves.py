@@ -37,7 +37,7 @@ def svg(charts: Sequence[Chart]) -> str:
 
 
 def _drawn(chart: Chart) -> Iterator[str]:
-    step = _step(max([max(values, default=0) for values in chart.lines.values()], default=0))
+    step = _step(max((max(values, default=0) for values in chart.lines.values()), default=0))
     yield _text(LEFT, 20, chart.title, "start", bold=True)
     yield from _axes(chart, step)
     for number, (name, values) in enumerate(chart.lines.items()):

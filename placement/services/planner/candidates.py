@@ -114,7 +114,7 @@ def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
     """Yield proposals but those that another tree gave already: what takes from sharing providers alone."""
     seen = set()
     for proposal in proposals:
-        taken = frozenset([(provider, name) for provider, of in proposal.amounts.items() for name in of.items()])
+        taken = frozenset((provider, name) for provider, of in proposal.amounts.items() for name in of.items())
         what = (taken, frozenset(proposal.mappings.items()))
         if what not in seen:
             seen.add(what)
@@ -122,4 +122,4 @@ def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
 
 
 def _roots(providers: Summaries, chosen: Iterable[Proposal]) -> frozenset[int]:
-    return frozenset([providers.members[provider].root_id for one in chosen for provider in one.amounts])
+    return frozenset(providers.members[provider].root_id for one in chosen for provider in one.amounts)

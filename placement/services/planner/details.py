@@ -78,7 +78,7 @@ def _tree(tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
         parents={provider: found.members[provider].parent_id for provider in providers},
         names={provider: rows.names[provider] for provider in providers},
         traits={
-            provider: frozenset([found.trait_names[trait] for trait in found.traits[provider]])
+            provider: frozenset(found.trait_names[trait] for trait in found.traits[provider])
             for provider in providers
             if provider in found.traits
         },

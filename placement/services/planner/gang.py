@@ -96,7 +96,7 @@ def may_fit(tx: Transaction, members: Sequence[ClaimMember]) -> bool:
         wanted.update(member.request.requested)
     ids = tx.names.classes.ids(tx.connection, set(wanted))
     free = free_amounts(tx, sorted(ids.values()))
-    return all([amount <= free.get(ids[name], 0) for name, amount in wanted.items()])
+    return all(amount <= free.get(ids[name], 0) for name, amount in wanted.items())
 
 
 class _OutOfPlaces(Exception):
@@ -146,7 +146,7 @@ class _GangSearch:
                 raise _OutOfPlaces
             if root not in tried:
                 tried.append(root)
-            done = tuple([_Left(first.request, one) for one in (*tried, *placing.exhausted) if one != root])
+            done = tuple(_Left(first.request, one) for one in (*tried, *placing.exhausted) if one != root)
             found = self.placed(rest, (*left, *done))
             return None if found is None else {first.consumer.consumer_uuid: claimed, **found}
 

@@ -192,7 +192,7 @@ class Placing:
         check_fit(wanted.portions(), supplies, {})
         claiming.carry_out(self._tx, [wanted], situation, supplies)
         mappings = {
-            suffix: tuple([members[provider].uuid for provider in providers])
+            suffix: tuple(members[provider].uuid for provider in providers)
             for suffix, providers in proposal.mappings.items()
         }
         return Claimed(wanted, mappings)

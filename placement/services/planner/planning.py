@@ -124,7 +124,7 @@ class Planning:
             return frozenset()
         members = self.summaries.members
         parents = {id_: member.parent_id for id_, member in members.items()}
-        return frozenset([m.uuid for m in members.values() if not set(places).isdisjoint(upwards(m.id, parents))])
+        return frozenset(m.uuid for m in members.values() if not set(places).isdisjoint(upwards(m.id, parents)))
 
     def score(self, proposal: Proposal) -> Score:
         """Return the score of a proposal, in parts."""

@@ -100,9 +100,9 @@ def _of_volcano(entry: DocumentEntry, words: _Words) -> Queue:
     count = len(path.split(SEPARATOR))
     expected = f"{count} weights, one for each name of {path}, such as {'/'.join(['1'] * count)}"
     texts = parts["weights"].text(expected=expected).split(SEPARATOR)
-    if len(texts) != count or not all([re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) for text in texts]):
+    if len(texts) != count or not all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) for text in texts):
         raise parts["weights"].wrong(expected)
-    weights = tuple([float(text) if "." in text else int(text) for text in texts])
+    weights = tuple(float(text) if "." in text else int(text) for text in texts)
     for weight in weights:
         _check_weight(parts["weights"], weight)
     members = _names(parts[words.members]) if words.members in parts else ()
@@ -118,7 +118,7 @@ def _capacity(parts: Mapping[str, DocumentEntry], words: _Words) -> QueueCapacit
             if name not in words.classes:
                 raise item.misnamed(f"a class that counts: {', '.join(words.classes)}")
             said[promise][name] = item.whole_number()
-            least = max([of.get(name, 0) for of in said.values()])
+            least = max(of.get(name, 0) for of in said.values())
             if said[promise][name] < least:
                 raise item.wrong(f"a number from {least} up, as guarantee, deserved and limit follow each other")
     return QueueCapacity(**said)
@@ -130,4 +130,4 @@ def _check_weight(entry: DocumentEntry, weight: Number | None) -> None:
 
 
 def _names(entry: DocumentEntry) -> tuple[str, ...]:
-    return tuple([item.text(expected="an id or a name") for item in entry.items()])
+    return tuple(item.text(expected="an id or a name") for item in entry.items())

@@ -5,12 +5,11 @@ text of this release, and made anew where it differs.
 """
 
 from sqlalchemy import Connection, func, insert, select
-from sqlalchemy.exc import DBAPIError
 
 from placement.store.journal import postgresql_triggers, row_triggers
 from placement.store.journal.watched import BEGAN, JOURNAL, WATCHED
 from placement.store.tables import placement_journal, utc_now
-from placement.store.trigger_set import TriggersRefused, refusal
+from placement.store.trigger_set import refusals_explained
 
 _SETS = {
     "postgresql": postgresql_triggers.SET,
@@ -58,17 +57,8 @@ def _create(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         tables = ", ".join(watched.table for watched in WATCHED)
         connection.exec_driver_sql(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
-    try:
+    with refusals_explained(connection, remove, "there is no journal. To have one"):
         _SETS[connection.dialect.name].create(connection)
-    except DBAPIError as error:
-        grant = refusal(error)
-        if grant is None:
-            raise
-        remove(connection)
-        raise TriggersRefused(
-            f"The database refuses to make triggers, so there is no journal. To have one: {grant}, then run "
-            "'placement db upgrade' again."
-        ) from error
 
 
 def begin(connection: Connection) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.store.connection.faults import passing_fault
 from placement.store.kept_usage import mariadb_triggers, postgresql_triggers, sqlite_triggers
-from placement.store.trigger_set import TriggerSet, TriggersRefused, refusal
+from placement.store.trigger_set import TriggerSet, refusals_explained
 
 COUNT_TRIES = 5
 
@@ -68,19 +68,10 @@ def _install_postgresql(connection: Connection) -> None:
 
 def _install_mariadb(connection: Connection) -> None:
     *counting, last = mariadb_triggers.TRIGGERS
-    try:
+    with refusals_explained(connection, remove, "usage is summed at each request. To have it kept"):
         TriggerSet(counting).create(connection)
         _count_mariadb(connection)
         TriggerSet([last]).create(connection)
-    except DBAPIError as error:
-        grant = refusal(error)
-        if grant is None:
-            raise
-        remove(connection)
-        raise TriggersRefused(
-            f"The database refuses to make triggers, so usage is summed at each request. To have it kept: {grant}, "
-            "then run 'placement db upgrade' again."
-        ) from error
 
 
 def _count_mariadb(connection: Connection) -> None:

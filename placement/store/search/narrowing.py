@@ -128,7 +128,7 @@ class Narrowing:
 
         None if providers of other trees can serve any of them.
         """
-        if any([self.sharing.options[demand] for demand in demands]):
+        if any(self.sharing.options[demand] for demand in demands):
             return None
         return self._serving(EVERYWHERE, with_parents=True, only=tuple(demands))
 

@@ -52,7 +52,7 @@ class Columns(tuple[str, ...]):
 
     def at(self, *names: str) -> tuple[int, ...]:
         """Return where columns are in a row."""
-        return tuple([self.index(name) for name in names])
+        return tuple(self.index(name) for name in names)
 
 
 DEMAND, ROOT, PROVIDER, PARENT, FIT_COUNT = "demand", "root", "provider", "parent", "fit_count"
