@@ -9,6 +9,7 @@ from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
 from placement.services.console.providers import FoundProviders, ProviderSearch, found_providers
 from placement.services.console.tree import provider_in_tree
+from placement.ui.changes import shown_changes, shown_past
 from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
 
@@ -49,7 +50,9 @@ def provider(call: Call, uuid: str) -> Response:
     paging = paging_of(call.request)
     levels = call.server.settings.planner.levels
     found = provider_in_tree(call.database, uuid, levels=levels, first=paging.first, most=paging.size)
-    return show("provider.html", found=found, paging=paging)
+    changes = shown_changes(call, provider=found.focus.uuid)
+    past = shown_past(call, found.focus.uuid)
+    return show("provider.html", found=found, paging=paging, changes=changes, past=past)
 
 
 _WHAT_PROVIDERS_HAVE = ("placement:resource_providers:inventories:list", "placement:resource_providers:usages")

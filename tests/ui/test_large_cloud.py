@@ -10,7 +10,7 @@ from tests.ui.clouds import GrowingCloud
 from tests.ui.visitor import Visitor
 
 HOSTS, PROVIDERS_EACH = 1430, 7
-MOST_STATEMENTS = 12
+MOST_STATEMENTS = 15
 
 NESTED = "resources_N=VCPU:2&required_N=HW_NUMA_ROOT&resources_V=SRIOV_NET_VF:1&same_subtree=_N,_V&group_policy=none"
 

@@ -1,6 +1,6 @@
 """GET /planner/v1/journal: who changed what and when, as an audit trail and as a feed, polled or streamed."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from flask import Response
 
@@ -8,10 +8,10 @@ from placement.api.call import JSON, Call
 from placement.api.handover import EVENT_STREAM, KEEPER, connection_number
 from placement.api.planner.index import PATH
 from placement.api.planner.journal_events import Following, next_event, opening
-from placement.api.planner.journal_json import entry_json, time_text
+from placement.api.planner.journal_json import entry_json, moment_of, time_text
 from placement.api.query import ANY, UUID, ValueRule
 from placement.api.routing import Route
-from placement.errors import Invalid, NotFound
+from placement.errors import NotFound
 from placement.services import journal as service
 from placement.store.journal.cursor import Cursor, cursor_from
 from placement.store.journal.reading import Wanted
@@ -41,9 +41,7 @@ def show_provider_at(call: Call) -> Response:
     call.authorize(RULE, project_id=None)
     _check_there_is_one(call)
     call.query.check(AT_QUERY, required=("provider", "time"))
-    provider, moment = call.query.last("provider"), _moment(call.query.last("time"))
-    assert provider is not None
-    assert moment is not None
+    provider, moment = call.query.last("provider") or "", moment_of(call.query.last("time") or "")
     past = service.read_history(call.database, provider, moment)
     return call.json(
         {
@@ -58,8 +56,13 @@ def show_provider_at(call: Call) -> Response:
     )
 
 
+def keeps_journal(call: Call) -> bool:
+    """Tell whether there is a journal."""
+    return call.server.settings.journal.enabled and call.database.keeps_journal
+
+
 def _check_there_is_one(call: Call) -> None:
-    if not (call.server.settings.journal.enabled and call.database.keeps_journal):
+    if not keeps_journal(call):
         raise NotFound("There is no journal: [journal] enabled is off, or its triggers are missing.")
 
 
@@ -99,14 +102,7 @@ def _wanted(call: Call, project: str | None) -> Wanted:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Return the moment of an ISO 8601 text as the tables keep it; without an offset it is UTC."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError) as error:
-        raise Invalid(f"'{text[:100]}' is no time in ISO 8601.") from error
+    return None if text is None else moment_of(text)
 
 
 def _trail(call: Call, wanted: Wanted, limit: int) -> Response:

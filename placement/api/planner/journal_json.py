@@ -1,8 +1,9 @@
 """Rows of the journal as JSON: what a row does not tell is left out."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
+from placement.errors import Invalid
 from placement.store.journal.reading import Entry
 
 
@@ -36,3 +37,16 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 def time_text(moment: datetime) -> str:
     """Return a moment of the journal, which is UTC, as ISO 8601."""
     return moment.isoformat(timespec="milliseconds") + "Z"
+
+
+def moment_of(text: str) -> datetime:
+    """Return the moment of an ISO 8601 text as the tables keep it; without an offset it is UTC.
+
+    Raises:
+        Invalid: it is none.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(f"'{text[:100]}' is no time in ISO 8601.") from error

@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which rows are wanted: those of one consumer or provider, of a project's consumers, by a user, of a time."""
+    """Which rows are wanted: of one consumer or provider, of a project's consumers, by a user, of a time, of kinds."""
 
     consumer: str | None = None
     provider: str | None = None
@@ -67,6 +67,7 @@ class Wanted:
     user: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    kinds: tuple[str, ...] = ()
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return what the rows have to meet."""
@@ -85,6 +86,8 @@ class Wanted:
             found.append(J.time >= self.since)
         if self.until is not None:
             found.append(J.time < self.until)
+        if self.kinds:
+            found.append(J.kind.in_(self.kinds))
         return found
 
 

@@ -1,0 +1,13 @@
+"""What changed lately, of the whole cloud or of one provider."""
+
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.console import changes as store
+from placement.store.console.changes import ToldChange
+
+__all__ = ["ToldChange", "changes"]
+
+
+@reads_anywhere
+def changes(tx: Transaction, *, most: int, provider: str | None = None) -> list[ToldChange]:
+    """Return what changed last, the newest first."""
+    return store.told_changes(tx, limit=most, provider=provider)

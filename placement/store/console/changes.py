@@ -1,0 +1,29 @@
+"""What changed lately, and who did it: the rows of the journal that people look for, with the names of providers."""
+
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.reading import Entry, Wanted, trail
+from placement.store.journal.watched import AGGREGATE, ALLOCATION, INVENTORY, PROVIDER, TRAIT
+from placement.store.providers import RP
+
+TOLD = (ALLOCATION, INVENTORY, TRAIT, AGGREGATE, PROVIDER)
+"""Kinds of rows; generations and consumers only change with these."""
+
+
+class ToldChange(NamedTuple):
+    """A row of the journal; ``name`` is that of its provider, or None where it is there no longer."""
+
+    entry: Entry
+    name: str | None
+
+
+def told_changes(tx: Transaction, *, limit: int, provider: str | None = None) -> list[ToldChange]:
+    """Return what changed last, of one provider or of all, the newest first."""
+    entries = trail(tx, Wanted(provider=provider, kinds=TOLD), limit=limit)
+    uuids = sorted({entry.provider_uuid for entry in entries if entry.provider_uuid is not None})
+    query = select(RP.uuid, func.coalesce(RP.name, RP.uuid)).where(RP.uuid.in_(uuids))
+    names: dict[str, str] = dict(tx.execute(query).all()) if uuids else {}
+    return [ToldChange(entry, names.get(entry.provider_uuid or "")) for entry in entries]

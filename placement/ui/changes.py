@@ -1,0 +1,90 @@
+"""What the journal tells, on pages: what changed, who did it, and what a provider was at a time."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from placement.api.call import Call
+from placement.api.planner.journal import RULE, keeps_journal
+from placement.api.planner.journal_json import moment_of
+from placement.errors import Invalid, NotFound
+from placement.services.console.changes import ToldChange
+from placement.services.console.changes import changes as latest
+from placement.services.journal import read_history
+from placement.store.journal.history import PastProvider, TooLongAgo
+from placement.store.journal.reading import Entry
+
+SHOWN = 20
+
+_MARKS = {"created": "set", "deleted": "taken away"}
+_OF_PROVIDERS = {"created": "provider made", "deleted": "provider deleted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What was asked for, as the form has it, and what was found: a provider at a time, or why there is none."""
+
+    asked: str
+    moment: datetime | None = None
+    provider: PastProvider | None = None
+    fault: str = ""
+
+
+def shown_changes(call: Call, *, provider: str | None = None) -> list[ToldChange] | None:
+    """Return what a page shows of the journal, or None where there is none, or not for this visitor."""
+    if not (keeps_journal(call) and call.is_allowed(RULE, project_id=None)):
+        return None
+    return latest(call.database, most=SHOWN, provider=provider)
+
+
+def shown_past(call: Call, uuid: str) -> Past:
+    """Return what a provider was at the time that the query string names."""
+    asked = call.request.args.get("at", "").strip()
+    if not asked or not keeps_journal(call):
+        return Past(asked)
+    call.authorize(RULE, project_id=None)
+    try:
+        moment = moment_of(asked)
+        return Past(asked, moment, read_history(call.database, uuid, moment))
+    except (Invalid, NotFound, TooLongAgo) as error:
+        return Past(asked, fault=error.message)
+
+
+def in_words(entry: Entry) -> str:
+    """Return what changed of a provider, in a few words."""
+    if entry.kind == "allocation":
+        return f"{entry.resource_class} {_amounts(entry)}"
+    if entry.kind == "inventory":
+        return f"inventory of {entry.resource_class}: {_stock(entry)}"
+    if entry.kind == "provider":
+        return _OF_PROVIDERS.get(entry.action) or _place(entry)
+    return f"{entry.kind} {entry.name or 'that is gone'} {_MARKS[entry.action]}"
+
+
+def _place(entry: Entry) -> str:
+    changed = _changed(entry)
+    if changed == ["root_provider_uuid"] and (entry.old or {}).get("root_provider_uuid") is None:
+        return "begins a tree"
+    return "new " + " and ".join(name.removesuffix("_provider_uuid") for name in changed)
+
+
+def _amounts(entry: Entry) -> str:
+    if entry.old_amount is None:
+        return f"{entry.new_amount:,} taken"
+    return f"{entry.old_amount:,} {'given back' if entry.new_amount is None else f'→ {entry.new_amount:,}'}"
+
+
+def _stock(entry: Entry) -> str:
+    if entry.old is None or entry.new is None:
+        return "removed" if entry.new is None else f"total {entry.new['total']:,}"
+    old, new = entry.old, entry.new
+    return ", ".join(f"{name.replace('_', ' ')} {_told(old[name])} → {_told(new[name])}" for name in _changed(entry))
+
+
+def _told(amount: float) -> str:
+    return f"{int(amount) if amount == int(amount) else amount:,}"
+
+
+def _changed(entry: Entry) -> list[str]:
+    old: dict[str, Any] = entry.old or {}
+    return [name for name, value in (entry.new or {}).items() if old.get(name) != value]

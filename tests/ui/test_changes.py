@@ -1,0 +1,99 @@
+"""What the journal tells on pages: what changed, who did it, and what a provider was at a time."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from flask import Flask
+
+from placement.app import create_app
+from placement.cli.demo_cloud import uuid_of
+from placement.services.journal import read_trail
+from placement.services.providers import create_provider
+from placement.services.traits import replace_provider_traits
+from placement.settings import DatabaseSettings, JournalSettings, Settings
+from placement.store.journal.reading import Wanted
+from tests.api.conftest import Api
+from tests.claims import make_provider, new_uuid
+from tests.ui.visitor import Visitor
+
+PAGE = "/ui/providers/"
+
+
+def test_what_changed_is_told_with_who_did_it(app: Flask, visitor: Visitor):
+    provider = make_provider(api := Api(app), VCPU=8)
+    consumer = new_uuid()
+    owner = {"project_id": "p", "user_id": "u", "consumer_generation": None, "consumer_type": "INSTANCE"}
+    api.put(f"/allocations/{consumer}", {"allocations": {provider: {"resources": {"VCPU": 2}}}, **owner})
+    api.delete(f"/allocations/{consumer}")
+    stock = {"resource_provider_generation": 2, "inventories": {"VCPU": {"total": 16, "allocation_ratio": 1.5}}}
+    assert api.put(f"/resource_providers/{provider}/inventories", stock).status_code == 200
+    api.put(f"/resource_providers/{provider}", {"name": "renamed"})
+    rows = visitor.page(PAGE + provider).cells("What changed")
+    assert [row[1:] for row in rows] == [
+        ["new name", "", "admin"],
+        ["inventory of VCPU: total 8 → 16, allocation ratio 1 → 1.5", "", "admin"],
+        ["VCPU 2 given back", consumer, "admin"],
+        ["VCPU 2 taken", consumer, "admin"],
+        ["inventory of VCPU: total 8", "", "admin"],
+        ["begins a tree", "", "admin"],
+        ["provider made", "", "admin"],
+    ]
+    assert [row[1:] for row in visitor.page("/ui/").cells("What changed")] == [["renamed", *row[1:]] for row in rows]
+
+
+def test_what_others_wrote_is_told_as_such(app: Flask, visitor: Visitor):
+    database, uuid = app.extensions["placement"].database, uuid_of("host")
+    create_provider(database, uuid=uuid, name="host")
+    replace_provider_traits(database, uuid, ["HW_NUMA_ROOT"], generation=0)
+    replace_provider_traits(database, uuid, [], generation=1)
+    assert [row[1:] for row in visitor.page(PAGE + uuid).cells("What changed")] == [
+        ["trait HW_NUMA_ROOT taken away", "", "not this server"],
+        ["trait HW_NUMA_ROOT set", "", "not this server"],
+        ["begins a tree", "", "not this server"],
+        ["provider made", "", "not this server"],
+    ]
+
+
+def test_a_provider_is_shown_as_it_was(app: Flask, demo: None, visitor: Visitor):
+    database, uuid = app.extensions["placement"].database, uuid_of("compute1-numa0")
+    last = read_trail(database, Wanted(provider=uuid), limit=1)[0].time
+    api = Api(app)
+    api.delete(f"/allocations/{uuid_of('vm0')}")
+    page = visitor.page(f"{PAGE}{uuid}?at={last + timedelta(milliseconds=1):%Y-%m-%dT%H:%M:%S.%f}")
+    assert page.table("As it was")["VCPU"][0] == "16"
+    assert page.items("Who held it") == [uuid_of("vm0")]
+    assert page.table("Inventory")["VCPU"][0] == "0"
+    assert "Who held it" not in visitor.page(PAGE + uuid).text
+
+
+@pytest.mark.parametrize(("at", "told"), [("yesterday", "no time in ISO 8601"), ("2001-02-03", "does not reach back")])
+def test_a_time_of_which_nothing_is_known_is_told(demo: None, visitor: Visitor, at: str, told: str):
+    page = visitor.page(f"{PAGE}{uuid_of('compute1')}?at={at}")
+    assert told in page.text
+
+
+def test_who_may_not_read_the_journal_sees_the_page_without_it(app: Flask, demo: None):
+    reader = Visitor(app, headers={"x-auth-token": "somebody:blue", "x-roles": "reader"})
+    for path in ("/ui/", PAGE + uuid_of("compute1")):
+        response = reader.open(path)
+        assert response.status_code == 403 or "What changed" not in response.text
+
+
+@pytest.fixture
+def silent(database_url: str) -> Iterator[Visitor]:
+    """A visitor where no journal is kept."""
+    database = DatabaseSettings(connection=database_url)
+    application = create_app(
+        Settings(database=database, journal=JournalSettings(enabled=False), auth_strategy="noauth2")
+    )
+    yield Visitor(application)
+    application.extensions["placement"].database.dispose()
+
+
+def test_without_a_journal_pages_do_not_speak_of_it(silent: Visitor):
+    provider = make_provider(Api(silent.app), VCPU=8)
+    for path in ("/ui/", PAGE + provider, f"{PAGE}{provider}?at=2026-01-01"):
+        response = silent.open(path)
+        assert response.status_code == 200
+        assert "What changed" not in response.text
