@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import click
 
 from placement.api.planner.journal_json import entry_json
+from placement.cli.cadf import write_cadf
 from placement.cli.configuration import configured, connected, readable, settings_of
 from placement.cli.http_client import Client
 from placement.cli.journal_text import entry_text
@@ -121,3 +122,6 @@ def prune_journal(context: click.Context, *, keep_days: int | None) -> None:
     with connected(settings) as database:
         removed = prune(database, keep_days=settings.journal.keep_days if keep_days is None else keep_days)
     click.echo(f"{removed:,} rows were removed.")
+
+
+journal.add_command(write_cadf)

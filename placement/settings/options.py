@@ -167,6 +167,11 @@ JOURNAL = (
         min=0,
         help="For how many days 'placement journal prune' leaves the journal; run it daily.",
     ),
+    cfg.StrOpt(
+        "cadf",
+        help="Where 'placement journal cadf' writes what changes as CADF events: an absolute path is a file that gets "
+        "one JSON document in each line, anything else the name of a logger.",
+    ),
     cfg.IntOpt(
         "listeners",
         default=50,

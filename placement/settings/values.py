@@ -98,6 +98,7 @@ class JournalSettings:
     enabled: bool = True
     keep_days: int = 30
     listeners: int = 50
+    cadf: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

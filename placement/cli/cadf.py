@@ -1,0 +1,147 @@
+"""``placement journal cadf``: the journal as CADF events for those who collect them, each at least once."""
+
+import contextlib
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+import click
+import orjson
+
+from placement.cli.cadf_event import cadf_event
+from placement.cli.configuration import configured, connected, settings_of
+from placement.errors import ConfigurationError, Gone, Unavailable
+from placement.logs import configure_logging
+from placement.services.journal import read_feed
+from placement.settings import with_own_database
+from placement.store.connection.database import Database
+from placement.store.journal.cursor import BEGINNING, Cursor, cursor_from
+
+LOG = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 1.0
+PORTION = 1000
+
+Sink = Callable[[list[bytes]], None]
+
+
+@click.command("cadf")
+@click.option("--once", is_flag=True, help="End when everything is written, instead of going on with what comes.")
+@click.option("--cursor-file", help="Where it is remembered what was written.  [default: FILE.cursor, beside the file]")
+@configured
+@click.pass_context
+def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -> None:
+    """Write what changes as CADF events, one JSON document in a line, where [journal] cadf says so.
+
+    It goes on where it ended, and begins with the oldest row. What was written just before it was killed may be written
+    again, with the same ids.
+    """
+    settings = with_own_database(settings_of(context))
+    where = settings.journal.cadf
+    if not where:
+        raise ConfigurationError("[journal] cadf names no file and no logger: there is nowhere to write events to.")
+    if not (cursor_file or _is_file(where)):
+        raise ConfigurationError("Events go to a logger: say with --cursor-file where to remember what was written.")
+    configure_logging(settings)
+    with connected(settings) as database, _remembered(Path(cursor_file or f"{where}.cursor")) as place:
+        for is_all in _written(database, place, _sink(where)):
+            if is_all and once:
+                return
+            if is_all:
+                time.sleep(LOOK_EVERY_S)
+
+
+def _is_file(where: str) -> bool:
+    return where.startswith("/")
+
+
+def _sink(where: str) -> Sink:
+    return _file_sink(Path(where)) if _is_file(where) else _logger_sink(logging.getLogger(where))
+
+
+def _file_sink(path: Path) -> Sink:
+    def write(lines: list[bytes]) -> None:
+        # Opened each time, so that logrotate may take the file away.
+        with path.open("ab") as file:
+            file.write(b"".join(line + b"\n" for line in lines))
+            _to_disk(file)
+
+    return write
+
+
+def _logger_sink(logger: logging.Logger) -> Sink:
+    def write(lines: list[bytes]) -> None:
+        for line in lines:
+            logger.info("%s", line.decode())
+
+    return write
+
+
+def _written(database: Database, place: "_Place", sink: Sink) -> Iterator[bool]:
+    """Write portion by portion, and yield after each whether that was all."""
+    cursor = place.cursor
+    while True:
+        try:
+            entries, reached = read_feed(database, cursor, limit=PORTION)
+        except Gone:
+            LOG.warning(
+                "The journal no longer holds what comes next: events may be missing. It is told from its start."
+            )
+            cursor = BEGINNING
+            continue
+        except Unavailable as error:
+            LOG.warning("%s", error.message)
+            yield True
+            continue
+        events = [event for entry in entries if (event := cadf_event(entry)) is not None]
+        if events:
+            sink([orjson.dumps(event) for event in events])
+        if reached != cursor:
+            cursor = reached
+            place.remember(cursor)
+        yield len(entries) < PORTION
+
+
+class _Place:
+    """A file that remembers a cursor; it is replaced as a whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def cursor(self) -> Cursor:
+        """What was written."""
+        text = self._path.read_text().strip() if self._path.exists() else "0"
+        return cursor_from(text)
+
+    def remember(self, cursor: Cursor) -> None:
+        """Take note of what was written."""
+        new = self._path.with_name(self._path.name + ".new")
+        with new.open("wb") as file:
+            file.write(cursor.text.encode() + b"\n")
+            _to_disk(file)
+        new.replace(self._path)
+
+
+@contextlib.contextmanager
+def _remembered(path: Path) -> Iterator[_Place]:
+    """Give the file that remembers, to one process at a time.
+
+    Raises:
+        ConfigurationError: it cannot be written, or somebody else has it.
+    """
+    try:
+        with path.with_name(path.name + ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield _Place(path)
+    except BlockingIOError as error:
+        raise ConfigurationError(f"Another process writes events already, and holds {path}.lock.") from error
+
+
+def _to_disk(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
