@@ -47,8 +47,8 @@ def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -
     if not (cursor_file or _is_file(where)):
         raise ConfigurationError("Events go to a logger: say with --cursor-file where to remember what was written.")
     configure_logging(settings)
-    with connected(settings) as database, _remembered(Path(cursor_file or f"{where}.cursor")) as place:
-        for is_all in _written(database, place, _sink(where)):
+    with connected(settings) as database, _remembered(Path(cursor_file or f"{where}.cursor")) as bookmark:
+        for is_all in _written(database, bookmark, _sink(where)):
             if is_all and once:
                 return
             if is_all:
@@ -81,9 +81,9 @@ def _logger_sink(logger: logging.Logger) -> Sink:
     return write
 
 
-def _written(database: Database, place: "_Place", sink: Sink) -> Iterator[bool]:
+def _written(database: Database, bookmark: "_Bookmark", sink: Sink) -> Iterator[bool]:
     """Write portion by portion, and yield after each whether that was all."""
-    cursor = place.cursor
+    cursor = bookmark.cursor
     while True:
         try:
             entries, reached = read_feed(database, cursor, limit=PORTION)
@@ -102,11 +102,11 @@ def _written(database: Database, place: "_Place", sink: Sink) -> Iterator[bool]:
             sink([orjson.dumps(event) for event in events])
         if reached != cursor:
             cursor = reached
-            place.remember(cursor)
+            bookmark.remember(cursor)
         yield len(entries) < PORTION
 
 
-class _Place:
+class _Bookmark:
     """A file that remembers a cursor; it is replaced as a whole."""
 
     def __init__(self, path: Path) -> None:
@@ -128,7 +128,7 @@ class _Place:
 
 
 @contextlib.contextmanager
-def _remembered(path: Path) -> Iterator[_Place]:
+def _remembered(path: Path) -> Iterator[_Bookmark]:
     """Give the file that remembers, to one process at a time.
 
     Raises:
@@ -137,7 +137,7 @@ def _remembered(path: Path) -> Iterator[_Place]:
     try:
         with path.with_name(path.name + ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield _Place(path)
+            yield _Bookmark(path)
     except BlockingIOError as error:
         raise ConfigurationError(f"Another process writes events already, and holds {path}.lock.") from error
 

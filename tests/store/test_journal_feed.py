@@ -137,6 +137,10 @@ def _write(database: Database, seed: int, changes: int) -> None:
     for number in range(changes):
         try:
             with opened(database) as connection:
+                if (
+                    database.dialect == "postgresql"
+                ):  # it looks for deadlocks after a second, which they are the most of
+                    run(connection, "SET LOCAL deadlock_timeout = '10ms'")
                 _change(connection, choice, f"{'abcdefgh'[seed]}{number}")
                 if choice.random() < 0.8:
                     connection.commit()

@@ -1,17 +1,10 @@
-#!/usr/bin/env python3
-"""Mirror a cloud into memory by the journal, and hold the mirror against the server.
+"""Mirror a cloud into memory by its journal, and hold the mirror against the server: mirror.py URL TOKEN."""
 
-    python mirror.py --url http://127.0.0.1:8778 --token admin
-
-reads everything once, then only what changed. Needs nothing but Python; docs/journal.md tells what is guaranteed.
-"""
-
-import argparse
 import json
+import sys
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
+from urllib.request import Request, urlopen
 
 
 def snapshot(get):
@@ -22,70 +15,41 @@ def snapshot(get):
 
 
 def follow(get, mirror, cursor):
-    """Apply what came after a cursor to the mirror, and return the next cursor."""
-    while True:
-        document, _ = get(f"/planner/v1/journal?limit=1000&after={cursor}")
-        cursor = document["cursor"]
-        for row in document["entries"]:
+    """Apply what came after a cursor, and return the next one. 410: its rows are gone, so take a new snapshot."""
+    while (answer := get(f"/planner/v1/journal?limit=1000&after={cursor}")[0])["entries"]:
+        for row in answer["entries"]:
             apply(mirror, row)
-        if not document["entries"]:
-            return cursor
+        cursor = answer["cursor"]
+    return answer["cursor"]
 
 
 def apply(mirror, row):
     """Apply one row of the journal."""
-    kind, is_gone, uuid = row["kind"], row["action"] == "deleted", row.get("provider_uuid")
-    if kind == "provider" and row["action"] == "created":
-        mirror[uuid] = {"uuid": uuid, "inventories": {}, "usages": Counter(), "traits": [], "aggregates": []}
-    if kind == "provider" and is_gone:
+    kind, uuid, class_ = row["kind"], row.get("provider_uuid"), row.get("resource_class")
+    if kind == "provider" and row["action"] == "deleted":
         del mirror[uuid]
     elif kind in ("provider", "generation"):
-        mirror[uuid] |= row.get("new", {}) | {"generation": row["generation"]}
-    elif kind == "inventory" and is_gone:
-        del mirror[uuid]["inventories"][row["resource_class"]]
+        new = {"uuid": uuid, "inventories": {}, "usages": Counter(), "traits": [], "aggregates": []}
+        mirror.setdefault(uuid, new).update(row.get("new", {}), generation=row["generation"])
     elif kind == "inventory":
-        mirror[uuid]["inventories"][row["resource_class"]] = row["new"]
+        others = {name: stock for name, stock in mirror[uuid]["inventories"].items() if name != class_}
+        mirror[uuid]["inventories"] = others | ({class_: row["new"]} if "new" in row else {})
     elif kind == "allocation":
-        mirror[uuid]["usages"][row["resource_class"]] += row.get("new_amount", 0) - row.get("old_amount", 0)
-    elif kind in ("trait", "aggregate"):
-        names = set(mirror[uuid][f"{kind}s"])
-        mirror[uuid][f"{kind}s"] = sorted(names - {row["name"]} if is_gone else names | {row["name"]})
+        mirror[uuid]["usages"][class_] += row.get("new_amount", 0) - row.get("old_amount", 0)
+    elif kind in ("trait", "aggregate"):  # made where it is missing, deleted where it is there
+        mirror[uuid][f"{kind}s"] = sorted({*mirror[uuid][f"{kind}s"]} ^ {row["name"]})
 
 
-def same(mirror, other):
-    """Tell whether two mirrors show the same; what is used counts where there is inventory of it."""
-    return {uuid: _shown(one) for uuid, one in mirror.items()} == {uuid: _shown(one) for uuid, one in other.items()}
+if __name__ == "__main__":
+    url, token = sys.argv[1:]
 
-
-def _shown(one):
-    return one | {"usages": {name: one["usages"][name] for name in one["inventories"]}}
-
-
-def main():
-    """Mirror until interrupted; begin anew where the journal no longer holds what comes next."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", default="http://127.0.0.1:8778")
-    parser.add_argument("--token", default="admin")
-    chosen = parser.parse_args()
-
-    def get(path):
-        request = urllib.request.Request(chosen.url + path, headers={"X-Auth-Token": chosen.token})  # noqa: S310
-        with urllib.request.urlopen(request) as answer:  # noqa: S310
+    def get(path):  # noqa: D103
+        with urlopen(Request(url + path, headers={"X-Auth-Token": token})) as answer:  # noqa: S310
             return json.load(answer), answer.headers
 
     mirror, cursor = snapshot(get)
     while True:
-        try:
-            cursor = follow(get, mirror, cursor)
-            fresh, _ = snapshot(get)  # somebody may have changed something just before
-            verdict = "as the server says" if same(mirror, fresh) else "the server is ahead"
-            print(f"{len(mirror)} providers, {verdict}", flush=True)
-        except urllib.error.HTTPError as error:
-            if error.code != 410:
-                raise
-            mirror, cursor = snapshot(get)
+        fresh, at = snapshot(get)
+        cursor, at = follow(get, mirror, cursor), follow(get, fresh, at)
+        print(len(mirror), "providers,", "as told" if mirror == fresh else "changing" if cursor != at else "WRONG")
         time.sleep(5)
-
-
-if __name__ == "__main__":
-    main()
