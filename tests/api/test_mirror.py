@@ -1,9 +1,7 @@
 """The example that mirrors a cloud shows what the server shows, whatever happens."""
 
 import ast
-import importlib.util
 import random
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -11,18 +9,12 @@ import pytest
 
 from tests.api.conftest import Api
 from tests.claims import make_provider, new_uuid
-
-SCRIPT = Path(__file__).parents[2] / "etc" / "placement" / "examples" / "mirror.py"
+from tests.mirror import SCRIPT, mirror_example
 
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("mirror", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return mirror_example()
 
 
 def change(api: Api, choice: random.Random, providers: list[str], consumers: list[str]) -> None:

@@ -20,6 +20,7 @@ from tests.claims import new_uuid
 from tests.failover.galera import Node, Programs, running_cluster
 from tests.survival.deployment import check_database, configured
 from tests.survival.load import Crowd, prepared, send, wait_for
+from tests.survival.mirrors import Mirrors
 from tests.survival.verdict import check
 from tests.upgrades import upgraded_at_once
 
@@ -60,12 +61,13 @@ def test_writers_on_all_nodes_lose_nothing(nodes: list[Node], name: str, tmp_pat
             served.append(servers.started_server(servers.this_project(), directory))
         urls = [one.url for one in served]
         record = prepared(urls[0])
-        with Crowd(record, urls, seed=1):
+        with Mirrors(urls) as mirrors, Crowd(record, urls, seed=1):
             wait_for(record, 2000 if is_long else 60, timeout_s=900)
         lost = [int(str(node.query(f"SHOW STATUS LIKE '{counter}'")[0][1])) for node in nodes for counter in LOST]
         print("\n", dict(record.statuses), "acknowledged", len(record.acknowledged), "transactions lost", sum(lost))
         assert record.statuses["broken"] == 0
         check(record, urls[2])
+        mirrors.check()
         check_read_after_write(urls)
     finally:
         for one in served:

@@ -15,6 +15,7 @@ from tests.failover.replicas import Pair, running_pair
 from tests.servers import Served
 from tests.survival.deployment import check_database, configured
 from tests.survival.load import Crowd, prepared, send, wait_for
+from tests.survival.mirrors import Mirrors
 from tests.survival.verdict import check
 
 PHASE = 40
@@ -48,7 +49,7 @@ def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
     urls = [served.url for served in fleet]
     count = 20 * PHASE if is_long else PHASE
     record = prepared(urls[0])
-    with Crowd(record, urls, seed=1):
+    with Mirrors(urls) as mirrors, Crowd(record, urls, seed=1):
         wait_for(record, count, timeout_s=600)
         fleet[0].kill()
         wait_for(record, count, timeout_s=600)
@@ -65,6 +66,7 @@ def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
     print(dict(record.statuses), "acknowledged", len(record.acknowledged))
     assert set(record.broken) <= {urls[0]}
     check(record, urls[1])
+    mirrors.check()
     check_database(tmp_path)
 
 

@@ -11,6 +11,7 @@ from tests import servers
 from tests.empty_database import sqlite_path
 from tests.survival.deployment import check_database, configured
 from tests.survival.load import Crowd, prepared, wait_for
+from tests.survival.mirrors import Mirrors
 from tests.survival.verdict import check
 
 WRITES_BEFORE_A_CRASH = 40
@@ -22,6 +23,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path, 
     served = servers.started_server(servers.this_project(), directory, workers=2)
     try:
         records = []
+        mirrors = Mirrors([served.url])
         for crash in range(50 if is_long else 3):
             # A record each: the time that its check takes grows with the square of its length.
             records.append(record := prepared(served.url))
@@ -37,6 +39,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path, 
             check(record, served.url)
         for record in records:
             check(record, served.url)
+        mirrors.check()
     finally:
         served.kill()
     assert sum(record.statuses["broken"] for record in records) > 0

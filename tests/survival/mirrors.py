@@ -1,0 +1,58 @@
+"""Clients that mirror the cloud by the journal while it changes, and whatever happens to servers and databases."""
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from typing import Any
+
+from tests.mirror import mirror_example
+from tests.survival.at_work import AtWork
+from tests.survival.load import CLIENT_TIMEOUT_S, PAUSE_AFTER_ERROR_S, Broken, send
+
+EXAMPLE = mirror_example()
+
+
+class _MirrorClient:
+    """A mirror, and how far it has come; it asks one server after the other until one answers."""
+
+    def __init__(self, urls: Sequence[str]) -> None:
+        self._urls = cycle(urls)
+        self._url = next(self._urls)
+        self.mirror, self.cursor = EXAMPLE.snapshot(self.get)
+
+    def run(self, until: Callable[[], bool]) -> None:
+        while not until():
+            self.follow()
+
+    def follow(self) -> None:
+        self.cursor = EXAMPLE.follow(self.get, self.mirror, self.cursor)
+
+    def get(self, path: str) -> tuple[Any, Any]:
+        deadline = time.monotonic() + 2 * CLIENT_TIMEOUT_S
+        while time.monotonic() < deadline:
+            try:
+                answer = send(self._url, "GET", path)
+            except Broken:
+                self._url = next(self._urls)
+                time.sleep(PAUSE_AFTER_ERROR_S)
+                continue
+            if answer.status == 200:
+                return answer.document, answer.headers
+            assert answer.status == 503, answer
+            time.sleep(PAUSE_AFTER_ERROR_S)
+        raise AssertionError("no server answers")
+
+
+class Mirrors(AtWork):
+    """One mirror that begins at each server."""
+
+    def __init__(self, urls: Sequence[str]) -> None:
+        self._clients = [_MirrorClient([*urls[number:], *urls[:number]]) for number in range(len(urls))]
+        super().__init__([client.run for client in self._clients], longest_s=CLIENT_TIMEOUT_S)
+
+    def check(self) -> None:
+        """When nobody writes any more: check that each mirror is what the servers show."""
+        for client in self._clients:
+            client.follow()
+            fresh, _ = EXAMPLE.snapshot(client.get)
+            assert client.mirror == fresh
