@@ -31,6 +31,7 @@ from placement.telemetry.watching import meters_for, watched
 from placement.tuning import keep_freed_memory, spare_the_collector
 from placement.ui.blueprint import install_console
 from placement.ui.security import Visitors
+from placement.worker_memory import ReplacedWhenLarge
 
 LOG = logging.getLogger(__name__)
 
@@ -87,7 +88,10 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
     if settings.ui.enabled:
         install_console(app, server)
     wrapped = traced(_wrapped(app, strategy, settings), database, settings)
-    app.wsgi_app = HandsOver(watched(wrapped, database, meters=meters, settings=settings))  # type: ignore[method-assign]
+    application = watched(wrapped, database, meters=meters, settings=settings)
+    if settings.max_worker_memory_mb:
+        application = ReplacedWhenLarge(application, settings.max_worker_memory_mb)
+    app.wsgi_app = HandsOver(application)  # type: ignore[method-assign]
     spare_the_collector()
     keep_freed_memory()
     return app

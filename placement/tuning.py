@@ -8,7 +8,10 @@ KEPT_BYTES = 64 * 2**20
 MAPPED_FROM_BYTES = 32 * 2**20
 """What is larger is handed back as soon as it is freed: the most that glibc can be told."""
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+ARENAS = 1
+"""Threads share one heap: Python lets one at a time allocate, and a heap each would keep freed memory of its own."""
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
 
 def spare_the_collector() -> None:
@@ -34,3 +37,13 @@ def keep_freed_memory() -> None:
         return
     mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
     mallopt(_M_MMAP_THRESHOLD, MAPPED_FROM_BYTES)
+    mallopt(_M_ARENA_MAX, ARENAS)
+
+
+def give_memory_back() -> None:
+    """Give freed memory back to the system, after something that took much of it: some milliseconds."""
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return
+    trim(0)

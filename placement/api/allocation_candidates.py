@@ -9,6 +9,7 @@ from flask import Response
 from placement.api.call import JSON, Call
 from placement.api.candidate_json import candidates_json
 from placement.api.candidate_query import KEYS, candidate_request
+from placement.api.pieces import answer_in_pieces
 from placement.api.routing import Route
 from placement.candidates.explain.wording import cause_in_words
 from placement.errors import OutOfSteps
@@ -34,7 +35,7 @@ def list_candidates(call: Call) -> Response:
     if answer.cause is not None:
         call.server.meters.found_nothing(answer.cause.kind.value)
         LOG.info("There are no allocation candidates. %s", cause_in_words(answer.cause))
-    response = Response(candidates_json(answer, call.version), content_type=JSON)
+    response = answer_in_pieces(call.request, candidates_json(answer, call.version), JSON)
     call.date(response, None)
     if not answer.complete:
         response.headers[SEARCH_HEADER] = "incomplete"

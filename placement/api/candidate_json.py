@@ -1,26 +1,47 @@
-"""The JSON of an answer to GET /allocation_candidates, written piece by piece.
+"""The JSON of an answer to GET /allocation_candidates, written piece by piece, and sent while it is written.
 
 An answer may have tens of thousands of candidates that differ in their uuids alone, and thousands of providers that
 have the same. So what recurs is written once, instead of building a dictionary for each: many times as fast, and a
 test holds the result against plainly built dictionaries.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from placement.api.versions import Version
 from placement.services.allocation_candidates import Answer, Candidate, Plan, StockRow, Summaries
 
+Part = TypeVar("Part")
 
-def candidates_json(answer: Answer, version: Version) -> bytes:
-    """Return the whole answer in the form of a microversion."""
+AT_ONCE = 2_000
+"""Candidates or summaries that are written at once: about a megabyte."""
+
+
+def candidates_json(answer: Answer, version: Version, *, at_once: int = AT_ONCE) -> Iterator[bytes]:
+    """Yield the answer in the form of a microversion, so many candidates or summaries at once."""
     # Uuids and names of classes and traits are hexadecimal digits, A-Z and the like: nothing to escape.
     uuids = {id_: f'"{member.uuid}"' for id_, member in answer.providers.members.items()}
     requests = _Requests(answer.plan, uuids, version)
-    texts = ",".join(_texts(answer.candidates, requests))
-    summaries = ",".join(_summaries(answer, uuids, version))
-    return f'{{"allocation_requests":[{texts}],"provider_summaries":{{{summaries}}}}}'.encode()
+    yield from _listed(
+        '{"allocation_requests":[', (_texts(portion, requests) for portion in _portions(answer.candidates, at_once))
+    )
+    yield from _listed('],"provider_summaries":{', _portions(_summaries(answer, uuids, version), at_once))
+    yield b"}}"
+
+
+def _listed(head: str, portions: Iterable[Sequence[str]]) -> Iterator[bytes]:
+    """Yield the head, then all texts with commas between them; a piece for each portion."""
+    before = head
+    for portion in portions:
+        yield (before + ",".join(portion)).encode()
+        before = ","
+    if before == head:
+        yield head.encode()
+
+
+def _portions(whole: Sequence[Part], size: int) -> Iterator[Sequence[Part]]:
+    return (whole[start : start + size] for start in range(0, len(whole), size))
 
 
 def _texts(candidates: Sequence[Candidate], requests: "_Requests") -> list[str]:

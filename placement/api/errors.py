@@ -180,5 +180,6 @@ def version_headers(response: Response) -> Response:
     """Add the headers that tell which microversion was used."""
     if (version := g.get("version")) is not None:
         response.headers["openstack-api-version"] = f"{SERVICE} {version}"
-        response.headers["vary"] = "openstack-api-version"
+        others = response.headers.get("vary")
+        response.headers["vary"] = f"{others}, openstack-api-version" if others else "openstack-api-version"
     return response

@@ -143,6 +143,7 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
         auth_is_implicit=not configured,
         http_basic_file=basic.user_file,
         http_basic_user_roles=MappingProxyType({user: _roles(text) for user, text in basic.user_roles.items()}),
+        max_worker_memory_mb=source.api.max_worker_memory_mb,
         proxy_headers_parsing=source.oslo_middleware.enable_proxy_headers_parsing,
         max_request_body_size=source.oslo_middleware.max_request_body_size,
         ignored_options=_ignored(source),

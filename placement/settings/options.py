@@ -25,6 +25,13 @@ API = (
         "configuration file, no OS_* environment variable): there it is noauth2, and only callers on the same machine "
         "are served.",
     ),
+    cfg.IntOpt(
+        "max_worker_memory_mb",
+        default=0,
+        min=0,
+        help="A worker of gunicorn that holds more memory than this many MB after an answer takes no further requests, "
+        "finishes those it has begun, and is replaced. 0: never. uWSGI has reload-on-rss.",
+    ),
 )
 
 PLACEMENT_DATABASE = (

@@ -202,6 +202,7 @@ class Settings:
         auth_is_implicit: noauth2 holds only because nothing at all was configured; nobody chose it.
         http_basic_file: ``[http_basic] user_file``, an htpasswd file with bcrypt hashes.
         http_basic_user_roles: ``[http_basic] user_roles``, from user to roles.
+        max_worker_memory_mb: ``[api] max_worker_memory_mb``; 0 sets no bound.
         proxy_headers_parsing: ``[oslo_middleware] enable_proxy_headers_parsing``.
         max_request_body_size: ``[oslo_middleware] max_request_body_size``, bytes.
         ignored_options: options that are set, known, and without effect here; named once in the log.
@@ -224,6 +225,7 @@ class Settings:
     auth_is_implicit: bool = False
     http_basic_file: str | None = None
     http_basic_user_roles: Mapping[str, tuple[str, ...]] = field(default_factory=_no_roles)
+    max_worker_memory_mb: int = 0
     proxy_headers_parsing: bool = False
     max_request_body_size: int = LARGEST_BODY
     ignored_options: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ import orjson
 from flask import Response
 
 from placement.api.call import JSON, Call
+from placement.api.pieces import answer_in_pieces
 from placement.api.planner.index import PATH
 from placement.api.provider_query import FILTERS, provider_filter
 from placement.api.routing import Route
@@ -23,7 +24,7 @@ def list_inventory(call: Call) -> Response:
     """
     call.query.check(FILTERS.at(call.version))
     found = read_inventory(call.database, provider_filter(call.query, call.version))
-    response = Response(_text(found), content_type=JSON)
+    response = answer_in_pieces(call.request, _text(found), JSON)
     if found.journal is not None and call.server.settings.journal.enabled:
         response.headers["x-placement-journal"] = found.journal.text
     return response

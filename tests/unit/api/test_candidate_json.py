@@ -71,10 +71,17 @@ def plain_summaries(answer: Answer, version: Version) -> dict:
     return shown
 
 
+MINOR_VERSIONS = [10, 12, 16, 17, 26, 27, 28, 29, 33, 34, 39]
+
+
 @examples(130)
-@given(answers(), st.sampled_from([10, 12, 16, 17, 26, 27, 28, 29, 33, 34, 39]).map(lambda minor: Version(1, minor)))
-def test_pieces_give_the_same_document_as_dictionaries(answer, version):
-    assert orjson.loads(candidates_json(answer, version)) == {
+@given(
+    answers(),
+    st.integers(1, 4),
+    st.sampled_from(MINOR_VERSIONS).map(lambda minor: Version(1, minor)),
+)
+def test_pieces_give_the_same_document_as_dictionaries(answer, at_once, version):
+    assert orjson.loads(b"".join(candidates_json(answer, version, at_once=at_once))) == {
         "allocation_requests": [plain_request(answer, choice, version) for _root, choice in answer.candidates],
         "provider_summaries": plain_summaries(answer, version),
     }

@@ -1,0 +1,53 @@
+"""A worker that has grown too large is replaced between two requests: ``[api] max_worker_memory_mb``."""
+
+import logging
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from werkzeug.wsgi import ClosingIterator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+LOG = logging.getLogger(__name__)
+
+_STATM = Path("/proc/self/statm")
+_PAGES_PER_MB = 2**20 // os.sysconf("SC_PAGE_SIZE")
+
+
+def resident_mb() -> int:
+    """Return how much memory this process holds, 0 where the system does not tell."""
+    try:
+        return int(_STATM.read_text().split()[1]) // _PAGES_PER_MB
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+class ReplacedWhenLarge:
+    """A WSGI application whose worker ends itself when it holds too much memory; gunicorn starts another one.
+
+    At SIGTERM a worker of gunicorn takes no further requests and finishes those it has begun. Other servers have an
+    option of their own (uWSGI: ``reload-on-rss``), so nothing is done there.
+    """
+
+    def __init__(self, application: "WSGIApplication", most_mb: int) -> None:
+        self._application = application
+        self._most_mb = most_mb
+        self._is_leaving = False
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
+        """Serve one request."""
+        body = self._application(environ, start_response)
+        if not environ.get("SERVER_SOFTWARE", "").startswith("gunicorn"):
+            return body
+        return ClosingIterator(body, self._look)
+
+    def _look(self) -> None:
+        if self._is_leaving or (held := resident_mb()) <= self._most_mb:
+            return
+        self._is_leaving = True
+        LOG.info("This worker holds %d MB, more than [api] max_worker_memory_mb: it is replaced.", held)
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,76 @@
+"""Answers of megabytes: sent while they are written, compressed where the client takes it, and soon forgotten."""
+
+import gzip
+import json
+from collections.abc import Iterator
+
+import pytest
+from flask import Flask
+
+from placement.app import create_app
+from placement.settings import DatabaseSettings, Settings
+from tests.api.conftest import Api
+from tests.claims import make_provider
+
+GROUPS = 3
+QUERY = "/allocation_candidates?group_policy=none&" + "&".join(f"resources{n}=VCPU:1" for n in range(GROUPS))
+DEVICES = 16
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+
+
+@pytest.fixture
+def app(sqlite_url: str) -> Iterator[Flask]:
+    application = create_app(Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2"))
+    yield application
+    application.extensions["placement"].database.dispose()
+
+
+@pytest.fixture
+def api(app: Flask) -> Api:
+    """A host with sixteen devices: 4,096 ways to place three groups, 2 MB of JSON."""
+    made = Api(app)
+    root = make_provider(made)
+    for number in range(DEVICES):
+        body = {"name": f"device{number}", "parent_provider_uuid": root}
+        device = made.post("/resource_providers", body).json["uuid"]
+        inventories = {"VCPU": {"total": 8}}
+        made.put(
+            f"/resource_providers/{device}/inventories",
+            {"resource_provider_generation": 0, "inventories": inventories},
+        )
+    return made
+
+
+def test_a_large_answer_comes_in_pieces(app: Flask, api: Api):
+    """So the first bytes are there before the last candidate is written."""
+    answer = app.test_client().get(QUERY, headers=HEADERS, buffered=False)
+    pieces = list(answer.response)
+    assert len(pieces) > 2
+    assert pieces[0].startswith(b'{"allocation_requests":[')
+    assert pieces[0].count(b'"mappings"') < DEVICES**GROUPS / 2
+    assert "content-length" not in answer.headers
+    assert len(json.loads(b"".join(pieces))["allocation_requests"]) == DEVICES**GROUPS
+
+
+def test_who_takes_gzip_gets_a_large_answer_compressed(api: Api):
+    plain, packed = (
+        api.get(QUERY, headers={"accept-encoding": accepted}) for accepted in ("identity", "gzip, deflate")
+    )
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.data) == plain.data
+    assert len(packed.data) < len(plain.data) / 5
+    assert {answer.headers["vary"] for answer in (plain, packed)} == {"accept-encoding, openstack-api-version"}
+
+
+@pytest.mark.parametrize("accepted", ["", "br", "gzip;q=0", "gzip;q=x", "*;q=0", ";;;,,"])
+def test_nobody_else_does(api: Api, accepted: str):
+    answer = api.get(QUERY, headers={"accept-encoding": accepted})
+    assert "content-encoding" not in answer.headers
+    assert len(answer.json["allocation_requests"]) == DEVICES**GROUPS
+
+
+def test_a_small_answer_is_sent_as_a_whole(api: Api):
+    answer = api.get(QUERY + "&limit=1", headers={"accept-encoding": "gzip"})
+    assert int(answer.headers["content-length"]) == len(answer.data)
+    assert "content-encoding" not in answer.headers
