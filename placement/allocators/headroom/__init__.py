@@ -7,7 +7,7 @@ Copies(least=3, most=3)
 """
 
 from placement.allocators.budget import Budget
-from placement.allocators.headroom.copies import ENDLESS, Copies, exactly, in_all
+from placement.allocators.headroom.copies import ENDLESS, Copies, exactly
 from placement.allocators.headroom.packing import Bundle, BundlePacking, undominated
 from placement.allocators.headroom.shared import drawn
 from placement.allocators.headroom.spread import Spread
@@ -21,6 +21,5 @@ __all__ = [
     "Spread",
     "drawn",
     "exactly",
-    "in_all",
     "undominated",
 ]

@@ -1,13 +1,14 @@
 """/planner/v1/headroom: how many more of each of these fit, and what stands in the way of more."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from flask import Response
 
 from placement.api.call import Call
 from placement.api.candidate_query import KEYS, candidate_request
-from placement.api.fields import Array, Exact, Integer, Object, Uuid
+from placement.api.fields import Array, Exact, Integer, JsonNumber, Object, Uuid
 from placement.api.fields import Mapping as MappingField
 from placement.api.planner.candidates import options_for
 from placement.api.planner.headroom_json import counted_json, headrooms_json
@@ -18,7 +19,7 @@ from placement.api.query import Query
 from placement.api.routing import Route
 from placement.api.validation import Schema, load_document, shown
 from placement.api.versions import MAXIMUM
-from placement.candidates.headroom.plans import CountedRequest
+from placement.candidates.headroom.plans import CountedRequest, has_rules
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
@@ -29,6 +30,7 @@ from placement.store.connection.database import Database
 MOST_REQUESTS = 200
 MOST_LISTED = 1000
 MOST_ADDED = 1000
+MOST_WEIGHT = 1_000_000
 NAME = "[^\x00-\x1f]{1,255}"
 QUERY_NAME = "query"
 
@@ -61,6 +63,7 @@ class HeadroomSchema(ChangesSchema, _More):  # type: ignore[misc, valid-type]
 
     requests = MappingField(NAME, QueryOrRequest(), smallest=1, required=False)
     per = OneOf("total", "tree", "aggregate")
+    mix = MappingField(NAME, JsonNumber(minimum=0, maximum=MOST_WEIGHT), smallest=1, required=False)
     limit = Integer(minimum=1, maximum=MOST_LISTED, required=False)
 
 
@@ -82,6 +85,7 @@ def count(call: Call) -> Response:
         call.database,
         requests,
         Listing(trees=per == "tree", aggregates=per == "aggregate", limit=body.get("limit", Listing().limit)),
+        mix=_mix(body["mix"], requests) if "mix" in body else None,
         changes=changes_of(body),
         options={name: _options(call, request) for name, request in requests.items()},
     )
@@ -145,6 +149,18 @@ def changes_of(body: Mapping[str, Any]) -> Changes:
     """Return the changes that a body asks for."""
     more = [(addition["like"], addition["count"]) for addition in body.get("with", ())]
     return Changes(without=body.get("without", ()), more=more, released=body.get("released", ()))
+
+
+def _mix(weights: Mapping[str, float], requests: Mapping[str, CountedRequest]) -> dict[str, Fraction]:
+    """Return how large a part each request of a mix has."""
+    for name, weight in weights.items():
+        if name not in requests or not weight > 0:
+            raise InvalidAt(("mix", name), f"Expected a weight above 0 for one of the requests, found {shown(weight)}.")
+        request = requests[name]
+        if isinstance(request, PlannerRequest) and has_rules(request):
+            raise InvalidAt(("mix", name), "Requests with rules about places are not counted in a mix.")
+    exact = {name: Fraction(str(weight)) for name, weight in weights.items()}
+    return {name: weight / sum(exact.values()) for name, weight in exact.items()}
 
 
 def _request(call: Call, name: str, asked: str | dict[str, Any]) -> CountedRequest:

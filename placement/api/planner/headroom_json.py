@@ -12,10 +12,11 @@ HeadroomJson = dict[str, Any]
 
 def headrooms_json(found: Headrooms) -> HeadroomJson:
     """Return the document with the headroom of each request."""
-    return {
+    shown = {
         "headroom": {name: counted_json(counted, found) for name, counted in found.of.items()},
         "complete": all(counted.copies.is_exact for counted in found.of.values()),
     }
+    return shown if found.mix is None else {**shown, "mix": _copies(found.mix)}
 
 
 def counted_json(counted: RequestRoom, found: Headrooms) -> HeadroomJson:

@@ -98,6 +98,21 @@ class Fleet:
     capacity: dict[Cell, list[int]] = field(default_factory=lambda: defaultdict(list))
     free: dict[Cell, list[int]] = field(default_factory=lambda: defaultdict(list))
 
+    @cached_property
+    def models(self) -> Mapping[tuple[int, ...], tuple[int, int]]:
+        """Trees of the same capacities, in the order of these: the root of the first, and how many there are."""
+        found: dict[tuple[int, ...], tuple[int, int]] = {}
+        rows = list(zip(*self.capacity.values(), strict=True)) or [()] * len(self.trees)
+        for root, row in zip(self.trees, rows, strict=True):
+            like, trees = found.get(row, (root, 0))
+            # Trees that are only supposed to be there have ids below 0.
+            found[row] = (min(like, root, key=_real_first), trees + 1)
+        return found
+
+
+def _real_first(root: int) -> tuple[bool, int]:
+    return root < 0, root
+
 
 @dataclass(frozen=True, slots=True)
 class SharedPool:

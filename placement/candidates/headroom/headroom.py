@@ -129,14 +129,6 @@ def models(plan: Plan, fleets: Fleets, found: Headroom) -> list[HostModel]:
 
 def _models(counter: CopyCounter, counted: Sequence[CountedFleet]) -> Iterator[HostModel]:
     for one in counted:
-        rows = list(zip(*one.fleet.capacity.values(), strict=True)) or [()] * len(one.fleet.trees)
-        # The first one of each; those that are only supposed to be there have ids below 0.
-        first = {row: root for root, row in sorted(zip(one.fleet.trees, rows, strict=True), key=_last_first)}
-        numbers = Counter(rows)
-        for (row, trees), each in zip(numbers.items(), counter.empty(one, [*numbers]), strict=True):
-            yield HostModel(first[row], trees, each)
-
-
-def _last_first(tree: tuple[int, object]) -> tuple[bool, int]:
-    root, _row = tree
-    return root > 0, -root
+        known = one.fleet.models
+        for (like, trees), each in zip(known.values(), counter.empty(one, [*known]), strict=True):
+            yield HostModel(like, trees, each)

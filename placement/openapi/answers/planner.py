@@ -103,7 +103,7 @@ _HEADROOM = record(
         "aggregates": array(record({"uuid": UUID} | _COPIES)),
     }
 )
-_HEADROOMS = record({"headroom": by_name(shared("Headroom")), "complete": FLAG})
+_HEADROOMS = record({"headroom": by_name(shared("Headroom")), "complete": FLAG}, {"mix": record(_COPIES)})
 
 # Reading
 _INVENTORY = record(

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import NamedTuple
 
 from placement.allocators.headroom import Copies
 from placement.candidates.headroom.counting import in_all_trees
 from placement.candidates.headroom.fleets import Fleets, fleets_of
 from placement.candidates.headroom.headroom import Headroom, HostModel, headroom, models
+from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
 from placement.candidates.headroom.what_if import as_it_would_be
 from placement.domain.overlay import Overlay
@@ -58,9 +60,10 @@ class RequestRoom:
 
 @dataclass(frozen=True, slots=True)
 class Headrooms:
-    """The headroom of each request by its name, and the providers that are mentioned, by id."""
+    """The headroom of each request by its name, that of a mix of them, and the providers that are mentioned, by id."""
 
     of: Mapping[str, RequestRoom]
+    mix: Copies | None = None
     providers: Mapping[int, Named] = field(default_factory=dict)
 
 
@@ -70,6 +73,7 @@ def headrooms(
     requests: Mapping[str, CountedRequest],
     listing: Listing = Listing(),  # noqa: B008 - it is frozen
     *,
+    mix: Mapping[str, Fraction] | None = None,
     changes: Changes = AS_THEY_ARE,
     options: Mapping[str, PlannerOptions] | None = None,
 ) -> Headrooms:
@@ -82,6 +86,7 @@ def headrooms(
         tx: the transaction.
         requests: by name.
         listing: what is told besides the numbers.
+        mix: how large a part of all copies each of some requests has, if they are to fit together; 1 in all.
         changes: what would differ from the cloud as it is.
         options: the operator's, for the requests that have rules about places.
 
@@ -95,13 +100,15 @@ def headrooms(
     fleets = fleets_of(as_it_would_be(cloud, overlay, more_trees(tx, changes)))
     plans = {name: counted_plan(request) for name, request in requests.items()}
     counted = {name: _counted(plan, fleets, listing) for name, plan in plans.items()}
+    found = {name: one.found for name, one in counted.items()}
+    together = of_mix(mix, plans, found, fleets) if mix else None
     for name, request in requests.items():
         if isinstance(request, PlannerRequest) and has_rules(request) and options is not None:
             planned = _planned(tx, request, options[name], overlay, most=counted[name].copies.most)
             counted[name] = replace(counted[name], copies=planned)
     mentioned = {root for one in counted.values() for root, _copies in one.trees}
     mentioned |= {model.like for one in counted.values() for model in one.models}
-    return Headrooms(counted, named_providers(tx, [provider for provider in mentioned if provider > 0]))
+    return Headrooms(counted, together, named_providers(tx, [provider for provider in mentioned if provider > 0]))
 
 
 def _counted(plan: Plan, fleets: Fleets, listing: Listing) -> RequestRoom:

@@ -167,6 +167,14 @@ def test_candidates_are_planned_in_a_cloud_as_it_would_be(api: Api, cloud: Cloud
     assert hosts(without=[cloud.providers["host2"]]) == set()
 
 
+def test_a_mix_has_bounds(api: Api, cloud: Cloud) -> None:
+    """GPUs bound the whole: every second copy takes one of 8, on hosts with room for 8 times 4 processors in all."""
+    assert cloud
+    requests = {"small": "resources=VCPU:1,MEMORY_MB:1", "gpu": "resources=VCPU:1,PGPU:1"}
+    found = api.post(PATH, {"requests": requests, "mix": {"small": 1, "gpu": 1}}).get_json()
+    assert found["mix"] == {"fits": 17, "at_most": 17, "complete": True}
+
+
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
@@ -178,6 +186,8 @@ def test_candidates_are_planned_in_a_cloud_as_it_would_be(api: Api, cloud: Cloud
         ({"requests": {"a": {"paths": {"Numa/0/VCPU": 1}}}}, "not counted"),
         ({"requests": {"a": "resources=VCPU:1"}, "without": [UNKNOWN]}, "without[0]: There is no provider"),
         ({"requests": {"a": "resources=VCPU:1"}, "with": [{"like": UNKNOWN, "count": 1}]}, "with[0].like: There is no"),
+        ({"requests": {"a": "resources=VCPU:1"}, "mix": {"b": 1}}, "mix.b: Expected a weight"),
+        ({"requests": {"a": "resources=VCPU:1"}, "mix": {"a": 0}}, "mix.a: Expected a weight"),
         ({"requests": {"a": "resources=VCPU:1"}, "per": "host"}, "per: 'host' is not one of"),
     ],
     ids=str,
