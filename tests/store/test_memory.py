@@ -8,6 +8,7 @@ from sqlalchemy import literal_column, select
 
 from placement.store.connection.database import Database
 from placement.store.connection.memory import MOST_CHARACTERS, MOST_CONDITIONS, Memory
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.any_of import NO_SETS
 from placement.store.search.ranges import Scope
@@ -46,6 +47,12 @@ def test_statements_of_large_requests_are_forgotten_and_leave_no_circles() -> No
         assert first() is None
     finally:
         gc.enable()
+
+
+def test_of_a_statement_that_is_made_postgresql_needs_the_text_alone(postgresql: Database) -> None:
+    prepared = PreparedStatement(lambda: select(literal_column("1")))
+    assert [reads(lambda tx: tx.tuples(prepared))(postgresql) for _ in range(2)] == [[(1,)], [(1,)]]
+    assert "statement" not in vars(prepared)
 
 
 def test_a_small_statement_is_made_once() -> None:

@@ -13,11 +13,11 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 Arguments = ParamSpec("Arguments")
 
-MOST_CHARACTERS = 1_500_000
-"""Of compiled statements together: some 60 MB."""
+MOST_CHARACTERS = 600_000
+"""Of compiled statements together: some 24 MB."""
 
 MOST_CONDITIONS = 1_000
-"""Of the statements for all shapes of a kind together: some 60 MB."""
+"""Of the statements for all shapes of a kind together: some 60 MB, or a seventh where their text alone is needed."""
 
 
 class Memory(dict[Key, Value]):

