@@ -248,6 +248,7 @@ def test_a_claim_is_not_refused_for_good_where_the_search_was_cut_off(api: Api) 
     assert "a placement may still exist" in error["detail"]
 
 
+@pytest.mark.any_database
 def test_a_gang_takes_no_more_steps_than_one_member_may(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each member wants something else, and fifteen and more groups of it fit the same two providers."""
     taken = []
@@ -270,6 +271,7 @@ def test_a_gang_takes_no_more_steps_than_one_member_may(api: Api, monkeypatch: p
     assert sum(taken) < 1.1 * STEPS_PER_REQUEST
 
 
+@pytest.mark.any_database
 def test_a_gang_is_not_refused_for_good_where_the_steps_ran_out(api: Api) -> None:
     """Multiples of six, which would have to fill both nodes better than multiples of six can."""
     register(api, numa_inventory={"VCPU": {"total": 317}})
