@@ -85,14 +85,30 @@ class Layout:
         self._parents = parents
         self._level_bits = level_bits
         self._homes = homes
-        roots = Counter(homes.values())
-        # The n-th place of a tree has the n-th bit of each level.
-        shifts = range(0, levels * max(roots.values(), default=0), levels or 1)
-        self.levels = tuple([sum([1 << shift + number for shift in shifts]) for number in range(levels)])
-        """For each level all bits of its places, the same in all trees."""
-        next_shift = {root: iter(shifts).__next__ for root in roots}
-        self._own = {place: level_bits[place] << next_shift[homes[place]]() for place in sorted(level_bits)}
+        self._levels = range(levels)
         self._outer = self._above(level_bits.keys())
+
+    @cached_property
+    def _sizes(self) -> Counter[int]:
+        """How many places each tree has, by its root."""
+        return Counter(self._homes.values())
+
+    @cached_property
+    def _shifts(self) -> range:
+        """The n-th place of a tree has the n-th bit of each level: by so much its level bits are shifted."""
+        levels = len(self._levels)
+        return range(0, levels * max(self._sizes.values(), default=0), levels or 1)
+
+    @cached_property
+    def levels(self) -> tuple[int, ...]:
+        """For each level all bits of its places, the same in all trees."""
+        return tuple([sum([1 << shift + number for shift in self._shifts]) for number in self._levels])
+
+    def _own_masks(self) -> dict[int, int]:
+        """Return for each place the set of itself alone."""
+        bits, homes = self._level_bits, self._homes
+        next_shift = {root: iter(self._shifts).__next__ for root in self._sizes}
+        return {place: bits[place] << next_shift[homes[place]]() for place in sorted(bits)}
 
     def _above(self, providers: Set[int]) -> dict[int, int]:
         """Return the innermost place above each provider that has one. O(providers and all above them)."""
@@ -114,26 +130,27 @@ class Layout:
     @cached_property
     def masks(self) -> dict[int, int]:
         """For each place the set of places that whatever is in it lies in."""
+        own = self._own_masks()
         if not self._outer:
-            return self._own
+            return own
         # Of the levels that it is one of, the places around it are other places.
         around = {bits: ~self._all_of(bits) for bits in {*self._level_bits.values()}}
         masks: dict[int, int] = {}
         for place in self._outermost_first():
             outer = masks[self._outer[place]] if place in self._outer else 0
-            masks[place] = self._own[place] | outer & around[self._level_bits[place]]
+            masks[place] = own[place] | outer & around[self._level_bits[place]]
         return masks
 
     @cached_property
     def _positions(self) -> dict[int, Position]:
         """For each place the anchors of the places that whatever is in it lies in."""
-        nowhere: Position = (None,) * len(self.levels)
+        nowhere: Position = (None,) * len(self._levels)
+        levels_of = {bits: [one for one in self._levels if bits >> one & 1] for bits in {*self._level_bits.values()}}
         positions: dict[int, Position] = {}
         for place in self._outermost_first():
             found = positions[self._outer[place]] if place in self._outer else nowhere
-            for level in range(len(self.levels)):
-                if self._level_bits[place] >> level & 1:
-                    found = (*found[:level], place, *found[level + 1 :])
+            for level in levels_of[self._level_bits[place]]:
+                found = (*found[:level], place, *found[level + 1 :])
             positions[place] = found
         return positions
 
@@ -171,7 +188,7 @@ class Layout:
         >>> layout.positions_of({1, 3}, layout.inside({1, 3}))
         {1: (None, None), 3: (2, None)}
         """
-        nowhere: Position = (None,) * len(self.levels)
+        nowhere: Position = (None,) * len(self._levels)
         known = self._positions
         return {provider: known.get(inside.get(provider, provider), nowhere) for provider in sorted(providers)}
 

@@ -32,9 +32,10 @@ def least_places(
     if serving is None:
         return None
     rows = places(tx, [trait for trait in levels if trait is not None])
+    bits_of = {trait: level_bits({trait}, levels) for trait in levels if trait is not None}
     anchors: dict[int, int] = defaultdict(int)
     for anchor, _parent, _root, trait in rows:
-        anchors[anchor] |= level_bits({trait}, levels)
+        anchors[anchor] |= bits_of[trait]
     homes = {anchor: root for anchor, _parent, root, _trait in rows}
     parents = {anchor: parent for anchor, parent, _root, _trait in rows}
     standing: dict[int, list[tuple[int, Locator]]] = defaultdict(list)
