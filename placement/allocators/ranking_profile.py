@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from placement.allocators.entries import Number, check_number, exact
+from placement.allocators.fragmentation.packing import DevicePacking
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile
 
 
@@ -19,6 +20,7 @@ class RankingProfile:
         name: how requests and answers call it.
         strategy: the policies for the provider tree as a whole; unless given, VCPU and MEMORY_MB are spread.
         compactness: the weight of how few levels (NUMA nodes, switches) a candidate touches; 0 leaves that out.
+        fragmentation: how placements are judged by what they do to devices; None leaves that out.
 
     Raises:
         InvalidEntry: for a weight that is no number from 0 up.
@@ -30,6 +32,7 @@ class RankingProfile:
     name: str = "default"
     strategy: Profile = field(default_factory=_spread)
     compactness: Number = 10
+    fragmentation: DevicePacking | None = None
 
     def __post_init__(self) -> None:
         check_number(self.compactness, "compactness")
@@ -37,4 +40,5 @@ class RankingProfile:
     @property
     def maximum(self) -> Fraction:
         """The upper bound of the weighted sum of all parts: 100 times the sum of the weights."""
-        return self.strategy.maximum + MAX_NODE_SCORE * exact(self.compactness)
+        packing = exact(self.fragmentation.weight) if self.fragmentation else 0
+        return self.strategy.maximum + MAX_NODE_SCORE * (exact(self.compactness) + packing)

@@ -23,6 +23,17 @@ The first is the published policy. The other three are this library's.
 """
 
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
-from placement.allocators.fragmentation.outlook import CostWeights, Outlook
+from placement.allocators.fragmentation.outlook import CostWeights, Outlook, tidiness
+from placement.allocators.fragmentation.packing import DevicePacking, Flavor
 
-__all__ = ["CostWeights", "DeviceSupply", "DeviceTask", "FreeDevice", "FreeHost", "Outlook"]
+__all__ = [
+    "CostWeights",
+    "DevicePacking",
+    "DeviceSupply",
+    "DeviceTask",
+    "Flavor",
+    "FreeDevice",
+    "FreeHost",
+    "Outlook",
+    "tidiness",
+]

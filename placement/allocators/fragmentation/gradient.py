@@ -1,12 +1,22 @@
-"""How much of a host's free devices is useless for expected work, and by how much a placement changes that."""
+"""How much of a host's free devices is useless for expected work, and by how much a placement changes that.
 
-from collections.abc import Mapping
-from functools import cache
+A set of expected tasks is an integer, a bit for each task. Which tasks a host has room for, which of them can use a
+device, and how many of its devices each can use are then a few ANDs and ORs, whatever the number of tasks.
+"""
 
-from placement.allocators.fragmentation.hosts import DeviceTask, FreeHost
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from operator import getitem, or_
 
-_Remains = tuple[tuple[int, ...], tuple[tuple[int, str], ...]]
+from placement.allocators.fragmentation.hosts import DeviceTask, FreeDevice, FreeHost
+
+_Remains = tuple[tuple[int, ...], tuple[FreeDevice, ...]]
 """A host as far as it matters: what is free of each class, and its devices, in any order."""
+
+KEPT = 1 << 15
+"""The fragmentation of so many different hosts is kept, and the weight of so many sets: some ten megabytes."""
 
 
 class Fragmentation:
@@ -22,30 +32,69 @@ class Fragmentation:
     def __init__(self, expected: Mapping[DeviceTask, float]) -> None:
         total = sum(expected.values()) or 1.0
         self._classes = sorted({name for task in expected for name in task.amounts})
-        shapes: dict[tuple[int, int, frozenset[str]], dict[tuple[int, ...], float]] = {}
-        for task, weight in expected.items():
-            if task.devices:
-                amounts = tuple([task.amounts.get(name, 0) for name in self._classes])
-                of_shape = shapes.setdefault((task.devices, task.share, task.kinds), {})
-                of_shape[amounts] = of_shape.get(amounts, 0.0) + weight / total
-        self._shapes = [(*shape, sum(of.values()), list(of.items())) for shape, of in shapes.items()]
-        self._of = cache(self._computed)  # Hosts of a cloud are much alike.
+        self._tasks = [task for task in expected if task.devices]
+        weights = [expected[task] / total for task in self._tasks]
+        self._weight_of_devices = sum(weights)
+        self._least_room = [_Thresholds([task.amounts.get(name, 0) for task in self._tasks]) for name in self._classes]
+        counts = [task.devices for task in self._tasks]
+        self._by_count = {count: _set_of([count == other for other in counts]) for count in sorted({*counts})}
+        self._weight = lru_cache(KEPT)(_sum_over(weights))
+        self._users = lru_cache(KEPT)(self._that_can_use)
+        self._of = lru_cache(KEPT)(self._computed)  # Hosts of a cloud are much alike.
 
     def of(self, host: FreeHost) -> float:
         """Return the fragmentation of a host."""
-        free = tuple([host.free.get(name, 0) for name in self._classes])
-        return self._of((free, tuple(sorted([(device.left, device.kind) for device in host.devices]))))
+        return self._of((tuple([host.free.get(name, 0) for name in self._classes]), tuple(sorted(host.devices))))
 
-    def _computed(self, form: _Remains) -> float:
-        free, devices = form
-        total = sum([left for left, _kind in devices])
-        useless = 0.0
-        for count, share, kinds, weight, tasks in self._shapes:
-            usable = [left for left, kind in devices if left >= share and (not kinds or kind in kinds)]
-            fitting = _weight_of_fitting(tasks, free) if len(usable) >= count else 0.0
-            useless += weight * total - fitting * sum(usable)
-        return useless
+    def _computed(self, remains: _Remains) -> float:
+        free, devices = remains
+        users = [self._users(device) for device in devices]
+        fitting = self._with_enough_of(users)
+        for thresholds, left in zip(self._least_room, free, strict=True):
+            fitting &= thresholds.met_by(left)
+        used = sum([device.left * self._weight(fitting & of) for device, of in zip(devices, users, strict=True)])
+        return sum([device.left for device in devices]) * self._weight_of_devices - used
+
+    def _that_can_use(self, device: FreeDevice) -> int:
+        return _set_of([task.can_use(device) for task in self._tasks])
+
+    def _with_enough_of(self, users: Sequence[int]) -> int:
+        """Return the tasks that can use as many devices as they want, given which can use each."""
+        enough = 0
+        at_least = [-1] + [0] * max(self._by_count, default=0)  # Which tasks can use so many; at first of no device.
+        for of_device in users:
+            for number in range(len(at_least) - 1, 0, -1):
+                at_least[number] |= at_least[number - 1] & of_device
+        for count, tasks in self._by_count.items():
+            enough |= tasks & at_least[count]
+        return enough
 
 
-def _weight_of_fitting(tasks: list[tuple[tuple[int, ...], float]], free: tuple[int, ...]) -> float:
-    return sum([weight for amounts, weight in tasks if all(map(int.__le__, amounts, free))])
+class _Thresholds:
+    """Tells which tasks are satisfied with how much."""
+
+    def __init__(self, amounts: Sequence[int]) -> None:
+        self._amounts = sorted({*amounts})
+        tasks = [_set_of([amount == other for other in amounts]) for amount in self._amounts]
+        self._met: list[int] = [0, *accumulate(tasks, or_)]
+
+    def met_by(self, left: int) -> int:
+        return self._met[bisect_right(self._amounts, left)]
+
+
+def _set_of(members: Sequence[bool]) -> int:
+    return sum([1 << number for number, is_member in enumerate(members) if is_member])
+
+
+def _sum_over(weights: Sequence[float]) -> Callable[[int], float]:
+    """Return what sums the weights of a set, eight members at a time."""
+    tables = [_sums(weights[first : first + 8]) for first in range(0, len(weights), 8)]
+    return lambda members: sum(map(getitem, tables, members.to_bytes(len(tables), "little")))
+
+
+def _sums(weights: Sequence[float]) -> list[float]:
+    """Return the sum of each set of some weights, by its number."""
+    found = [0.0]
+    for weight in weights:
+        found += [known + weight for known in found]
+    return found

@@ -28,7 +28,7 @@ class FreeHost:
 
     def has_room(self, amounts: Mapping[str, int]) -> bool:
         """Tell whether so much is free, devices aside."""
-        return all(self.free.get(name, 0) >= amount for name, amount in amounts.items())
+        return all([self.free.get(name, 0) >= amount for name, amount in amounts.items()])
 
     def after(self, task: "DeviceTask", chosen: tuple[int, ...]) -> "FreeHost":
         """Return the host with a task on it; ``chosen`` are the numbers of the devices that it takes a share of."""

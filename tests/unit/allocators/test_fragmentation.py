@@ -1,5 +1,6 @@
 """Fragmentation against its definition, and what it must never prefer."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -70,6 +71,25 @@ def test_no_other_devices_of_a_host_cost_less_than_the_best(host: FreeHost, expe
     assert all(task.can_use(host.devices[number]) for number in best)
     useless = [outlook.useless(host.after(task, some)) for some in combinations(task.usable(host), task.devices)]
     assert outlook.useless(host.after(task, best)) == pytest.approx(min(useless))
+
+
+@given(host=hosts, expected=expected_work, task=tasks)
+def test_the_order_begins_with_the_best_devices_and_has_all(host: FreeHost, expected: Expected, task: DeviceTask):
+    outlook = Outlook(expected, supply())
+    if task.devices and task.fits(host):
+        order = outlook.in_order(host, task)
+        assert sorted(order) == task.usable(host)
+        assert sorted(order[: task.devices]) == sorted(outlook.best_devices(host, task))
+        alone = [outlook.cost(host, replace(task, devices=1), host.devices[n]) for n in order[task.devices :]]
+        assert alone == sorted(alone)
+
+
+@given(host=hosts, expected=expected_work, task=tasks)
+def test_the_order_of_what_is_expected_does_not_matter(host: FreeHost, expected: Expected, task: DeviceTask):
+    if task.fits(host):
+        backwards = dict(reversed(expected.items()))
+        one, other = (Outlook(mix, supply(), GRADIENT_ALONE) for mix in (expected, backwards))
+        assert one.cost(host, task) == pytest.approx(other.cost(host, task), abs=2e-9)
 
 
 @given(host=hosts, task=shares)
