@@ -22,6 +22,7 @@ from placement.auth.policy import Policy
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
+from placement.services.packing import Packers
 from placement.services.plain_gate import PlainGate
 from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
@@ -76,6 +77,7 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
         policy=policy,
         settings=settings,
         usage_cache=usage_cache,
+        packers=Packers(settings.planner.profiles),
         listeners=Listeners(database, settings.journal.listeners),
         plain_gate=_plain_gate(settings),
         limits=limits,

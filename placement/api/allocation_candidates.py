@@ -14,6 +14,7 @@ from placement.api.routing import Route
 from placement.candidates.explain.wording import cause_in_words
 from placement.errors import OutOfSteps
 from placement.services.allocation_candidates import Answer, Ranking, SearchOptions, allocation_candidates
+from placement.services.packing import Packer
 from placement.telemetry.meters import SearchSeen
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +28,9 @@ def list_candidates(call: Call) -> Response:
     request = candidate_request(call.query, call.version)
     began = perf_counter()
     try:
-        answer = allocation_candidates(call.database, request, search_options(call), ranking_of(call))
+        answer = allocation_candidates(
+            call.database, request, search_options(call), ranking_of(call), packer=packer_in_force(call)
+        )
     except OutOfSteps:
         call.server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))
         raise
@@ -71,6 +74,12 @@ def ranking_of(call: Call) -> Ranking | None:
         near_equal=settings.ranking.near_equal,
         seed=random.getrandbits(32) if settings.placement.randomize_allocation_candidates else None,
     )
+
+
+def packer_in_force(call: Call) -> Packer | None:
+    """Return what judges by fragmentation, if candidates are ordered by it."""
+    settings = call.server.settings
+    return call.server.packers.of(settings.planner.profile_in_force) if settings.ranking.enabled else None
 
 
 ROUTES = (

@@ -16,6 +16,7 @@ from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
+from placement.services.packing import Packers
 from placement.services.plain_gate import PlainGate
 from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
@@ -41,6 +42,7 @@ class Server:
     settings: Settings
     usage_cache: UsageCache
     listeners: Listeners
+    packers: Packers
     plain_gate: PlainGate | None = None
     limits: SearchLimits = LIMITS
     meters: Meters = field(default_factory=NoMeters)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from placement.allocators.compactness import Counts
 from placement.candidates.frontier import Key
+from placement.candidates.packing import TreePacking
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.domain.places import Position
 
@@ -79,8 +80,14 @@ def _fewest(sizes: Collection[int], number: int) -> int:
 class BoundedScores(TreeScores):
     """The scores of trees for one request, lowered by what is known of how compact anything in them can be."""
 
-    def __init__(self, requested: Mapping[str, int], ranking: Ranking, known: Iterable[str] = ()) -> None:
-        super().__init__(requested, ranking, known)
+    def __init__(
+        self,
+        requested: Mapping[str, int],
+        ranking: Ranking,
+        known: Iterable[str] = (),
+        packing: TreePacking | None = None,
+    ) -> None:
+        super().__init__(requested, ranking, known, packing)
         self._least: Mapping[int, Counts] = {}
         self._highest: dict[int, float] = {}
 

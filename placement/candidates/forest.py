@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import ScoredNode
+from placement.candidates.packing import DeviceJudge
 from placement.candidates.scores import Score, score
 from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.places import Layout, Places, level_bits
@@ -37,9 +38,17 @@ class Forest:
         members: the providers of the trees, by id.
         profile: what is best.
         levels: the traits of the levels that count for compactness, outermost first.
+        judge: judges devices, where the profile counts fragmentation.
     """
 
-    def __init__(self, members: Mapping[int, Member], profile: RankingProfile, levels: Sequence[str]) -> None:
+    def __init__(
+        self,
+        members: Mapping[int, Member],
+        profile: RankingProfile,
+        levels: Sequence[str],
+        judge: DeviceJudge | None = None,
+    ) -> None:
+        self._judge = judge
         self._members = members
         self._profile = profile
         self._levels = levels
@@ -71,11 +80,23 @@ class Forest:
         own = [provider for provider in taken if self._members[provider].root == root]
         requested = summed(taken.values())
         counts = self._places.counts(self._places.around(own))
-        alike = (root, counts, frozenset(requested.items()))
+        devices = frozenset(own) if self._judge else None
+        alike = (root, counts, frozenset(requested.items()), devices)
         if alike not in self._scores:
             node = ScoredNode({}) if root is None else self._node(root)
-            self._scores[alike] = score(self._profile, requested, node, counts=counts)
+            tidy = self._fragmentation(root, {provider: taken[provider] for provider in own})
+            self._scores[alike] = score(self._profile, requested, node, counts=counts, fragmentation=tidy)
         return self._scores[alike]
+
+    def _fragmentation(self, root: int | None, taken: Taken) -> float | None:
+        if self._judge is None or root is None:
+            return None
+        left = {
+            provider: {name: amount - member.used.get(name, 0) for name, amount in member.capacities.items()}
+            for provider, member in self._members.items()
+            if member.root == root
+        }
+        return self._judge.score(left, taken)
 
     def _node(self, root: int) -> ScoredNode:
         """Return what a tree has and uses, summed over its providers."""

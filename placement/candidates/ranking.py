@@ -5,6 +5,7 @@ compactness of its best candidate, which has to be composed. So a tree first has
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,6 +14,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import scorer_for
 from placement.candidates.compose.composer import Composer
 from placement.candidates.frontier import Key, Keyed
+from placement.candidates.packing import TreePacking
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
@@ -43,15 +45,25 @@ class TreeScores:
         requested: how much is asked for of each class in all.
         ranking: what is best.
         known: every class that providers may have; needed where the profile names scarce resources by family.
+        packing: what the request does to the devices of trees; None where the profile does not care.
     """
 
-    def __init__(self, requested: Mapping[str, int], ranking: Ranking, known: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        requested: Mapping[str, int],
+        ranking: Ranking,
+        known: Iterable[str] = (),
+        packing: TreePacking | None = None,
+    ) -> None:
         profile = ranking.profile
         proportional = profile.strategy.proportional
         self._scorer = scorer_for(profile.strategy, requested, known)
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
         self._per_compactness = self._per_point * float(profile.compactness)
         self._most_compact = self._per_compactness * MAX_COMPACTNESS
+        self._packing = packing
+        self._per_tidiness = self._per_point * packing.weight if packing else 0.0
+        self._tidiness = packing.scores() if packing else {}
         self._seed = ranking.seed
         self._near_equal = 0.0 if ranking.seed is None else ranking.near_equal
         self._lost: dict[Counts, float] = {(): 0.0}
@@ -61,8 +73,20 @@ class TreeScores:
 
     @property
     def tell_trees_apart(self) -> bool:
-        """Whether anything about a tree as a whole matters: sums of classes, or which root it has."""
-        return bool(self.classes or self._near_equal)
+        """Whether anything about a tree as a whole matters: sums of classes, its devices, or which root it has."""
+        return bool(self.classes or self._near_equal or self._packing)
+
+    def trees_with(self, classes: AbstractSet[str]) -> list[tuple[int]] | None:
+        """Return rows for ``keys`` of all trees that have any of these classes left, where they are known already."""
+        if self.classes or self._packing is None or classes.isdisjoint(self._packing.classes):
+            return None
+        return [(root,) for root in self._packing.roots]
+
+    def prefer_devices(self, trees: Iterable[Tree]) -> None:
+        """Bring the options of trees into the order in which their devices had best be taken."""
+        if self._packing is not None:
+            for tree in trees:
+                self._packing.prefer(tree)
 
     def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
         """Return the keys of trees before they are searched: with the highest scores that they can have.
@@ -72,6 +96,9 @@ class TreeScores:
         """
         judged = cache(self._judged)  # Hosts of a cloud are much alike.
         keys = [(*judged(row[1:]), row[0]) for row in sums]
+        if self._packing is not None:
+            tidiness, per_point = self._tidiness.get, self._per_tidiness
+            keys = [(fails, below - tidiness(root, 0.0) * per_point, root) for fails, below, root in keys]
         if self._near_equal:
             return [(fails, below - self._jitter(root), root) for fails, below, root in keys]
         return keys
@@ -118,6 +145,7 @@ RankedTree = tuple[Key, Tree, Iterator[Choice]]
 
 def ranked(batch: Sequence[Keyed], composer: Composer[Choice], scores: TreeScores) -> Iterator[RankedTree]:
     """Compose in some trees, and take off their scores what their best candidates fall short in compactness."""
+    scores.prefer_devices([tree for _key, tree in batch])
     composed = composer.composed([tree for _key, tree in batch])
     for ((fails, highest, root), tree), one in zip(batch, composed, strict=True):
         if one is not None:

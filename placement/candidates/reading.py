@@ -86,7 +86,8 @@ def promising_first(
     asked = amounts_of(reader.plan)
     # Where nothing is shared, a tree that can serve has some of every class that is asked for.
     found_by = [] if asked.keys() & {*scores.classes} else sorted(asked)[:1]
-    sums = reader.sums(scores.classes, found_by)
+    known: Collection[Sequence[int]] | None = scores.trees_with(asked.keys())
+    sums = reader.sums(scores.classes, found_by) if known is None else known
     return ByScore(scores, sums, reader, complete=not reader.shares, limits=limits).portions(wanted)
 
 

@@ -18,6 +18,7 @@ class Score:
         total: the mean of the parts by their weights; 0 where the profile has none.
         fit, sra: the strategy fit of the provider tree.
         compactness: how few places of each level the candidate touches.
+        fragmentation: what it leaves of devices for expected work.
         counts: for each level, outermost first, how many.
         keeps_proportion: whether the reserve of scarce resources stays. Candidates that break it come last, whatever
             their total, or are left out.
@@ -27,11 +28,19 @@ class Score:
     fit: float | None
     sra: float | None
     compactness: float | None
+    fragmentation: float | None
     counts: Counts
     keeps_proportion: bool | None
 
 
-def score(profile: RankingProfile, requested: Mapping[str, int], node: ScoredNode, *, counts: Counts) -> Score:
+def score(
+    profile: RankingProfile,
+    requested: Mapping[str, int],
+    node: ScoredNode,
+    *,
+    counts: Counts,
+    fragmentation: float | None = None,
+) -> Score:
     """Return the score of a candidate.
 
     Args:
@@ -39,6 +48,7 @@ def score(profile: RankingProfile, requested: Mapping[str, int], node: ScoredNod
         requested: what is asked for, by class.
         node: what the tree has and uses, without the candidate.
         counts: how many places of each level the candidate touches.
+        fragmentation: what it leaves of devices, from 0 to 100 (``candidates.packing``); None if nobody knows.
 
     >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), counts=(2, 2))
     >>> said.total, said.fit, said.sra, said.compactness
@@ -48,11 +58,14 @@ def score(profile: RankingProfile, requested: Mapping[str, int], node: ScoredNod
     verdict = assess(strategy, requested, node)
     compact = compactness(counts)
     total = verdict.total + exact(profile.compactness) * Fraction(compact)
+    if profile.fragmentation is not None:
+        total += exact(profile.fragmentation.weight) * Fraction(fragmentation or 0.0)
     return Score(
         total=float(100 * total / profile.maximum) if profile.maximum else 0.0,
         fit=_part(verdict.fit, strategy.fit.weight) if strategy.fit else None,
         sra=_part(verdict.sra, strategy.sra.weight) if strategy.sra else None,
         compactness=compact if profile.compactness else None,
+        fragmentation=fragmentation if profile.fragmentation else None,
         counts=counts,
         keeps_proportion=verdict.keeps_proportion if strategy.proportional else None,
     )

@@ -58,6 +58,11 @@ class PlannerTree:
         own = [stock for provider in self.own(self.stocks) for stock in self.stocks[provider].items()]
         return summed([{name: stock.capacity} for name, stock in own]), summed([{name: s.used} for name, s in own])
 
+    def left(self) -> dict[int, dict[str, int]]:
+        """Return what each of the tree's own providers has left of each class."""
+        own = self.own(self.stocks)
+        return {one: {name: stock.capacity - stock.used for name, stock in self.stocks[one].items()} for one in own}
+
     def in_use(self) -> set[int]:
         """Return the providers of which, or below which, anything is allocated."""
         found: set[int] = set()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.quick import quick_cause
+from placement.candidates.packing import wanted_by
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.search import CandidateSearch
 from placement.candidates.walk import Candidate
@@ -15,6 +16,7 @@ from placement.domain.search_plan import Plan, plan_for
 from placement.errors import OutOfSteps
 from placement.services.families import classes_in_families
 from placement.services.left_out import serving_others
+from placement.services.packing import Packer
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import ids_for
@@ -70,19 +72,31 @@ class Answer:
 
 @reads_anywhere
 def allocation_candidates(
-    tx: Transaction, request: CandidateRequest, options: SearchOptions, ranking: Ranking | None = None
+    tx: Transaction,
+    request: CandidateRequest,
+    options: SearchOptions,
+    ranking: Ranking | None = None,
+    *,
+    packer: Packer | None = None,
 ) -> Answer:
     """Find the candidates of a request, in one snapshot; the best first where a ranking says what is best.
+
+    ``packer`` is that of the ranking's profile, if it has one.
 
     Raises:
         Invalid: a resource class or trait does not exist.
         OutOfSteps: the search ran out of steps before it found anything.
     """
-    return answer_to(tx, request, options, ranking)
+    return answer_to(tx, request, options, ranking, packer=packer)
 
 
 def answer_to(
-    tx: Transaction, request: CandidateRequest, options: SearchOptions, ranking: Ranking | None = None
+    tx: Transaction,
+    request: CandidateRequest,
+    options: SearchOptions,
+    ranking: Ranking | None = None,
+    *,
+    packer: Packer | None = None,
 ) -> Answer:
     """Find the candidates inside a transaction, for use cases that have one; as ``allocation_candidates``."""
     plan, limits = plan_for(request), options.limits
@@ -92,7 +106,7 @@ def answer_to(
     # Places matter only to a ranking, and only where some provider stands for one.
     narrowing = Narrowing(tx, plan, ids, with_fit_counts=ranking is not None and any(ids.levels))
     reader = TreeReader(tx, narrowing, all_wanted=wanted is None, limits=limits)
-    scores = None if ranking is None else TreeScores(amounts_of(plan), ranking, classes_in_families(tx, ranking))
+    scores = None if ranking is None else _scores(tx, plan, ranking, packer)
     search = CandidateSearch(
         reader, scores, budget=budget, wanted=wanted, breadth_first=options.breadth_first, limits=limits
     )
@@ -108,6 +122,11 @@ def answer_to(
         others = serving_others(reader, candidates, answer.providers.members.values(), budget)
         answer = replace(answer, serving_others=others)
     return replace(answer, complete=not budget.was_hit)
+
+
+def _scores(tx: Transaction, plan: Plan, ranking: Ranking, packer: Packer | None) -> TreeScores:
+    packing = packer.judged(tx, plan, wanted_by(plan)) if packer else None
+    return TreeScores(amounts_of(plan), ranking, classes_in_families(tx, ranking), packing)
 
 
 def _wanted(limit: int | None, options: SearchOptions) -> int | None:

@@ -7,8 +7,10 @@ import os_traits
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.forest import Forest, Member
+from placement.candidates.packing import DeviceJudge
 from placement.candidates.scores import Score
 from placement.errors import InvalidAt
+from placement.services.packing import Packer
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.providers import providers_by_uuid
 from placement.store.search.summaries import StockRow, Summaries, tree_summaries
@@ -30,7 +32,12 @@ class ScoredRequest(NamedTuple):
 
 @reads
 def scores(
-    tx: Transaction, requests: Sequence[Allocations], profile: RankingProfile, levels: Mapping[str, str]
+    tx: Transaction,
+    requests: Sequence[Allocations],
+    profile: RankingProfile,
+    levels: Mapping[str, str],
+    *,
+    packer: Packer | None = None,
 ) -> list[ScoredRequest]:
     """Return the score of each request by a profile, in the same order, all as of one moment.
 
@@ -39,6 +46,7 @@ def scores(
         requests: what is taken from which provider.
         profile: what counts, and how much.
         levels: name of a level -> trait of its places, outermost first.
+        packer: that of the profile, if it has one.
 
     Raises:
         InvalidAt: a provider or class does not exist, or a request takes from several trees.
@@ -46,7 +54,7 @@ def scores(
     providers = providers_by_uuid(tx, {uuid for request in requests for uuid in request})
     _check_names(tx, requests, providers)
     trees = tree_summaries(tx, {provider.root_id for provider in providers.values()})
-    forest = forest_of(trees, profile, levels)
+    forest = forest_of(trees, profile, levels, packer.judge_in(tx) if packer else None)
     found = []
     for position, request in enumerate(requests):
         taken = {providers[uuid].id: amounts for uuid, amounts in request.items()}
@@ -56,9 +64,11 @@ def scores(
     return found
 
 
-def forest_of(trees: Summaries, profile: RankingProfile, levels: Mapping[str, str]) -> Forest:
+def forest_of(
+    trees: Summaries, profile: RankingProfile, levels: Mapping[str, str], judge: DeviceJudge | None = None
+) -> Forest:
     """Return whole provider trees that were read, to be scored by a profile; ``levels`` as for ``scores``."""
-    return Forest(dict(_members(trees)), profile, list(levels.values()))
+    return Forest(dict(_members(trees)), profile, list(levels.values()), judge)
 
 
 def _path(position: int) -> tuple[str | int, ...]:

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.packing import DeviceJudge
 from placement.candidates.scores import Score
 from placement.domain.candidate_request import CandidateRequest
 from placement.services.allocation_candidates import Answer, Candidate, Plan, Ranking, SearchOptions, answer_to
 from placement.services.explain import Explained, explained
+from placement.services.packing import Packer
 from placement.services.scores import forest_of
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.facts import Named, named_providers
@@ -62,7 +64,13 @@ class Trial:
 
 @reads_anywhere
 def trial(
-    tx: Transaction, request: CandidateRequest, *, options: SearchOptions, ranking: Ranking | None, showing: Showing
+    tx: Transaction,
+    request: CandidateRequest,
+    *,
+    options: SearchOptions,
+    ranking: Ranking | None,
+    packer: Packer | None,
+    showing: Showing,
 ) -> Trial:
     """Find the candidates of a request and look at some of them, all as of one moment.
 
@@ -70,22 +78,22 @@ def trial(
         Invalid: a resource class or trait does not exist.
         OutOfSteps: the search ran out of steps before it found anything.
     """
-    answer = answer_to(tx, request, options, ranking)
+    answer = answer_to(tx, request, options, ranking, packer=packer)
     if not answer.candidates:
         return Trial(answer, (), {}, explained(tx, request) if showing.explains else None)
-    shown = _served(answer, showing)
+    shown = _served(answer, showing, packer.judge_in(tx) if packer else None)
     members = answer.providers.members
     roots = {members[provider].root_id for served in shown for provider in served.taken}
     names = named_providers(tx, [member.id for member in members.values() if member.root_id in roots])
     return Trial(answer, shown, names)
 
 
-def _served(answer: Answer, showing: Showing) -> list[CandidateInDetail]:
+def _served(answer: Answer, showing: Showing, judge: DeviceJudge | None) -> list[CandidateInDetail]:
     chosen = answer.candidates[showing.first : showing.first + showing.count]
     served = [_laid_out(answer.plan, candidate) for candidate in chosen]
     if showing.profile is None:
         return served
-    forest = forest_of(answer.providers, showing.profile, showing.levels or {})
+    forest = forest_of(answer.providers, showing.profile, showing.levels or {}, judge)
     return [replace(each, score=forest.score(_amounts(each))) for each in served]
 
 

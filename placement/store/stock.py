@@ -117,7 +117,9 @@ class StockSource:
 
 
 def stock_by_tree(*, keeps_usage: bool) -> FromClause:
-    """Return something to select from with root_provider_id, resource_class_id, capacity (cut off) and used.
+    """Return something to select from, an inventory a row.
+
+    It has root_provider_id, resource_provider_id, resource_class_id, capacity (cut off) and used.
 
     Where triggers keep usage they keep all of this beside it: the joins take most of the time that sums take.
     """
@@ -128,6 +130,7 @@ def stock_by_tree(*, keeps_usage: bool) -> FromClause:
     return (
         select(
             owner.root_provider_id,
+            has.resource_provider_id,
             has.resource_class_id,
             stock.whole_capacity.label("capacity"),
             stock.used.label("used"),

@@ -12,7 +12,7 @@ from flask import Response, url_for
 from placement.allocators.entries import Number
 from placement.allocators.ranking_profile import RankingProfile
 from placement.api.address import root_url
-from placement.api.allocation_candidates import ranking_of, search_options
+from placement.api.allocation_candidates import packer_in_force, ranking_of, search_options
 from placement.api.call import Call
 from placement.api.candidate_query import candidate_request
 from placement.api.errors import status_of
@@ -153,7 +153,8 @@ def _tried(call: Call, query: Query, version: Version, showing: Showing) -> Tria
     request = replace(request, limit=min(request.limit or MOST_CANDIDATES + 1, MOST_CANDIDATES + 1))
     options, ranking = replace(search_options(call), shuffled=False), ranking_of(call)
     ranking = ranking and replace(ranking, seed=None)
-    return trial(call.database, request, options=options, ranking=ranking, showing=showing)
+    packer = packer_in_force(call)
+    return trial(call.database, request, options=options, ranking=ranking, packer=packer, showing=showing)
 
 
 def _part(call: Call, tried: Trial, paging: Paging) -> CandidatePart:
@@ -190,10 +191,12 @@ def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart
     if served.score is None:
         return []
     score, fit, sra = served.score, profile.strategy.fit, profile.strategy.sra
+    packing = profile.fragmentation.weight if profile.fragmentation else 0
     known = (
         ("fit", "how full the host is, as the profile wants it", score.fit, fit.weight if fit else 0),
         ("sra", "whether scarce resources that are not asked for stay free", score.sra, sra.weight if sra else 0),
         ("compactness", "how few NUMA nodes and switches it touches", score.compactness, profile.compactness),
+        ("fragmentation", "how useful it leaves free devices for the work to come", score.fragmentation, packing),
     )
     return [ScorePart(name, meaning, value, weight) for name, meaning, value, weight in known if value is not None]
 

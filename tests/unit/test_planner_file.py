@@ -183,6 +183,33 @@ def test_a_mistake_in_a_profile_is_named_with_its_line(tmp_path: Path, template:
     assert sentence in refused.value.message
 
 
+PACKING = "profiles:\n  default:\n    fragmentation:\n      devices: CUSTOM_GPU\n      {}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("size: 0", "size: expected a whole number from 1 up, found '0'"),
+        ("sise: 1", "expected one of the keys weight, devices, size, kinds, beside, flavors, refresh_s"),
+        ("kinds: [gpu]", "kinds.0: expected a trait, or a family such as CUSTOM_GPU_*, found 'gpu'"),
+        ("beside: [CUSTOM_GPU]", "beside: expected other resource classes than that of devices, found a list"),
+        ("flavors: {a: {devices: 1}}", "flavors.a: expected the key resources"),
+        ("flavors: {a: {share: 1, resources: {}}}", "flavors.a: expected the key devices beside it"),
+        (
+            "flavors: {a: {devices: 1, share: 2, resources: {}}}",
+            "a.share: expected at most the size of a device, 1",
+        ),
+        ("flavors: {a: {resources: {DISK_GB: 1}}}", "a.resources.DISK_GB: expected one of VCPU, MEMORY_MB, found '1'"),
+        ("flavors: {a: {devices: 1, kinds: [X], resources: {}}}", "flavors.a.kinds: expected traits of kinds"),
+    ],
+)
+def test_a_mistake_in_packing_is_named_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        read(tmp_path, PACKING.format(text))
+    assert refused.value.message.startswith(f"{tmp_path}/planner.yaml, line 5: profiles.default.fragmentation")
+    assert sentence in refused.value.message
+
+
 @pytest.mark.parametrize(
     "text",
     ["a: [1\n", "a: b: c\n", "\ta: 1\n", "a: *nowhere\n", "--- a\n--- b\n", b"\xff\xfe\xfa", b"a: \x00\n", "[" * 9000],
@@ -270,6 +297,9 @@ class TestTheSample:
         planner = read(tmp_path, before + "\n".join(lines).replace("# Keeps", "  # Keeps"))
         profile = planner.profiles["ai"].strategy
         assert named(planner.profiles) == ["default", "ai"]
+        packing = planner.profiles["ai"].fragmentation
+        assert packing is not None
+        assert [flavor.task.share for flavor in packing.flavors.values()] == [250, 1000, 0]
         assert profile.sra is not None
         assert profile.proportional == Proportional({"PGPU": {"VCPU": 8}}, exempt="own")
 

@@ -29,11 +29,13 @@ def plan(call: Call) -> Response:
 def options_for(call: Call, request: PlannerRequest) -> PlannerOptions:
     """Return what the operator says about a request."""
     planner = call.server.settings.planner
+    profile = profile_named(call, request.profile)
     return PlannerOptions(
-        profile=profile_named(call, request.profile),
+        profile=profile,
         levels=planner.levels,
         locks=planner.exclusive,
         base=planner.devices.base,
+        packer=call.server.packers.of(profile),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response
 
 from placement.allocators.entries import Number
+from placement.allocators.fragmentation import DevicePacking, Flavor
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Proportional, Sra
 from placement.api.call import Call
@@ -41,6 +42,8 @@ def _profile(profile: RankingProfile) -> dict[str, Any]:
         parts["proportional"] = _proportional(strategy.proportional)
     if profile.compactness:
         parts["compactness"] = {"weight": _plain(profile.compactness)}
+    if profile.fragmentation is not None:
+        parts["fragmentation"] = _fragmentation(profile.fragmentation)
     return parts
 
 
@@ -75,6 +78,29 @@ def _device_type(kind: DeviceType) -> dict[str, Any]:
         "label_prefix": kind.label_prefix,
         "resources": list(kind.resources),
     }
+
+
+def _fragmentation(packing: DevicePacking) -> dict[str, Any]:
+    """Show how devices are packed; without flavors, expected work is learnt."""
+    shown: dict[str, Any] = {
+        "weight": _plain(packing.weight),
+        "devices": packing.devices,
+        "size": packing.size,
+        "kinds": list(packing.kinds),
+        "beside": list(packing.beside),
+        "refresh_s": packing.refresh_s,
+    }
+    if packing.flavors:
+        shown["flavors"] = {name: _flavor(flavor) for name, flavor in packing.flavors.items()}
+    return shown
+
+
+def _flavor(flavor: Flavor) -> dict[str, Any]:
+    task = flavor.task
+    shown: dict[str, Any] = {"weight": _plain(flavor.weight), "resources": dict(task.amounts)}
+    if task.devices:
+        shown |= {"devices": task.devices, "share": task.share, "kinds": sorted(task.kinds)}
+    return shown
 
 
 def _numbers(entries: Mapping[str, Number]) -> dict[str, int | float]:

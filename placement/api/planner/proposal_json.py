@@ -39,6 +39,7 @@ def _score(candidate: PlannedCandidate, uuids: Uuids, levels: tuple[str, ...]) -
         "fit": score.fit,
         "sra": score.sra,
         "compactness": score.compactness,
+        "fragmentation": score.fragmentation,
         "touched": dict(zip(levels, proposal.touched, strict=True)),
     }
     if score.keeps_proportion is not None:

@@ -43,7 +43,7 @@ def score_requests(call: Call) -> Response:
         {uuid: entry["resources"] for uuid, entry in request["allocations"].items()}
         for request in body["allocation_requests"]
     ]
-    scored = service.scores(call.database, requests, profile, levels)
+    scored = service.scores(call.database, requests, profile, levels, packer=call.server.packers.of(profile))
     return call.json({"profile": profile.name, "scores": [_shown(each, levels) for each in scored]})
 
 
@@ -69,6 +69,7 @@ def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
         "fit": score.fit,
         "sra": score.sra,
         "compactness": score.compactness,
+        "fragmentation": score.fragmentation,
         "touched": dict(zip(levels, score.counts, strict=True)),
         "keeps_proportion": score.keeps_proportion,
         "has_room": scored.has_room,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
 from placement.allocators.devices.fit import DeviceStock, misfit
+from placement.candidates.packing import DeviceJudge
 from placement.domain.ancestry import upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -59,7 +60,16 @@ def level_of_tie(number: int) -> str:
 class TreeParts:
     """One request in one tree."""
 
-    def __init__(self, request: PlannerRequest, plan: Plan, *, tree: Tree, details: PlannerTree) -> None:
+    def __init__(
+        self,
+        request: PlannerRequest,
+        plan: Plan,
+        *,
+        tree: Tree,
+        details: PlannerTree,
+        judge: DeviceJudge | None = None,
+    ) -> None:
+        self._judge = judge
         self._request = request
         self._plan = plan
         self._tree = tree
@@ -87,6 +97,11 @@ class TreeParts:
         traits = self._details.traits.get(self._device(provider), frozenset())
         wanted = group.device.required
         return not traits & group.device.forbidden and all([any_of & traits for any_of in wanted])
+
+    def _misfits(self, slot: Slot, row: Sequence[int], count: int) -> dict[int, int]:
+        """Return how ill each provider fits; where devices are judged, how ill it serves what is expected."""
+        judged = self._judge.ranks(self._details.left(), dict(slot.resources), row, count) if self._judge else {}
+        return {provider: self._misfit(slot, provider) for provider in row} | judged
 
     def _misfit(self, slot: Slot, provider: int) -> int:
         stocks = self._details.stocks.get(provider, {})
@@ -163,13 +178,14 @@ class TreeParts:
         """Return a part as the device allocator wants it. ``wanted`` are how many, and the heads of subtrees."""
         count, heads = wanted
         names = self._details.names
+        misfits = self._misfits(part.slot, row, count)
         contended = {name: amount for name, amount in part.slot.resources if name in self._plan.contended}
         levels = part.exclusive
         if part.group.device is not None:
             levels = tuple([level for level in levels if level != THE_DEVICE])
         return Group(
             label=str(index),
-            options={names[provider]: self._misfit(part.slot, provider) for provider in row},
+            options={names[provider]: misfit for provider, misfit in misfits.items()},
             count=count,
             per_subtree=part.group.per_subtree,
             amounts=contended,

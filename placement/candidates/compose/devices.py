@@ -1,7 +1,7 @@
 """Composes a planner request of groups in one tree: from providers and rules to the device allocator and back."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
@@ -18,6 +18,7 @@ from placement.candidates.compose.device_parts import (
 )
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
+from placement.candidates.packing import DeviceJudge
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
@@ -35,6 +36,7 @@ class DeviceComposer:
         plan: its plan; for each group that wants everything there is a further demand of all healthy providers.
         levels: the levels.
         locks: level -> lock class.
+        judge: returns what judges devices, where the profile counts fragmentation; asked when trees are composed.
     """
 
     def __init__(
@@ -44,8 +46,10 @@ class DeviceComposer:
         levels: Levels,
         *,
         locks: Mapping[str, str],
+        judge: Callable[[], DeviceJudge | None] | None = None,
     ) -> None:
         self._request = request
+        self._judge = judge
         self._plan = plan
         self._levels = levels
         self._locks = Locks(levels.names, locks)
@@ -69,7 +73,8 @@ class DeviceComposer:
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
-        composition = TreeParts(self._request, self._plan, tree=tree, details=details)
+        judge = self._judge() if self._judge else None
+        composition = TreeParts(self._request, self._plan, tree=tree, details=details, judge=judge)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
         if not all(counts):

@@ -64,6 +64,7 @@ _PARTS = {
     "fit": or_null(NUMBER),
     "sra": or_null(NUMBER),
     "compactness": or_null(NUMBER),
+    "fragmentation": or_null(NUMBER),
     "touched": by_name(COUNT),
 }
 _PLAN = record(
@@ -164,6 +165,7 @@ _AT = record(
         "aggregates": array(TEXT),
     }
 )
+_FLAVOR = record({"weight": NUMBER, "resources": AMOUNTS}, {"devices": COUNT, "share": COUNT, "kinds": array(TEXT)})
 _PROFILE = record(
     {},
     {
@@ -171,6 +173,17 @@ _PROFILE = record(
         "sra": record({"weight": NUMBER, "mode": TEXT, "resources": by_name(NUMBER)}),
         "proportional": record({"mode": TEXT, "exempt": TEXT, "reserve": by_name(by_name(NUMBER))}),
         "compactness": record({"weight": NUMBER}),
+        "fragmentation": record(
+            {
+                "weight": NUMBER,
+                "devices": TEXT,
+                "size": COUNT,
+                "kinds": array(TEXT),
+                "beside": array(TEXT),
+                "refresh_s": NUMBER,
+            },
+            {"flavors": by_name(_FLAVOR)},
+        ),
     },
 )
 _DEVICE_TYPE = record(

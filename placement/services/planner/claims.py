@@ -82,6 +82,7 @@ def claim(
         ConcurrentUpdate: a consumer holds something else, or others were faster too often.
         InvalidAt: a request names something that does not exist.
     """
+    _catch_up(database, members)
     way: Way = one_by_one
     composers = Composers()  # A claim is bounded as a whole, however often it is tried.
     in_order = by_difficulty(members)
@@ -101,6 +102,13 @@ def claim(
             else:
                 way, in_order = together, _with_first(stuck.member, in_order)
     raise ConcurrentUpdate("Other claims won the race each time; try again.")
+
+
+def _catch_up(database: Database, members: Sequence[ClaimMember]) -> None:
+    """Let who judges devices see what has changed: in a transaction that writes it cannot be noted as seen."""
+    for packer in {member.options.packer for member in members}:
+        if packer is not None:
+            packer.catch_up(database)
 
 
 def _is_final(database: Database, member: ClaimMember, stuck: Stuck, attempt: int, *, composers: Composers) -> bool:

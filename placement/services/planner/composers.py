@@ -13,16 +13,26 @@ from placement.candidates.compose.proposals import ProposalComposer
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt
+from placement.services.packing import Packer
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerOptions:
-    """What the operator says: the profile in force for a request, levels, lock classes, and base resources."""
+    """What the operator says.
+
+    Args:
+        profile: the profile in force for a request.
+        levels: name of a level -> trait of its places, outermost first.
+        locks: level -> lock class.
+        base: the resource classes that the last parts of hierarchical names mean.
+        packer: judges by fragmentation, if the profile does.
+    """
 
     profile: RankingProfile
     levels: Mapping[str, str]
     locks: Mapping[str, str]
     base: Mapping[str, str]
+    packer: Packer | None = None
 
     def levels_for(self, request: PlannerRequest) -> Levels:
         """Return the levels of a request: also traits that it names itself, as the innermost ones."""
@@ -77,7 +87,8 @@ class Composers:
 
     def _of_groups(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         plan, levels = _with_everything(request), options.levels_for(request)
-        composer = DeviceComposer(request, plan, levels, locks=options.locks)
+        judge = options.packer.latest_judge if options.packer else None
+        composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
         return Prepared(plan, levels, composer)
 
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:

@@ -6,6 +6,7 @@ from placement.allocators.compactness import Counts
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.bounds import BoundedScores
 from placement.candidates.frontier import LAST, Portion
+from placement.candidates.packing import TreePacking
 from placement.candidates.ranking import Ranking
 from placement.candidates.reading import ByScore, promising_first
 from placement.domain.overlay import Overlay
@@ -29,6 +30,7 @@ class Forecast:
         limit: how many proposals are wanted.
         level_ids: the ids of the traits of its levels, None for one that does not exist.
         overlay: what would differ.
+        packing: what the request does to the devices of trees, where the profile counts that.
     """
 
     def __init__(
@@ -41,12 +43,14 @@ class Forecast:
         limit: int,
         level_ids: Sequence[int | None],
         overlay: Overlay,
+        packing: TreePacking | None = None,
     ) -> None:
         self._tx = tx
         self._narrowing = narrowing
         self._reader = overlaid(tx, TreeReader(tx, narrowing), overlay)
         ranking = Ranking(profile)
-        self._scores = BoundedScores(prepared.composer.requested, ranking, classes_in_families(tx, ranking))
+        families = classes_in_families(tx, ranking)
+        self._scores = BoundedScores(prepared.composer.requested, ranking, families, packing)
         self._limit = limit
         self._level_ids = level_ids
         self._counted = prepared.composer.counted if profile.compactness else ()

@@ -24,10 +24,10 @@ def released(tx: Transaction, consumer_uuids: Collection[str], overlay: Overlay 
 
 def overlaid(tx: Transaction, reader: Reader, overlay: Overlay) -> Reader:
     """Return a reader of trees as they would be with an overlay; ``reader`` spares the released providers."""
-    return reader if overlay.is_empty else OverlaidReader(reader, overlay, _changed(tx, overlay))
+    return reader if overlay.is_empty else OverlaidReader(reader, overlay, changed_providers(tx, overlay))
 
 
-def _changed(tx: Transaction, overlay: Overlay) -> dict[int, ChangedProvider]:
+def changed_providers(tx: Transaction, overlay: Overlay) -> dict[int, ChangedProvider]:
     """Read what an overlay changes."""
     roots = roots_of(tx, overlay.changes)
     found = supplies(tx, [provider for provider in overlay.changes if provider in roots])

@@ -6,6 +6,7 @@ from operator import itemgetter
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import Batches, Keyed, Portion, best_first
+from placement.candidates.packing import TreePacking, WantedOfHost, wanted_by
 from placement.candidates.scores import Score, score
 from placement.domain.amounts import summed
 from placement.domain.ancestry import upwards
@@ -13,9 +14,10 @@ from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan
 from placement.errors import InvalidAt
-from placement.services.planner.composers import Composers, PlannerOptions
+from placement.services.planner.composers import Composers, PlannerOptions, Prepared
 from placement.services.planner.details import DetailedComposer, Details
 from placement.services.planner.forecast import Forecast
+from placement.services.planner.overlays import changed_providers
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
@@ -73,6 +75,7 @@ class Planning:
             limit=request.limit,
             level_ids=self._details.level_ids,
             overlay=overlay,
+            packing=_packing(tx, request, options, prepared, overlay=overlay),
         )
         # Compose: in batches, for whose trees alone everything is read.
         self._composer = DetailedComposer(self._details, composers, prepared.composer)
@@ -129,8 +132,24 @@ class Planning:
     def score(self, proposal: Proposal) -> Score:
         """Return the score of a proposal, in parts."""
         requested = summed(proposal.amounts.values())
-        node = ScoredNode(*self._composer.known[proposal.root].totals())
-        return score(self._profile, requested, node, counts=proposal.counts)
+        tree = self._composer.known[proposal.root]
+        node, fragmentation = ScoredNode(*tree.totals()), None
+        if self._options.packer is not None:
+            fragmentation = self._options.packer.judge_in(self._tx).score(tree.left(), proposal.amounts)
+        return score(self._profile, requested, node, counts=proposal.counts, fragmentation=fragmentation)
+
+
+def _packing(
+    tx: Transaction, request: PlannerRequest, options: PlannerOptions, prepared: Prepared, *, overlay: Overlay
+) -> TreePacking | None:
+    """Return what a request does to the devices of trees, where the profile counts that."""
+    if options.packer is None:
+        return None
+    changed = changed_providers(tx, overlay) if overlay.changes else {}
+    if request.paths:
+        return options.packer.judged(tx, prepared.plan, [WantedOfHost(prepared.composer.requested, 1, ())], changed)
+    counts = {one.suffix: one.count for one in request.groups}
+    return options.packer.judged(tx, prepared.plan, wanted_by(prepared.plan, counts), changed)
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

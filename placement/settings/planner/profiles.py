@@ -22,6 +22,7 @@ from placement.allocators.strategy_fit.profile import (
     Strategy,
 )
 from placement.settings.planner.document import DocumentEntry
+from placement.settings.planner.packing import read_fragmentation
 from placement.settings.planner.values import PlannerSettings
 
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,254}"
@@ -48,7 +49,7 @@ def read_default_profile(entry: DocumentEntry, known: PlannerSettings) -> str:
 def _profile(name: str, entry: DocumentEntry) -> RankingProfile:
     if not entry.is_named_like(NAME):
         raise entry.misnamed("the name of a profile: letters, digits, dots, dashes and underscores")
-    parts = entry.fields("fit", "sra", "proportional", "compactness")
+    parts = entry.fields("fit", "sra", "proportional", "compactness", "fragmentation")
     return RankingProfile(
         name=name,
         strategy=Profile(
@@ -57,6 +58,7 @@ def _profile(name: str, entry: DocumentEntry) -> RankingProfile:
             proportional=_proportional(parts["proportional"]) if "proportional" in parts else None,
         ),
         compactness=_compactness(parts["compactness"]) if "compactness" in parts else 0,
+        fragmentation=read_fragmentation(parts["fragmentation"]) if "fragmentation" in parts else None,
     )
 
 

@@ -26,13 +26,20 @@ T = TypeVar("T")
 
 
 class Transaction:
-    """An open transaction on a database. Lives as long as one run of a unit of work."""
+    """An open transaction on a database. Lives as long as one run of a unit of work.
 
-    __slots__ = ("connection", "database")
+    Args:
+        connection: the connection.
+        database: the database.
+        is_snapshot: whether all that is read is as of one moment, and nothing can be written.
+    """
 
-    def __init__(self, connection: Connection, database: Database) -> None:
+    __slots__ = ("connection", "database", "is_snapshot")
+
+    def __init__(self, connection: Connection, database: Database, *, is_snapshot: bool = False) -> None:
         self.connection = connection
         self.database = database
+        self.is_snapshot = is_snapshot
 
     @property
     def names(self) -> Names:
@@ -145,7 +152,7 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
 
 def _in_snapshot(database: Database, work: Callable[[Transaction], T]) -> T:
     with database.reader.connect() as connection, connection.begin():
-        return work(Transaction(connection, database))
+        return work(Transaction(connection, database, is_snapshot=True))
 
 
 def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:

@@ -87,6 +87,7 @@ def test_the_parts_are_shown_on_a_scale_to_100(planner: Api, cloud: Cloud) -> No
         "fit": 87.5,
         "sra": 100.0,
         "compactness": None,
+        "fragmentation": None,
         "touched": {"numa": 1, "pcie": 1},
         "keeps_proportion": None,
         "has_room": True,

@@ -1,0 +1,321 @@
+"""What a request does to the devices of a cloud: what is needed to judge that is read here, and kept.
+
+What is free is as of the transaction that asks. What there is in all, which kinds of device there are and which work is
+expected change slowly: they are read again in the background.
+"""
+
+import logging
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from types import MappingProxyType
+from typing import NamedTuple
+
+from placement.allocators.fragmentation import DevicePacking, DeviceSupply, DeviceTask, Outlook
+from placement.allocators.patterns import best_match
+from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.packing import (
+    DeviceJudge,
+    FreeTrees,
+    Tasks,
+    TreePacking,
+    TreesByForm,
+    WantedOfHost,
+    kinds_of,
+    tasks_of,
+)
+from placement.domain.overlay import ChangedProvider
+from placement.domain.search_plan import Plan
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.journal.changes import place_in_journal, roots_changed_since
+from placement.store.journal.cursor import Cursor
+from placement.store.search.devices import (
+    NewHolding,
+    ProviderAmount,
+    capacity_by_provider,
+    left_by_provider,
+    newest_taken,
+    traits_of_devices,
+)
+from placement.store.traits import traits_matching
+
+LOG = logging.getLogger(__name__)
+
+NO_CHANGES: Mapping[int, ChangedProvider] = MappingProxyType({})
+
+MOST_ALLOCATIONS = 40_000
+"""So many of the newest allocations are learnt from."""
+
+MOST_FLAVORS = 256
+"""So many different tasks are expected, those that are seen most often."""
+
+MOST_SCORES = 300_000
+"""So many scores are kept: some fifty megabytes. Then all are forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What has been read of a cloud at one moment.
+
+    Args:
+        classes: resource class id -> name, of those that matter and exist.
+        kinds: provider -> the kind of device that it is.
+        supply: what there is in all.
+        expected: how often each task is expected.
+    """
+
+    classes: Mapping[int, str]
+    kinds: Mapping[int, str]
+    supply: DeviceSupply
+    expected: Mapping[DeviceTask, float]
+
+    def is_like(self, other: "Picture") -> bool:
+        """Tell whether another picture leads to the same scores."""
+        mine, others = (
+            (one.classes, one.kinds, one.supply, [(_key(task), often) for task, often in one.expected.items()])
+            for one in (self, other)
+        )
+        return mine == others
+
+
+class SeenTrees(NamedTuple):
+    """The trees as somebody saw them, and where that reader stood in the journal."""
+
+    trees: FreeTrees
+    place: Cursor
+
+
+class _PictureInUse:
+    """A picture with what has been worked out from it."""
+
+    def __init__(self, picture: Picture, packing: DevicePacking) -> None:
+        self.picture = picture
+        self.outlook = Outlook(picture.expected, picture.supply)
+        self.by_form = TreesByForm(picture.classes, packing, picture.kinds)
+        self.seen: SeenTrees | None = None
+        self.tasks: dict[object, Tasks] = {}
+        self.scores = 0
+
+
+class Packer:
+    """Judges requests by a profile's packing of devices; threads share one.
+
+    Args:
+        packing: what the profile says.
+        clock: in seconds.
+    """
+
+    def __init__(self, packing: DevicePacking, clock: Callable[[], float] = time.monotonic) -> None:
+        self.packing = packing
+        self._clock = clock
+        self._first = threading.Lock()
+        self._refreshing = threading.Lock()
+        self._known: _PictureInUse | None = None
+        self._read_at = 0.0
+
+    def judge_in(self, tx: Transaction) -> DeviceJudge:
+        """Return what judges the devices of trees that are known in detail; no more is read than is needed for that."""
+        known = self._known_in(tx)
+        return DeviceJudge(known.outlook, self.packing, known.picture.kinds)
+
+    def latest_judge(self) -> DeviceJudge | None:
+        """Return the same, as of what was read last; None before anything was."""
+        known = self._known
+        return DeviceJudge(known.outlook, self.packing, known.picture.kinds) if known else None
+
+    def judged(
+        self,
+        tx: Transaction,
+        plan: Plan,
+        wanted: Iterable[WantedOfHost],
+        changed: Mapping[int, ChangedProvider] = NO_CHANGES,
+    ) -> TreePacking:
+        """Return what a request does to each tree, as of this transaction, with some providers as they would be."""
+        known = self._known_in(tx)
+        if known.scores > MOST_SCORES:
+            known = self._known = _PictureInUse(known.picture, self.packing)
+        trees = self._trees_in(tx, known)
+        if changed:
+            trees = {**trees, **known.by_form.trees(self._rows_with(tx, known, changed))}
+        tasks = self._tasks(known, tasks_of(wanted, self.packing, known.picture.supply.units))
+        found = TreePacking(
+            trees, known.outlook, tasks, of_demands=self._of_demands(known, plan, tasks), packing=self.packing
+        )
+        known.scores += found.unknown
+        return found
+
+    def catch_up(self, database: Database) -> None:
+        """Note what has changed, so that a transaction that writes, and cannot, finds little that is new."""
+        reads(lambda tx: self._trees_in(tx, self._known_in(tx)))(database)
+
+    def _trees_in(self, tx: Transaction, known: _PictureInUse) -> FreeTrees:
+        """Return what is free of trees; only of those that have changed since somebody looked it is read."""
+        classes, seen = known.picture.classes, known.seen
+        if not classes:
+            return {}
+        place = place_in_journal(tx)
+        changed = roots_changed_since(tx, seen.place) if seen else None
+        if seen is None or changed is None:
+            trees: FreeTrees = known.by_form.trees(left_by_provider(tx, classes))
+        elif changed:
+            now = known.by_form.trees(left_by_provider(tx, classes, changed))
+            trees = {root: stand for root, stand in seen.trees.items() if root not in changed} | now
+        else:
+            trees = seen.trees
+        if place is not None:
+            known.seen = SeenTrees(trees, place)
+        return trees
+
+    def _rows_with(
+        self, tx: Transaction, known: _PictureInUse, changed: Mapping[int, ChangedProvider]
+    ) -> list[ProviderAmount]:
+        classes = {name: id_ for id_, name in known.picture.classes.items()}
+        rows = left_by_provider(tx, known.picture.classes, {one.root for one in changed.values()})
+        return [row for row in rows if row[1] not in changed] + [
+            (root, provider, classes[name], stock.capacity - stock.used)
+            for provider, (root, stocks) in changed.items()
+            for name, stock in stocks.items()
+            if name in classes and stock.capacity > stock.used
+        ]
+
+    def _tasks(self, known: _PictureInUse, tasks: Collection[DeviceTask]) -> Tasks:
+        """Return the one object for all that ask the same."""
+        return known.tasks.setdefault(tuple(map(_key, tasks)), tuple(tasks))
+
+    def _of_demands(self, known: _PictureInUse, plan: Plan, tasks: Tasks) -> dict[int, DeviceTask]:
+        by_share = {(task.share, task.kinds): task for task in tasks}
+        units = known.picture.supply.units
+        found = {}
+        for number, demand in enumerate(plan.demands):
+            share = dict(demand.resources).get(self.packing.devices, 0)
+            task = by_share.get((share, kinds_of([demand.group], self.packing, units))) if share else None
+            if task is not None:
+                found[number] = task
+        return found
+
+    def _known_in(self, tx: Transaction) -> _PictureInUse:
+        known = self._known
+        if known is None:
+            with self._first:
+                if self._known is None:
+                    self._read_at = self._clock()
+                    self._known = _PictureInUse(picture_of(tx, self.packing), self.packing)
+                return self._known
+        if self._clock() - self._read_at >= self.packing.refresh_s and self._refreshing.acquire(blocking=False):
+            self._read_at = self._clock()
+            threading.Thread(target=self._refresh_quietly, args=(tx.database,), daemon=True).start()
+        return known
+
+    @property
+    def picture(self) -> Picture | None:
+        """What was read last."""
+        return self._known.picture if self._known else None
+
+    def refresh(self, database: Database) -> None:
+        """Read again what there is, and what is learnt; what has been worked out stays if that changes nothing."""
+        picture = read_picture(database, self.packing)
+        if self._known is None or not picture.is_like(self._known.picture):
+            self._known = _PictureInUse(picture, self.packing)
+
+    def _refresh_quietly(self, database: Database) -> None:
+        try:
+            self.refresh(database)
+        except Exception:
+            LOG.exception("What work to expect on devices could not be read again; what was known stays in force.")
+        finally:
+            self._refreshing.release()
+
+
+class Packers:
+    """The packer of each profile that has one."""
+
+    def __init__(self, profiles: Mapping[str, RankingProfile]) -> None:
+        self._by_name = {
+            name: Packer(profile.fragmentation)
+            for name, profile in profiles.items()
+            if profile.fragmentation is not None and profile.fragmentation.weight
+        }
+
+    def of(self, profile: RankingProfile) -> Packer | None:
+        """Return the packer of a profile."""
+        return self._by_name.get(profile.name)
+
+
+def _key(task: DeviceTask) -> object:
+    return tuple(task.amounts.items()), task.devices, task.share, task.kinds
+
+
+@reads
+def read_picture(tx: Transaction, packing: DevicePacking) -> Picture:
+    """Return what there is of devices, and what is expected, in a snapshot of its own."""
+    return picture_of(tx, packing)
+
+
+def picture_of(tx: Transaction, packing: DevicePacking) -> Picture:
+    """Return the same in a transaction that is there."""
+    ids = tx.names.classes.ids(tx.connection, frozenset(packing.classes))
+    classes = {id_: name for name, id_ in ids.items()}
+    if packing.devices not in ids:
+        return Picture({}, {}, DeviceSupply({}, packing.size), {})
+    kinds = _kinds(tx, packing)
+    supply = _supply(capacity_by_provider(tx, classes), packing, (classes, kinds))
+    if packing.flavors:
+        expected = {flavor.task: float(flavor.weight) for flavor in packing.flavors.values()}
+    else:
+        expected = learnt(newest_taken(tx, classes, MOST_ALLOCATIONS), packing, classes)
+    return Picture(classes, kinds, supply, expected)
+
+
+def _kinds(tx: Transaction, packing: DevicePacking) -> dict[int, str]:
+    """Return the kind of each provider that is of any."""
+    if not packing.kinds:
+        return {}
+    names = {trait.id: trait.name for trait in traits_matching(tx) if best_match(packing.kinds, trait.name)}
+    return {provider: names[trait] for provider, trait in sorted(traits_of_devices(tx, names), reverse=True)}
+
+
+def _supply(
+    rows: Iterable[ProviderAmount], packing: DevicePacking, names: tuple[Mapping[int, str], Mapping[int, str]]
+) -> DeviceSupply:
+    classes, kinds = names
+    units: Counter[str] = Counter()
+    devices: Counter[int] = Counter()
+    hosts: dict[int, Counter[str]] = defaultdict(Counter)
+    for root, provider, class_id, capacity in rows:
+        if classes[class_id] == packing.devices:
+            units[kinds.get(provider, "")] += capacity
+            devices[root] += 1
+        else:
+            hosts[root][classes[class_id]] += capacity
+    largest = {name: max([host[name] for host in hosts.values()], default=0) for name in packing.beside}
+    return DeviceSupply(units, packing.size, largest, max(devices.values(), default=1))
+
+
+def learnt(rows: Iterable[NewHolding], packing: DevicePacking, classes: Mapping[int, str]) -> dict[DeviceTask, float]:
+    """Return how often consumers hold what, by what they have been given, the most frequent first.
+
+    Which kinds would have done is not known from what somebody holds, so any is taken to.
+
+    Args:
+        rows: what each holds; of one whose rows are cut off at the end a part is learnt.
+        packing: what devices are.
+        classes: resource class id -> name.
+    """
+    seen: Counter[object] = Counter()
+    tasks: dict[object, DeviceTask] = {}
+    by_consumer = groupby(sorted(rows), key=itemgetter(0))
+    for _consumer, held in by_consumer:
+        for task in tasks_of(_held(held, classes), packing, ()):
+            seen[_key(task)] += 1
+            tasks.setdefault(_key(task), task)
+    return {tasks[key]: float(often) for key, often in seen.most_common(MOST_FLAVORS)}
+
+
+def _held(rows: Iterable[NewHolding], classes: Mapping[int, str]) -> Iterator[WantedOfHost]:
+    for _consumer, _provider, class_id, used in rows:
+        yield WantedOfHost({classes[class_id]: used}, 1, ())

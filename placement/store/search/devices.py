@@ -1,0 +1,71 @@
+"""Devices and what is beside them: what trees have left, what there is in all, and what consumers take of it."""
+
+from collections.abc import Collection
+from functools import lru_cache
+
+from sqlalchemy import BigInteger, bindparam, cast, select
+
+from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.stock import stock_by_tree
+from placement.store.tables import allocations, resource_provider_traits, resource_providers
+
+ProviderAmount = tuple[int, int, int, int]
+"""The root of a tree, a provider in it, a resource class, and an amount."""
+
+NewHolding = tuple[str, int, int, int]
+"""The uuid of a consumer, a provider, a resource class, and how much of it is taken."""
+
+
+def left_by_provider(
+    tx: Transaction, classes: Collection[int], roots: Collection[int] | None = None
+) -> list[ProviderAmount]:
+    """Return what each provider, or each one of some trees, has left of some classes, where that is anything."""
+    statement = _amounts(left=True, keeps_usage=tx.database.keeps_usage, listed=roots is not None)
+    return tx.tuples(statement, {"classes": sorted(classes), **({"roots": sorted(roots)} if roots is not None else {})})
+
+
+def capacity_by_provider(tx: Transaction, classes: Collection[int]) -> list[ProviderAmount]:
+    """Return what each provider has of some classes, in use or not."""
+    statement = _amounts(left=False, keeps_usage=tx.database.keeps_usage, listed=False)
+    return tx.tuples(statement, {"classes": sorted(classes)})
+
+
+_IN_TREES = select(resource_providers.c.id).where(
+    resource_providers.c.root_provider_id.in_(bindparam("roots", expanding=True))
+)
+
+
+@lru_cache(maxsize=8)
+def _amounts(*, left: bool, keeps_usage: bool, listed: bool) -> PreparedStatement:
+    has = stock_by_tree(keeps_usage=keeps_usage).c
+    amount = has.capacity - has.used if left else has.capacity
+    statement = (
+        select(has.root_provider_id, has.resource_provider_id, has.resource_class_id, cast(amount, BigInteger))
+        .where(has.resource_class_id.in_(bindparam("classes", expanding=True, literal_execute=True)))
+        .where(amount > 0)
+    )
+    return PreparedStatement(statement.where(has.resource_provider_id.in_(_IN_TREES)) if listed else statement)
+
+
+def traits_of_devices(tx: Transaction, traits: Collection[int]) -> list[tuple[int, int]]:
+    """Return (provider, trait) for each provider that has any of some traits."""
+    return tx.tuples(_TRAITS, {"traits": sorted(traits)})
+
+
+_HAS = resource_provider_traits.c
+_TRAITS = select(_HAS.resource_provider_id, _HAS.trait_id).where(_HAS.trait_id.in_(bindparam("traits", expanding=True)))
+
+
+def newest_taken(tx: Transaction, classes: Collection[int], most: int) -> list[NewHolding]:
+    """Return what is taken of some classes, the newest allocations first, and no more rows than that."""
+    return tx.tuples(_NEWEST, {"classes": sorted(classes), "most": most})
+
+
+_ALLOCATED = allocations.c
+_NEWEST = (
+    select(_ALLOCATED.consumer_id, _ALLOCATED.resource_provider_id, _ALLOCATED.resource_class_id, _ALLOCATED.used)
+    .where(_ALLOCATED.resource_class_id.in_(bindparam("classes", expanding=True)))
+    .order_by(_ALLOCATED.id.desc())
+    .limit(bindparam("most"))
+)

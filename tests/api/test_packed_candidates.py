@@ -1,0 +1,129 @@
+"""Fragmentation in the server: a sample of a published trace is placed as the library alone places it."""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from placement.allocators.fragmentation import DeviceTask, Outlook
+from placement.app import create_app
+from placement.cli.packing import traces
+from placement.cli.packing.cheapest import FillingHosts
+from placement.cli.packing.traces import PackingTrace
+from placement.settings import DatabaseSettings, Settings
+from placement.settings.planner.sections import load_planner
+from tests.api.conftest import Api
+from tests.bench.packing_cloud import GPU, claim, names, nodes, profile, query
+from tests.bench.planner import OWNER, Rows
+
+SAMPLE = Path(__file__).parents[1] / "data" / "openb"
+
+
+@pytest.fixture(params=["default", "gpuspec33", "multigpu40"])
+def trace(request: pytest.FixtureRequest) -> PackingTrace:
+    """One workload."""
+    return traces.read(SAMPLE, request.param)
+
+
+@pytest.fixture
+def cloud(trace: PackingTrace, database_url: str, tmp_path: Path) -> Iterator[Api]:
+    """A server that packs for the workload, on its hosts."""
+    app = server(trace, database_url, tmp_path)
+    yield Api(app)
+    app.extensions["placement"].database.dispose()
+
+
+def server(trace: PackingTrace, url: str, directory: Path, **changes: object) -> Flask:
+    parts = profile(trace)
+    file = directory / "planner.yaml"
+    parts["fragmentation"] |= changes
+    file.write_text(json.dumps({"profiles": {"packing": parts}, "default_profile": "packing"}))
+    settings = Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2")
+    app = create_app(replace(settings, planner=load_planner(file)))
+    api = Api(app)
+    for path in names(trace):
+        api.put(path)
+    with app.extensions["placement"].database.writer.begin() as connection:
+        Rows(connection).write(list(nodes(trace)))
+    return app
+
+
+def by_get(api: Api, task: DeviceTask) -> bool:
+    """Place a task as nova does: the first candidate."""
+    found = api.get(query(task)).json["allocation_requests"]
+    if found:
+        assert api.put(f"/allocations/{uuid.uuid4()}", {**found[0], **OWNER}).status_code == 204
+    return bool(found)
+
+
+def by_claim(api: Api, task: DeviceTask) -> bool:
+    return api.post("/planner/v1/claims", claim(task, {"uuid": str(uuid.uuid4()), **OWNER})).status_code == 201
+
+
+@pytest.mark.parametrize("place", [by_get, by_claim])
+def test_the_server_places_what_the_library_places(
+    cloud: Api, trace: PackingTrace, place: Callable[[Api, DeviceTask], bool]
+) -> None:
+    library = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply))
+    for task in trace.arrivals(42, percent=100):
+        assert place(cloud, task) == library.place(task)
+    assert free_gpus(cloud) == sorted(
+        sorted(device.left for device in host.devices) for host in library.hosts if host.devices
+    )
+
+
+def free_gpus(api: Api) -> list[list[int]]:
+    """Return what is left of the GPUs of each host."""
+    found: dict[str, list[int]] = {}
+    for provider in api.get("/resource_providers").json["resource_providers"]:
+        if provider["parent_provider_uuid"]:
+            used = api.get(f"/resource_providers/{provider['uuid']}/usages").json["usages"][GPU]
+            found.setdefault(provider["root_provider_uuid"], []).append(1000 - used)
+    return sorted(map(sorted, found.values()))
+
+
+@pytest.mark.parametrize("trace", ["default"], indirect=True)
+def test_the_score_of_the_first_candidate_is_shown_and_is_the_highest(cloud: Api, trace: PackingTrace) -> None:
+    task = next(task for task in trace.tasks if task.share == 1000)
+    for _ in range(10):
+        by_get(cloud, next(task for task in trace.tasks if 0 < task.share < 500))
+    found = cloud.get(query(task).replace("limit=1", "limit=100")).json["allocation_requests"]
+    scores = cloud.post("/planner/v1/scores", {"allocation_requests": found}).json["scores"]
+    assert scores[0]["fragmentation"] == max(score["fragmentation"] for score in scores) > 0
+    assert scores[0]["total"] == pytest.approx(scores[0]["fragmentation"])
+    planned = cloud.post("/planner/v1/candidates", {k: v for k, v in claim(task, {}).items() if k != "consumer"}).json
+    assert planned["scores"][0]["fragmentation"] == pytest.approx(scores[0]["fragmentation"])
+
+
+@pytest.mark.parametrize("trace", ["default"], indirect=True)
+def test_expected_work_is_learnt_from_what_is_held(trace: PackingTrace, database_url: str, tmp_path: Path) -> None:
+    """Shares of 300 are held, so a GPU with 600 left is for two of them, and one with 500 left loses nothing."""
+    app = server(trace, database_url, tmp_path, flavors={"none": {"resources": {}}}, refresh_s=0)
+    server_of_app = app.extensions["placement"]
+    packer = server_of_app.packers.of(server_of_app.settings.planner.profile_in_force)
+    packer.packing = replace(packer.packing, flavors={})
+    api = Api(app)
+    task = DeviceTask({"CPU": 1000, "MEMORY": 100}, 1, 300)
+    for _ in range(5):
+        assert by_get(api, task)
+    packer.refresh(server_of_app.database)
+    expected = packer.picture.expected
+    assert [(dict(one.amounts), one.devices, one.share, often) for one, often in expected.items()] == [
+        ({"VCPU": 1000, "MEMORY_MB": 100}, 1, 300, 5)
+    ]
+    app.extensions["placement"].database.dispose()
+
+
+@pytest.mark.parametrize("trace", ["default"], indirect=True)
+def test_profiles_show_the_part_as_it_can_stand_in_the_file(cloud: Api, trace: PackingTrace, tmp_path: Path) -> None:
+    shown = cloud.get("/planner/v1/profiles").json["profiles"]["packing"]
+    file = tmp_path / "again.yaml"
+    file.write_text(json.dumps({"profiles": {"packing": shown}, "default_profile": "packing"}))
+    again = load_planner(file).profile_in_force.fragmentation
+    assert again is not None
+    assert again.devices == GPU
+    assert len(again.flavors) == len(trace.expected)
