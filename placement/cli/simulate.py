@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from placement.cli.output import available_width
-from placement.cli.packing.command import pack
+from placement.cli.packing.command import come_and_go, pack
 from placement.cli.packing.policies import POLICIES
 from placement.cli.simulation.cloud import Cloud, servers
 from placement.cli.simulation.curves import svg
@@ -35,14 +35,15 @@ QUICK = 4
     "--trace",
     "folder",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
-    help="Pack a published GPU trace instead: a folder of CSV files, as docs/simulation.md says.",
+    help="Pack a published GPU trace instead: a folder of CSV files, as docs/ranking.md says.",
 )
 @click.option("--workload", "workloads", multiple=True, help="A workload of the trace; repeatable. [default: default]")
 @click.option(
     "--policy", "chosen", multiple=True, type=click.Choice(list(POLICIES)), help="A policy for the trace; repeatable."
 )
+@click.option("--departures", is_flag=True, help="Let the tasks of the trace come and go once, as its times say.")
 @click.option("--svg", "file", type=click.Path(dir_okay=False, path_type=Path), help="Draw the curves into this file.")
-def simulate(
+def simulate(  # noqa: PLR0913 - the options
     *,
     seeds: int,
     gpu_load: float,
@@ -51,6 +52,7 @@ def simulate(
     folder: Path | None,
     workloads: tuple[str, ...],
     chosen: tuple[str, ...],
+    departures: bool,
     file: Path | None,
 ) -> None:
     """Compare orders of candidates on a mixed workload of CPU and GPU jobs.
@@ -62,6 +64,9 @@ def simulate(
     With --trace, tasks of a published trace are packed until they ask for 130 % of its GPUs. The shares of GPUs that
     policies allocate are printed beside the published ones. Half a minute for each seed of a workload.
     """
+    if departures and folder is not None:
+        come_and_go(folder, workloads or ("default",), chosen or tuple(POLICIES), file=file)
+        return
     if folder is not None:
         pack(folder, workloads or ("default",), chosen or tuple(POLICIES), seeds=seeds, file=file)
         return

@@ -3,7 +3,10 @@
 import heapq
 from collections.abc import Iterable, Sequence
 
-from placement.allocators.fragmentation import DeviceTask, FreeHost, Outlook
+from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost, Outlook
+
+Held = tuple[int, tuple[int, ...]]
+"""The number of a host, and those of the devices that a task has a share of there."""
 
 _JudgedHost = tuple[float, int, int]
 """What a task costs on a host, the number of the host, and how often it had changed by then."""
@@ -21,14 +24,33 @@ class FillingHosts:
 
     def place(self, task: DeviceTask) -> bool:
         """Place a task where it costs least; tell whether it fits anywhere. Of equals, the first host takes it."""
+        return self.placed(task) is not None
+
+    def placed(self, task: DeviceTask) -> Held | None:
+        """Do the same, and return where the task is."""
         number = self._cheapest(task)
         if number is None:
-            return False
+            return None
         host = self.hosts[number]
-        self.hosts[number] = host.after(task, self._outlook.best_devices(host, task))
+        chosen = self._outlook.best_devices(host, task)
+        self._change(number, host.after(task, chosen))
+        return number, chosen
+
+    def give_back(self, task: DeviceTask, held: Held) -> None:
+        """Let a task leave."""
+        number, chosen = held
+        host = self.hosts[number]
+        free = {name: left + task.amounts.get(name, 0) for name, left in host.free.items()}
+        devices = [
+            FreeDevice(device.left + task.share, device.kind) if place in chosen else device
+            for place, device in enumerate(host.devices)
+        ]
+        self._change(number, FreeHost(free, tuple(devices)))
+
+    def _change(self, number: int, host: FreeHost) -> None:
+        self.hosts[number] = host
         self._changes[number] += 1
         self._log.append(number)
-        return True
 
     def _cheapest(self, task: DeviceTask) -> int | None:
         known, seen = self._judged.get(task, ([], None))

@@ -14,6 +14,7 @@ import click
 
 from placement.cli.output import available_width, table
 from placement.cli.packing import traces
+from placement.cli.packing.departures import ComeAndGone, come_and_gone
 from placement.cli.packing.policies import PUBLISHED_AS
 from placement.cli.packing.run import MILESTONES, WHOLE_DEVICES, Packed, packed
 from placement.cli.simulation.curves import Chart, svg
@@ -40,6 +41,50 @@ def pack(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, see
     if file is not None:
         file.write_text(svg([chart for workload in workloads for chart in _charts(runs, workload)]))
         click.echo(f"\nCurves: {file}")
+
+
+def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, file: Path | None) -> None:
+    """Run policies on workloads whose tasks leave, as their times say; print and draw what came of it.
+
+    Raises:
+        ClickException: the folder has no such trace, or it has no times.
+    """
+    found: dict[tuple[str, str], ComeAndGone] = {}
+    asked = list(product(workloads, policies))
+    label = "Packing" if sys.stderr.isatty() else ""
+    with click.progressbar(asked, label=label, file=sys.stderr) as bar:
+        for workload, policy in bar:
+            try:
+                trace = traces.read(folder, workload)
+            except traces.NoTrace as error:
+                raise click.ClickException(str(error)) from None
+            if not trace.stays:
+                raise click.ClickException(f"The tasks of {workload!r} do not say when they come and go.")
+            found[workload, policy] = come_and_gone(trace, policy)
+    kinds = sorted({kind for one in found.values() for kind in one.refused})
+    header = ["workload", "policy", "placed, %", "allocated, %", "most, %", *[f"refused: {kind}" for kind in kinds]]
+    rows = [
+        [
+            *of,
+            f"{one.placed:.2f}",
+            f"{fmean(one.by_time):.2f}",
+            f"{max(one.by_time):.2f}",
+            *[str(one.refused.get(kind, 0)) for kind in kinds],
+        ]
+        for of, one in found.items()
+    ]
+    click.echo("Tasks come and go; placed is the part of device time asked for, allocated the mean over time:")
+    click.echo("")
+    for line in table(header, rows, width=available_width()):
+        click.echo(line)
+    if file is not None:
+        file.write_text(svg([_over_time(found, workload) for workload in workloads]))
+        click.echo(f"\nCurves: {file}")
+
+
+def _over_time(found: Mapping[tuple[str, str], ComeAndGone], workload: str) -> Chart:
+    lines = {policy: one.by_time for (name, policy), one in found.items() if name == workload}
+    return Chart(f"{workload}: GPUs allocated, in percent", lines, "time, in percent", 0, 100)
 
 
 def _runs(folder: Path, workloads: Sequence[str], policies: Sequence[str], seeds: Sequence[int]) -> Runs:

@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost
+from placement.cli.packing import plain_form
 
 SIZE = 1000
 """The units of a whole GPU in these files."""
@@ -31,6 +32,8 @@ class PackingTrace:
 
     hosts: Sequence[FreeHost]
     tasks: Sequence[DeviceTask]
+    stays: Sequence[tuple[float, float]] = ()
+    """When each task comes and when it goes, in any unit; empty where the trace has no times."""
 
     @cached_property
     def supply(self) -> DeviceSupply:
@@ -62,21 +65,33 @@ class PackingTrace:
 
 
 def read(folder: Path, workload: str) -> PackingTrace:
-    """Read the hosts of a folder and one of its workloads.
+    """Read the hosts of a folder and one of its workloads, published or in the plain form (``plain_form``).
 
     Raises:
         NoTrace: a file is missing, or has a row that means nothing.
     """
+    if plain_form.is_plain(folder):
+        return _plain(folder, workload)
     host, task = cache(_host), cache(_task)
     try:
         nodes = [host(row["cpu_milli"], row["memory_mib"], row["gpu"], row["model"]) for row in _rows(folder / NODES)]
+        rows = list(_rows(folder / TASKS.format(workload)))
         pods = [
             task(row["cpu_milli"], row["memory_mib"], row["num_gpu"], row["gpu_milli"], row.get("gpu_spec") or "")
-            for row in _rows(folder / TASKS.format(workload))
+            for row in rows
         ]
+        stays = [(float(row["creation_time"]), float(row["deletion_time"])) for row in rows if row.get("deletion_time")]
     except (KeyError, ValueError) as error:
         raise NoTrace(f"{folder}: a row of {workload!r} or of its hosts cannot be read: {error}") from None
-    return PackingTrace(nodes, pods)
+    return PackingTrace(nodes, pods, stays if len(stays) == len(pods) else ())
+
+
+def _plain(folder: Path, workload: str) -> PackingTrace:
+    hosts, tasks = folder / plain_form.HOSTS, folder / plain_form.TASKS.format(workload)
+    try:
+        return PackingTrace(plain_form.hosts(_rows(hosts), SIZE), *plain_form.tasks(_rows(tasks)))
+    except (KeyError, ValueError) as error:
+        raise NoTrace(f"{folder}: a row of {hosts.name} or {tasks.name} cannot be read: {error}") from None
 
 
 def published(folder: Path) -> dict[tuple[str, str, int], float]:

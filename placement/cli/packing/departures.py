@@ -1,0 +1,60 @@
+"""A trace as its times say: tasks come in their order and leave again."""
+
+import heapq
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from placement.allocators.fragmentation import Outlook
+from placement.cli.packing.cheapest import FillingHosts, Held
+from placement.cli.packing.policies import POLICIES
+from placement.cli.packing.run import kind_of
+from placement.cli.packing.traces import PackingTrace
+
+SAMPLES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ComeAndGone:
+    """What came of a trace whose tasks leave.
+
+    Args:
+        by_time: the share of all devices that is allocated, in percent, in samples of equal steps of time.
+        placed: how much was given to tasks of what all asked for, in percent of devices times time.
+        refused: how many tasks found no place, by what they ask for.
+    """
+
+    by_time: Sequence[float]
+    placed: float
+    refused: Mapping[str, int]
+
+
+def come_and_gone(trace: PackingTrace, policy: str) -> ComeAndGone:
+    """Place the tasks of a trace one by one as they come, and let them leave."""
+    filling = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply, POLICIES[policy]))
+    units = sum(trace.supply.units.values())
+    arrivals = sorted(zip(trace.stays, range(len(trace.tasks)), strict=True))
+    first, last = arrivals[0][0][0], max([leaves for _comes, leaves in trace.stays])
+    step = (last - first) / SAMPLES or 1.0
+    leaving: list[tuple[float, int, Held]] = []
+    refused: Counter[str] = Counter()
+    samples: list[float] = []
+    taken, given, asked = 0, 0.0, 0.0
+    for (comes, leaves), number in arrivals:
+        while leaving and leaving[0][0] <= comes:
+            moment, other, held = heapq.heappop(leaving)
+            samples += [100 * taken / units] * (int((moment - first) / step) - len(samples))
+            filling.give_back(trace.tasks[other], held)
+            taken -= trace.tasks[other].devices * trace.tasks[other].share
+        samples += [100 * taken / units] * (int((comes - first) / step) - len(samples))
+        task = trace.tasks[number]
+        amount = task.devices * task.share
+        asked += amount * (leaves - comes)
+        place = filling.placed(task)
+        if place is None:
+            refused[kind_of(task)] += 1
+        else:
+            taken += amount
+            given += amount * (leaves - comes)
+            heapq.heappush(leaving, (leaves, number, place))
+    return ComeAndGone(samples or [100 * taken / units], 100 * given / asked if asked else 100.0, dict(refused))

@@ -1,0 +1,65 @@
+"""A trace in a plain form, for clouds of one's own: hosts.csv and a file of tasks, with resource classes as columns.
+
+* ``hosts.csv``: ``host`` (its name), ``devices`` (how many it has), ``kind`` (of devices), and a column for each class.
+* ``tasks_WORKLOAD.csv``: ``devices``, ``share`` (thousandths of each), ``kinds`` (A|B; empty for any), a column for
+  each class, and, where tasks leave, ``comes`` and ``goes``: times in any unit.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost
+
+HOSTS = "hosts.csv"
+TASKS = "tasks_{}.csv"
+
+PlainRow = Mapping[str, str]
+
+_OF_HOSTS = ("host", "devices", "kind")
+_OF_TASKS = ("task", "devices", "share", "kinds", "comes", "goes")
+
+
+def is_plain(folder: Path) -> bool:
+    """Tell whether a folder has a trace of this form."""
+    return any((folder / name).exists() for name in (HOSTS, f"{HOSTS}.gz"))
+
+
+def hosts(rows: Iterable[PlainRow], size: int) -> list[FreeHost]:
+    """Return the hosts; those that are alike are one object.
+
+    Raises:
+        KeyError: a column is missing.
+        ValueError: an amount is no whole number.
+    """
+
+    @cache
+    def made(devices: int, kind: str, amounts: tuple[tuple[str, int], ...]) -> FreeHost:
+        return FreeHost(dict(amounts), (FreeDevice(size, kind),) * devices)
+
+    return [made(int(row["devices"] or 0), row.get("kind") or "", _amounts(row, _OF_HOSTS)) for row in rows]
+
+
+def tasks(rows: Iterable[PlainRow]) -> tuple[list[DeviceTask], list[tuple[float, float]]]:
+    """Return the tasks, those that are alike as one object, and when they come and go, if all of them say so.
+
+    Raises:
+        KeyError, ValueError: as ``hosts``.
+    """
+
+    @cache
+    def made(devices: int, share: int, kinds: str, amounts: tuple[tuple[str, int], ...]) -> DeviceTask:
+        known = frozenset(kinds.split("|")) - {""} if devices else frozenset[str]()
+        return DeviceTask(dict(amounts), devices, share if devices else 0, known)
+
+    found, stays = [], []
+    for row in rows:
+        amounts = _amounts(row, _OF_TASKS)
+        found.append(made(int(row["devices"] or 0), int(row["share"] or 0), row.get("kinds") or "", amounts))
+        if row.get("comes") and row.get("goes"):
+            stays.append((float(row["comes"]), float(row["goes"])))
+    return found, stays if len(stays) == len(found) else []
+
+
+def _amounts(row: PlainRow, others: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    return tuple([(name, int(amount or 0)) for name, amount in row.items() if name not in others])
