@@ -24,14 +24,14 @@ The first is the published policy. The other three are this library's.
 
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
 from placement.allocators.fragmentation.outlook import CostWeights, Outlook, tidiness
-from placement.allocators.fragmentation.packing import DevicePacking, Flavor
+from placement.allocators.fragmentation.packing import DevicePacking, ExpectedWork
 
 __all__ = [
     "CostWeights",
     "DevicePacking",
     "DeviceSupply",
     "DeviceTask",
-    "Flavor",
+    "ExpectedWork",
     "FreeDevice",
     "FreeHost",
     "Outlook",

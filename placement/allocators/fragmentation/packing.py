@@ -14,7 +14,7 @@ _FAMILY = re.compile(r"[A-Z0-9_]+\*?")
 
 
 @dataclass(frozen=True, slots=True)
-class Flavor:
+class ExpectedWork:
     """Work that is expected.
 
     Args:
@@ -53,7 +53,7 @@ class DevicePacking:
     size: int = 1
     kinds: tuple[str, ...] = ()
     beside: tuple[str, ...] = ("VCPU", "MEMORY_MB")
-    flavors: Mapping[str, Flavor] = field(default_factory=dict)
+    flavors: Mapping[str, ExpectedWork] = field(default_factory=dict)
     weight: Number = 10
     refresh_s: float = 300
 

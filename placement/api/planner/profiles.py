@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response
 
 from placement.allocators.entries import Number
-from placement.allocators.fragmentation import DevicePacking, Flavor
+from placement.allocators.fragmentation import DevicePacking, ExpectedWork
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Proportional, Sra
 from placement.api.call import Call
@@ -95,7 +95,7 @@ def _fragmentation(packing: DevicePacking) -> dict[str, Any]:
     return shown
 
 
-def _flavor(flavor: Flavor) -> dict[str, Any]:
+def _flavor(flavor: ExpectedWork) -> dict[str, Any]:
     task = flavor.task
     shown: dict[str, Any] = {"weight": _plain(flavor.weight), "resources": dict(task.amounts)}
     if task.devices:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost, Outlook
 
-Held = tuple[int, tuple[int, ...]]
+TaskPlace = tuple[int, tuple[int, ...]]
 """The number of a host, and those of the devices that a task has a share of there."""
 
 _JudgedHost = tuple[float, int, int]
@@ -26,7 +26,7 @@ class FillingHosts:
         """Place a task where it costs least; tell whether it fits anywhere. Of equals, the first host takes it."""
         return self.placed(task) is not None
 
-    def placed(self, task: DeviceTask) -> Held | None:
+    def placed(self, task: DeviceTask) -> TaskPlace | None:
         """Do the same, and return where the task is."""
         number = self._cheapest(task)
         if number is None:
@@ -36,7 +36,7 @@ class FillingHosts:
         self._change(number, host.after(task, chosen))
         return number, chosen
 
-    def give_back(self, task: DeviceTask, held: Held) -> None:
+    def give_back(self, task: DeviceTask, held: TaskPlace) -> None:
         """Let a task leave."""
         number, chosen = held
         host = self.hosts[number]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.allocators.fragmentation import Outlook
-from placement.cli.packing.cheapest import FillingHosts, Held
+from placement.cli.packing.cheapest import FillingHosts, TaskPlace
 from placement.cli.packing.policies import POLICIES
 from placement.cli.packing.run import kind_of
 from placement.cli.packing.traces import PackingTrace
@@ -36,7 +36,7 @@ def come_and_gone(trace: PackingTrace, policy: str) -> ComeAndGone:
     arrivals = sorted(zip(trace.stays, range(len(trace.tasks)), strict=True))
     first, last = arrivals[0][0][0], max([leaves for _comes, leaves in trace.stays])
     step = (last - first) / SAMPLES or 1.0
-    leaving: list[tuple[float, int, Held]] = []
+    leaving: list[tuple[float, int, TaskPlace]] = []
     refused: Counter[str] = Counter()
     samples: list[float] = []
     taken, given, asked = 0, 0.0, 0.0

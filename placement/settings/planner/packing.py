@@ -3,7 +3,7 @@
 from typing import Any
 
 from placement.allocators.entries import InvalidEntry
-from placement.allocators.fragmentation import DevicePacking, DeviceTask, Flavor
+from placement.allocators.fragmentation import DevicePacking, DeviceTask, ExpectedWork
 from placement.settings.planner.document import DocumentEntry
 
 CLASS = "[A-Z0-9_]+"
@@ -49,7 +49,7 @@ def _at(entry: DocumentEntry, path: tuple[str, ...]) -> DocumentEntry:
     return entry
 
 
-def _flavor(entry: DocumentEntry, packing: DevicePacking) -> Flavor:
+def _flavor(entry: DocumentEntry, packing: DevicePacking) -> ExpectedWork:
     parts = entry.fields("weight", "devices", "share", "kinds", "resources", required=["resources"])
     devices = parts["devices"].whole_number() if "devices" in parts else 0
     share = parts["share"].whole_number(least=1) if "share" in parts else packing.size if devices else 0
@@ -58,7 +58,7 @@ def _flavor(entry: DocumentEntry, packing: DevicePacking) -> Flavor:
     if share and not devices:
         raise parts["share"].misnamed("the key devices beside it")
     task = DeviceTask(amounts, devices, share, frozenset(kinds))
-    return Flavor(task, **({"weight": parts["weight"].number()} if "weight" in parts else {}))
+    return ExpectedWork(task, **({"weight": parts["weight"].number()} if "weight" in parts else {}))
 
 
 def _texts(entry: DocumentEntry, pattern: str, expected: str) -> tuple[str, ...]:
