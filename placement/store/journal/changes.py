@@ -41,6 +41,6 @@ def roots_changed_since(tx: Transaction, place: Cursor) -> set[int] | None:
     )
     rows = tx.tuples(changed)
     # Where a provider is new, gone or elsewhere now, it matters to more trees than the row names.
-    if len(rows) == MOST_CHANGED or any([root is None or kind == PROVIDER for root, kind in rows]):
+    if len(rows) == MOST_CHANGED or any(root is None or kind == PROVIDER for root, kind in rows):
         return None
     return {root for root, _kind in rows}
