@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from placement.candidates.reading import Reader
 from placement.domain.overlay import ChangedProvider, Overlay
+from placement.domain.planner_tree import Stock
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
 
@@ -29,6 +30,7 @@ class OverlaidReader:
         self._reader = reader
         self._overlay = overlay
         self._changed = changed
+        self._stocks = {provider: one.stocks for provider, one in changed.items()}
         self._roots = {one.root for one in changed.values()}
 
     @property
@@ -85,28 +87,33 @@ class OverlaidReader:
 
     def _overlaid(self, read: TreesRead) -> TreesRead:
         trees = [tree for tree in read.trees if tree.root not in self._overlay.avoided]
-        judged = [self._judged(tree) if self._concerns(tree) else tree for tree in trees]
+        judged = [with_stocks(tree, self.plan, self._stocks) if self._concerns(tree) else tree for tree in trees]
         return read._replace(trees=[tree for tree in judged if all(tree.options)])
 
     def _concerns(self, tree: Tree) -> bool:
         return tree.root in self._roots or not self._changed.keys().isdisjoint(tree.sharing)
 
-    def _judged(self, tree: Tree) -> Tree:
-        """Return a tree with those options that would have room, and the room that there would be."""
-        demands = self.plan.demands
-        options = [
-            [provider for provider in providers if demand.ignores_usage or self._has_room(provider, demand.resources)]
-            for demand, providers in zip(demands, tree.options, strict=True)
-        ]
-        room = {
-            place: float(min(stock.capacity - stock.used, stock.max_unit))
-            for place in [(one, name) for one in self._changed for name in self.plan.contended]
-            if place in tree.room and (stock := self._changed[place[0]].stocks.get(place[1]))
-        }
-        return replace(tree, options=options, room={**tree.room, **room})
 
-    def _has_room(self, provider: int, resources: Collection[tuple[str, int]]) -> bool:
-        one = self._changed.get(provider)
-        return one is None or all(
-            [amount <= one.stocks[name].capacity - one.stocks[name].used for name, amount in resources]
-        )
+def with_stocks(tree: Tree, plan: Plan, changed: Mapping[int, Mapping[str, Stock]]) -> Tree:
+    """Return a tree as it is if some providers have these stocks: with those options that have room, and their room.
+
+    Args:
+        tree: the tree; options that only have no room now are still there.
+        plan: what is asked for.
+        changed: all stocks of each provider that has others, by class.
+    """
+
+    def has_room(provider: int, resources: Collection[tuple[str, int]]) -> bool:
+        of = changed.get(provider)
+        return of is None or all([amount <= of[name].capacity - of[name].used for name, amount in resources])
+
+    options = [
+        [provider for provider in providers if demand.ignores_usage or has_room(provider, demand.resources)]
+        for demand, providers in zip(plan.demands, tree.options, strict=True)
+    ]
+    room = {
+        place: float(min(stock.capacity - stock.used, stock.max_unit))
+        for place in [(one, name) for one in changed for name in plan.contended]
+        if place in tree.room and (stock := changed[place[0]].get(place[1]))
+    }
+    return replace(tree, options=options, room={**tree.room, **room})

@@ -1,19 +1,17 @@
 """Use cases of fair shares: who has how much, who is next, what would each get, and who should give back."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.allocators import fair_share as shares_of
-from placement.allocators.entries import Number
-from placement.allocators.fair_share import Amounts, FairShares, Giving, Held, NodeShare, Task, Turn
+from placement.allocators.fair_share import Amounts, FairShares, NodeShare, Task, Turn
 from placement.allocators.fair_share.state import UNBOUNDED
 from placement.errors import InvalidAt
-from placement.services.usage_cache import UNKNOWN, Reading, UsageCache, usage_now
+from placement.services.usage_cache import Reading, UsageCache
 from placement.settings.planner.values import FairShareSettings
-from placement.store import fair_share as store
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads, reads_once
+from placement.store.connection.unit_of_work import Transaction, reads_once
 
 Where = tuple[str | int, ...]
 
@@ -101,7 +99,7 @@ def all_shares(database: Database, cache: UsageCache) -> Shares:
 def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: float) -> Shares:
     """Return the same for what was read so many seconds ago."""
     shares = _presuming(reading, settings)
-    members = _members(settings, reading.members(settings))
+    members = leaf_names(settings, reading.members(settings))
     return Shares(age_s, reading.totals, shares.free(), shares.nodes(), members, _entitled(shares))
 
 
@@ -119,10 +117,10 @@ def order(database: Database, cache: UsageCache, wishes: Sequence[Wish] | None) 
     reading = cache.reading(database)
     settings = cache.settings
     if wishes is None:
-        shares, members = _presuming(reading, settings), _members(settings, reading.members(settings))
+        shares, members = _presuming(reading, settings), leaf_names(settings, reading.members(settings))
     else:
         pending = pending_tasks(database, settings, wishes)
-        members = _members(settings, [wish.member for wish in wishes])
+        members = leaf_names(settings, [wish.member for wish in wishes])
         waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}
         shares = reading.shares(settings, waiting=waiting, others=tuple(members.values()))
     return ServiceOrder(cache.age_s(reading), shares_of.order(shares, members), members)
@@ -132,7 +130,7 @@ def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Fille
     """Return what everybody who waits would get of what is free, by progressive filling."""
     reading = cache.reading(database)
     pending = pending_tasks(database, cache.settings, wishes)
-    members = _members(cache.settings, [wish.member for wish in wishes])
+    members = leaf_names(cache.settings, [wish.member for wish in wishes])
     shares = reading.shares(cache.settings, others=tuple(members.values()))
     result = shares_of.fill(shares, pending)
     portions = [
@@ -140,96 +138,6 @@ def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Fille
         for leaf, served in result.served.items()
     ]
     return Filled(cache.age_s(reading), portions, [members[leaf] for leaf in result.order], result.complete)
-
-
-@dataclass(frozen=True, slots=True)
-class ReclaimOptions:
-    """What may be chosen from when something is given back.
-
-    Args:
-        values: consumer -> how much it is worth; 0 for those that are not named.
-        keep: consumers that are left alone.
-        priority: if given, only the claimant's own queue gives, by priority, and this is the claim's.
-    """
-
-    values: Mapping[str, Number]
-    keep: frozenset[str] = frozenset()
-    priority: Number | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GivenBack:
-    """Which consumers should give back what they hold; ``members`` are the names of leaves by path."""
-
-    giving: Giving
-    members: Mapping[str, str]
-
-
-def reclaim(
-    database: Database, settings: FairShareSettings, claimant: Wish, *, wishes: Sequence[Wish], options: ReclaimOptions
-) -> GivenBack:
-    """Return which consumers should give back what they hold so that a claim fits. Always read anew."""
-    pending = pending_tasks(database, settings, wishes)
-    task = counted(database, settings, [claimant])[0]
-    waiting = {leaf: _together(tasks) for leaf, tasks in pending.items()}
-    claim = _Reclaim(claimant.member, task, waiting, tuple(wish.member for wish in wishes))
-    return _reclaim(database, settings, claim, options)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reclaim:
-    """Who claims what, all that is waited for by leaf, and who waits."""
-
-    member: str
-    task: Amounts
-    waiting: Mapping[str, Amounts]
-    others: tuple[str, ...]
-
-
-@reads
-def _reclaim(tx: Transaction, settings: FairShareSettings, claim: _Reclaim, options: ReclaimOptions) -> GivenBack:
-    usage, totals = usage_now(tx, settings)
-    reading = Reading(usage, totals)
-    others = (claim.member, *claim.others)
-    members = _members(settings, [*reading.members(settings), *others])
-    shares = reading.shares(settings, others=others)
-    claimant = settings.queues.path_of(claim.member)
-    lacking = [name for name, amount in claim.task.items() if amount > shares.free()[name]]
-    held = [
-        Held(uuid, settings.queues.path_of(member), amounts, options.values.get(uuid, 0))
-        for uuid, (member, amounts) in _held(tx, settings, lacking).items()
-        if uuid not in options.keep
-    ]
-    if options.priority is None:
-        giving = shares_of.reclaim(shares, claimant, claim.task, held=held, waiting=claim.waiting)
-    else:
-        giving = shares_of.preempt(
-            shares, claimant, claim.task, priority=options.priority, held=held, waiting=claim.waiting
-        )
-    return GivenBack(giving, members)
-
-
-def _together(tasks: Sequence[Task]) -> dict[str, int]:
-    """Return what all these tasks take; each has a count."""
-    amounts: Counter[str] = Counter()
-    for task in tasks:
-        for name, amount in task.amounts.items():
-            amounts[name] += amount * (task.count or 1)
-    return dict(amounts)
-
-
-def _held(
-    tx: Transaction, settings: FairShareSettings, lacking: Iterable[str]
-) -> dict[str, tuple[str, dict[str, int]]]:
-    """Return consumer -> who it belongs to, and what it holds, if it holds something of what is lacking."""
-    ids = tx.names.classes.ids(tx.connection, settings.classes)
-    names = {id_: name for name, id_ in ids.items()}
-    found: dict[str, tuple[str, dict[str, int]]] = {}
-    of = [ids[name] for name in lacking if name in ids]
-    for row in store.holdings(tx, names, settings.partition, of=of) if of else ():
-        member = (row.project_id if settings.leaves == "project" else row.consumer_type) or UNKNOWN
-        found.setdefault(row.consumer_uuid, (member, {}))[1][names[row.class_id]] = int(row.amount)
-    return found
 
 
 def pending_tasks(database: Database, settings: FairShareSettings, wishes: Sequence[Wish]) -> dict[str, list[Task]]:
@@ -267,7 +175,8 @@ def _existing(tx: Transaction, names: Iterable[str]) -> set[str]:
     return set(tx.names.classes.ids(tx.connection, names))
 
 
-def _members(settings: FairShareSettings, members: Iterable[str]) -> dict[str, str]:
+def leaf_names(settings: FairShareSettings, members: Iterable[str]) -> dict[str, str]:
+    """Return the path of each leaf, and who it is."""
     return {settings.queues.path_of(member): member for member in members}
 
 

@@ -20,6 +20,7 @@ from placement.store.tables import (
     projects,
     resource_classes,
     resource_provider_aggregates,
+    resource_providers,
 )
 
 _INV = inventories.c
@@ -34,6 +35,21 @@ _LOCK_CLASSES = (
     .order_by(resource_classes.c.id)
     .with_for_update()
 )
+_HELD_PLACES = (
+    select(
+        allocations.c.consumer_id,
+        allocations.c.resource_provider_id,
+        resource_providers.c.root_provider_id,
+        _CLASS,
+        allocations.c.used,
+    )
+    .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
+    .where(
+        allocations.c.consumer_id.in_(
+            select(allocations.c.consumer_id).where(_CLASS.in_(bindparam("of", expanding=True)))
+        )
+    )
+)
 # What a consumer holds that has no row, or no project, is used all the same.
 _HOLDERS = (
     allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)
@@ -45,6 +61,10 @@ _MEMBERS = (
     .join(placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id)
     .where(placement_aggregates.c.uuid == bindparam("aggregate"))
 )
+
+
+HeldPlace = tuple[str, int, int, int, int]
+"""A consumer's uuid, a provider's id, the root of its tree, a class, and how much of it the consumer holds there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +140,11 @@ def holdings(
     """Return what each consumer holds of these classes that holds something of the classes ``of``."""
     values = {**_values(class_ids, aggregate), "of": sorted(of)}
     return [Holding._make(row) for row in tx.tuples(_holdings(part=aggregate is not None), values)]
+
+
+def held_places(tx: Transaction, of: Collection[int]) -> list[HeldPlace]:
+    """Return all that each consumer holds, and where, that holds something of the classes ``of``."""
+    return tx.tuples(_HELD_PLACES, {"of": sorted(of)})
 
 
 def _values(class_ids: Collection[int], aggregate: str | None) -> dict[str, Any]:

@@ -31,8 +31,8 @@ class _Search:
         kinds = basket.kinds
         self._order = sorted(range(len(kinds)), key=lambda number: tuple([-gives for gives in kinds[number].gives]))
         rests = [[kinds[number] for number in self._order[start:]] for start in range(len(kinds))]
-        self._most = [[_most_of(rest, need) for need in range(len(basket.needed))] for rest in rests]
-        self._cheapest = [_cheapest(rest) for rest in rests]
+        self._most = [[most_of(rest, need) for need in range(len(basket.needed))] for rest in rests]
+        self._cheapest = [cheapest(rest) for rest in rests]
 
     def extend(self, start: int) -> None:
         """Look at all choices that begin like this, with any of the kinds from a place on."""
@@ -61,13 +61,13 @@ class _Search:
         return self._cost is None or (count + least, value + self._cheapest[start][least]) < self._cost
 
 
-def _most_of(kinds: Iterable[Kind], need: int) -> list[int]:
+def most_of(kinds: Iterable[Kind], need: int) -> list[int]:
     """Return the most that so many things give of one need, for each number of things."""
     every = sorted([kind.gives[need] for kind in kinds for _value in kind.values], reverse=True)
     return [0, *accumulate(every)]
 
 
-def _cheapest(kinds: Iterable[Kind]) -> list[int]:
+def cheapest(kinds: Iterable[Kind]) -> list[int]:
     """Return the least that so many things are worth, for each number of things."""
     every = sorted([value for kind in kinds for value in kind.values])
     return [0, *accumulate(every)]

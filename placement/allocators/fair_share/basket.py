@@ -53,9 +53,9 @@ class Basket:
         """Return how many more of a kind could be of use and be taken at once."""
         kind = self.kinds[number]
         wanted = [-(-need // gives) for need, gives in zip(self.needed, kind.gives, strict=True) if need > 0 < gives]
-        return self._room(number, min(max(wanted, default=0), len(kind.values) - self.counts[number]))
+        return self.room(number, min(max(wanted, default=0), len(kind.values) - self.counts[number]))
 
-    def _room(self, number: int, count: int) -> int:
+    def room(self, number: int, count: int) -> int:
         """Return a count, or as many as the purses have room for if that is less."""
         kind = self.kinds[number]
         for purse in kind.purses:

@@ -43,13 +43,26 @@ class Court:
     """What is needed for a claim, and what everybody is entitled to while the claimant wants more.
 
     ``needs`` is what has to become free: (branch, class) -> how much, for the root and each limit that is in the way.
+
+    Args:
+        shares: the tree, and what is used and waited for.
+        claimant: the leaf.
+        task: what it wants.
+        waiting: leaf -> all that it waits for; its next task unless given.
+        classes: the classes in which everybody keeps what is theirs; those that are lacking unless given.
     """
 
     def __init__(
-        self, shares: FairShares, claimant: str, task: Amounts, waiting: Mapping[str, Amounts] | None = None
+        self,
+        shares: FairShares,
+        claimant: str,
+        task: Amounts,
+        *,
+        waiting: Mapping[str, Amounts] | None = None,
+        classes: Iterable[str] | None = None,
     ) -> None:
         self.root = shares.root.name
-        self._claimant = claimant
+        self.claimant = claimant
         self._task = task
         self.lacking = lacking_for(shares, task)
         self.needs = {
@@ -58,16 +71,19 @@ class Court:
             for name in task
             if task[name] and task[name] > left[name]
         }
-        self.classes = tuple(dict.fromkeys([name for _path, name in self.needs]))
+        lacking = [name for _path, name in self.needs]
+        self.classes = tuple(dict.fromkeys(lacking if classes is None else classes))
         asked = {leaf: shares.wanted(leaf) for leaf in shares.leaves()} if waiting is None else dict(waiting)
         # Who claims may want more later; what it is entitled to does not depend on how much it claims at once.
         asked[claimant] = dict.fromkeys(self.classes, UNBOUNDED)
         self.entitlements = Entitlements(shares, self.classes, waiting=asked)
         self._may_give: dict[str, bool] = {}
+        self._keepers: dict[str, tuple[str, ...]] = {}
+        self._surplus: dict[str, dict[str, int]] = {}
 
     def parting(self, leaf: str) -> tuple[str, str] | None:
         """Return the claimant's and the giver's node where their ways part; None for the claimant itself."""
-        pairs = zip(way(self._claimant), way(leaf), strict=False)
+        pairs = zip(way(self.claimant), way(leaf), strict=False)
         return next(((ours, theirs) for ours, theirs in pairs if theirs != ours), None)
 
     def may_give(self, leaf: str) -> bool:
@@ -84,11 +100,17 @@ class Court:
 
     def keepers(self, leaf: str) -> tuple[str, ...]:
         """Return the nodes that keep what they are entitled to when a leaf gives: those from the parting on, queues."""
-        parting = self.parting(leaf)
-        if parting is None:
-            return ()
-        nodes = way(leaf)
-        return tuple([path for path in nodes[nodes.index(parting[1]) :] if path != leaf or path == parting[1]])
+        if leaf not in self._keepers:
+            parting, nodes = self.parting(leaf), way(leaf)
+            from_parting = nodes[nodes.index(parting[1]) :] if parting else []
+            self._keepers[leaf] = tuple([path for path in from_parting if path != leaf or path == from_parting[0]])
+        return self._keepers[leaf]
+
+    def surplus(self, path: str) -> dict[str, int]:
+        """Return class -> how much a node may give."""
+        if path not in self._surplus:
+            self._surplus[path] = self.entitlements.surplus(path)
+        return self._surplus[path]
 
     def partings(self, leaves: Iterable[str]) -> tuple[Parting, ...]:
         """Return the levels that decide about these leaves, with the numbers."""

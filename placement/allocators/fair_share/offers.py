@@ -78,7 +78,7 @@ class Offers:
         places = {owner: 2 * place for place, owner in enumerate(owners)}
         place_of = {leaf: places[owner] for leaf, owner in asked.items()}
         purses = {path: number for number, path in enumerate({path: None for _queue, keep in owners for path in keep})}
-        values = _values(self._held)
+        values = whole_values(self._held)
         numbers = [place_of[one.leaf] + is_free for one, is_free in zip(self._held, free, strict=True)]
         return Things(
             gives=self._gives(numbers, [queue for queue, _keepers in owners]),
@@ -120,7 +120,7 @@ class Offers:
     def chosen(self, *, steps: int) -> Giving:
         """Choose the fewest, of these the least valuable; so many partial choices are looked at."""
         found = fewest(self._things, steps=steps)
-        given_back = tuple(sorted(self._first_by_name(found.numbers or ()), key=_dearness))
+        given_back = tuple(sorted(self._first_by_name(found.numbers or ()), key=dearness))
         return Giving(
             feasible=found.numbers is not None,
             given_back=given_back,
@@ -138,10 +138,10 @@ class Offers:
             if sort in alike:
                 alike[sort].append(one)
         for sort, count in counts.items():
-            yield from nsmallest(count, alike[sort], key=_dearness)
+            yield from nsmallest(count, alike[sort], key=dearness)
 
 
-def _values(held: Sequence[Held]) -> dict[Number, int]:
+def whole_values(held: Iterable[Held]) -> dict[Number, int]:
     """Return value -> the same as a whole number, in a unit in which all are."""
     values = {value: value if isinstance(value, int) else exact(value) for value in {one.value for one in held}}
     unit = lcm(*[value.denominator for value in values.values()])
@@ -155,5 +155,6 @@ def _preference(court: Court, owner: tuple[str, tuple[str, ...]]) -> tuple[objec
     return -surplus, natural_key(queue), keepers
 
 
-def _dearness(one: Held) -> tuple[object, ...]:
+def dearness(one: Held) -> tuple[object, ...]:
+    """Return what sorts things by value, and then by name."""
     return exact(one.value), natural_key(one.leaf), natural_key(one.name)

@@ -1,7 +1,8 @@
 """Preemption: which allocations make room for something more important, by priority."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Protocol, TypeVar
 
 from placement.allocators.entries import Number
 from placement.allocators.fair_share.court import Court, queue_of
@@ -46,11 +47,11 @@ def preempt(
     >>> [one.name for one in preempt(shares, "root/ann", {"gpu": 1}, priority=3, held=held).given_back]
     ['batch']
     """
-    court = Court(shares, claimant, task, waiting)
+    court = Court(shares, claimant, task, waiting=waiting)
     if not court.needs:
         return Giving(feasible=True)
-    is_free = partial(_is_less_important, queue_of(claimant), priority)
-    willing = [one for one in held if is_free(one) or (one.value <= priority and court.may_give(one.leaf))]
+    willing = preemptible(court, held, priority)
+    is_free = partial(is_less_important, queue_of(claimant), priority)
 
     def up_to(highest: Number) -> Offers:
         return Offers(court, [one for one in willing if one.value <= highest], is_free=is_free)
@@ -58,25 +59,47 @@ def preempt(
     in_order = up_to(priority).least_valuable()
     enough = priority if in_order is None else max([one.value for one in in_order])
     offers = up_to(enough)
-    if offers.are_few:
-        return _lowest(up_to, sorted({one.value for one in willing if one.value <= enough}) or [priority], steps)
-    return offers.chosen(steps=steps)
+    if not offers.are_few:
+        return offers.chosen(steps=steps)
+    priorities = sorted({one.value for one in willing if one.value <= enough}) or [priority]
+    return lowest(lambda highest: up_to(highest).chosen(steps=steps), priorities)
 
 
-def _is_less_important(queue: str, priority: Number, one: Held) -> bool:
+def preemptible(court: Court, held: Iterable[Held], priority: Number) -> list[Held]:
+    """Return what may go for a claim of some priority."""
+    own = queue_of(court.claimant)
+    return [
+        one
+        for one in held
+        if one.value <= priority and (is_less_important(own, priority, one) or court.may_give(one.leaf))
+    ]
+
+
+def is_less_important(queue: str, priority: Number, one: Held) -> bool:
     """Tell whether something in the claimant's own queue has a lower priority."""
     return one.value < priority and queue_of(one.leaf) == queue
 
 
-def _lowest(up_to: Callable[[Number], Offers], priorities: Sequence[Number], steps: int) -> Giving:
+class Feasible(Protocol):
+    """An answer that there may be."""
+
+    @property
+    def feasible(self) -> bool:
+        """Whether there is one."""
+
+
+Answer = TypeVar("Answer", bound=Feasible)
+
+
+def lowest(up_to: Callable[[Number], Answer], priorities: Sequence[Number]) -> Answer:
     """Return the answer with the lowest of these priorities for which there is one; they are halved each time."""
-    giving = up_to(priorities[-1]).chosen(steps=steps)
+    answer = up_to(priorities[-1])
     low, high = 0, len(priorities) - 1
-    while giving.feasible and low < high:
+    while answer.feasible and low < high:
         middle = (low + high) // 2
-        lower = up_to(priorities[middle]).chosen(steps=steps)
+        lower = up_to(priorities[middle])
         if lower.feasible:
-            giving, high = lower, middle
+            answer, high = lower, middle
         else:
             low = middle + 1
-    return giving
+    return answer

@@ -3,7 +3,7 @@
 A queue is a branch with leaves; what happens inside one is ``preempt``'s.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from placement.allocators.fair_share.court import Court, queue_of
@@ -53,10 +53,17 @@ def reclaim(
     >>> reclaim(shares, "root/sci/ann", {"gpu": 6}, held=held).feasible
     False
     """
-    court = Court(shares, claimant, task, waiting)
+    court = Court(shares, claimant, task, waiting=waiting)
     if not court.needs:
         return Giving(feasible=True)
-    others = {leaf for leaf in {one.leaf for one in held} if queue_of(leaf) != queue_of(claimant)}
-    givers = {leaf for leaf in others if court.may_give(leaf)}
-    giving = Offers(court, [one for one in held if one.leaf in givers]).chosen(steps=steps)
-    return giving if giving.feasible else replace(giving, partings=court.partings(others))
+    giving = Offers(court, reclaimable(court, held)).chosen(steps=steps)
+    if giving.feasible:
+        return giving
+    others = {one.leaf for one in held if queue_of(one.leaf) != queue_of(claimant)}
+    return replace(giving, partings=court.partings(others))
+
+
+def reclaimable(court: Court, held: Iterable[Held]) -> list[Held]:
+    """Return what others may give: what is in other queues, where the claimant is entitled to what it claims."""
+    own = queue_of(court.claimant)
+    return [one for one in held if court.may_give(one.leaf) and queue_of(one.leaf) != own]

@@ -1,17 +1,22 @@
 """/planner/v1/fair-share: how resources are shared, who is next, what would each get, who should give back."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.planner.fair_share_bodies import FILL, ORDER, RECLAIM, options_of, wish_of, wishes_of
-from placement.api.planner.fair_share_json import named, parting_json, tree_json, turn_json
+from placement.api.planner.candidates import options_for
+from placement.api.planner.fair_share_bodies import FILL, ORDER, RECLAIM, member_of, options_of, wish_of, wishes_of
+from placement.api.planner.fair_share_json import giving_json, named, room_json, tree_json, turn_json
 from placement.api.planner.index import PATH
+from placement.api.planner.request_document import planner_request
 from placement.api.routing import Route
 from placement.services import fair_share as service
+from placement.services import giving_back
+from placement.services.fair_share import Wish
+from placement.services.room_on_a_host import Room, RoomWanted, room_for
 from placement.settings.planner.values import FairShareSettings
-
-MOST_LEVELS = 100
-"""How many pairs of queues are shown that decided about giving back."""
 
 RULE = "placement:planner:fair_share"
 
@@ -69,28 +74,22 @@ def fill_pending(call: Call) -> Response:
 def reclaim(call: Call) -> Response:
     """Answer with the consumers that should give back what they hold, the least valuable first."""
     body, settings = call.document(RECLAIM), _settings(call)
-    claimant = wish_of(body["claimant"], settings, "claimant")
     wishes = wishes_of(body.get("pending", ()), settings, "pending")
-    found = service.reclaim(call.database, settings, claimant, wishes=wishes, options=options_of(body))
-    giving = found.giving
-    give_back = [
-        {
-            "consumer_uuid": held.name,
-            **named(found.members[held.leaf], settings),
-            "resources": held.amounts,
-            "value": held.value,
-        }
-        for held in giving.given_back
-    ]
-    return call.json(
-        {
-            "feasible": giving.feasible,
-            "complete": giving.complete,
-            "lacking": giving.lacking,
-            "give_back": give_back,
-            "levels": [parting_json(parting) for parting in giving.partings[:MOST_LEVELS]],
-        }
-    )
+    if "request" in body:
+        return call.json(room_json(_room(call, body, wishes), settings))
+    claimant = wish_of(body["claimant"], settings, "claimant")
+    claim = giving_back.reclaim_of(call.database, settings, claimant, wishes)
+    found = giving_back.reclaim(call.database, settings, claim, options_of(body))
+    return call.json(giving_json(found.giving, found.members, settings))
+
+
+def _room(call: Call, body: dict[str, Any], wishes: Sequence[Wish]) -> Room:
+    """Return who would make room for a request."""
+    settings = _settings(call)
+    request = planner_request(body["request"], call.server.settings.planner)
+    wanted = RoomWanted(request, options_for(call, request))
+    member = member_of(body["claimant"], settings, "claimant")
+    return room_for(call.database, settings, wanted, member=member, wishes=wishes, options=options_of(body))
 
 
 def _settings(call: Call) -> FairShareSettings:

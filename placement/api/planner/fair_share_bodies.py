@@ -5,11 +5,13 @@ from typing import Any
 
 from placement.api.allocation_schemas import UUID_KEY
 from placement.api.fields import LARGEST_COLUMN, Array, Integer, JsonNumber, JsonText, Mapping, Object, Uuid
+from placement.api.planner.request_schemas import RequestSchema
 from placement.api.validation import Schema
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
 from placement.errors import InvalidAt
-from placement.services.fair_share import ReclaimOptions, Where, Wish
-from placement.settings.planner.values import FairShareSettings, Leaves
+from placement.services.fair_share import Wish
+from placement.services.giving_back import ReclaimOptions
+from placement.settings.planner.values import FairShareSettings
 
 MOST_TASKS = 10_000
 
@@ -24,11 +26,11 @@ class Pending(Schema):
 
 
 class Claimant(Schema):
-    """Who claims what."""
+    """Who claims what; it may be said in ``request`` instead."""
 
     project_id = JsonText(required=False, shortest=1, longest=255)
     consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
-    resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=LARGEST_COLUMN), smallest=1)
+    resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=LARGEST_COLUMN), smallest=1, required=False)
 
 
 class OrderBody(Schema):
@@ -47,6 +49,7 @@ class ReclaimBody(Schema):
     """The body of .../reclaim."""
 
     claimant = Object(Claimant)
+    request = Object(RequestSchema, required=False)
     pending = Array(Object(Pending), required=False)
     values = Mapping(UUID_KEY, JsonNumber(), required=False)
     keep = Array(Uuid(), required=False)
@@ -71,7 +74,9 @@ def wish_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | in
     Raises:
         InvalidAt: as ``wishes_of``.
     """
-    member = _member(entry, settings.leaves, where)
+    member = member_of(entry, settings, *where)
+    if "resources" not in entry:
+        raise InvalidAt(where, "'resources' is a required property")
     return Wish(member, entry["resources"], entry.get("count", 1), where)
 
 
@@ -81,8 +86,13 @@ def options_of(body: dict[str, Any]) -> ReclaimOptions:
     return ReclaimOptions(values=body.get("values", {}), keep=keep, priority=body.get("priority"))
 
 
-def _member(entry: dict[str, Any], leaves: Leaves, where: Where) -> str:
-    key = "project_id" if leaves == "project" else "consumer_type"
+def member_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | int) -> str:
+    """Return whom an entry is about.
+
+    Raises:
+        InvalidAt: as ``wishes_of``.
+    """
+    key = "project_id" if settings.leaves == "project" else "consumer_type"
     other = {"project_id", "consumer_type"} - {key}
     if key not in entry:
         raise InvalidAt(where, f"{key!r} is a required property; the tree of this server is of these.")

@@ -3,9 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from placement.allocators.fair_share import Behind, NodeShare, Parting, Turn
+from placement.allocators.fair_share import Behind, Giving, NodeShare, Parting, Turn
+from placement.api.planner.proposal_json import allocation_request
 from placement.services.fair_share import Shares
+from placement.services.room_on_a_host import Room
 from placement.settings.planner.values import FairShareSettings
+
+MOST_LEVELS = 100
+"""How many pairs of queues are shown that decided about giving back."""
 
 
 def tree_json(shares: Shares, settings: FairShareSettings, own: str | None = None) -> dict[str, Any]:
@@ -74,3 +79,29 @@ def parting_json(parting: Parting) -> dict[str, Any]:
         "claimant": {"path": parting.claimant, "with_claim": parting.claims, "entitled": parting.claimant_entitled},
         "giver": {"path": parting.giver, "holds": parting.holds, "entitled": parting.giver_entitled},
     }
+
+
+def giving_json(giving: Giving, members: Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
+    """Show who gives back, and what decided that."""
+    return {
+        "feasible": giving.feasible,
+        "complete": giving.complete,
+        "lacking": giving.lacking,
+        "give_back": [
+            {
+                "consumer_uuid": held.name,
+                **named(members[held.leaf], settings),
+                "resources": held.amounts,
+                "value": held.value,
+            }
+            for held in giving.given_back
+        ],
+        "levels": [parting_json(parting) for parting in giving.partings[:MOST_LEVELS]],
+    }
+
+
+def room_json(room: Room, settings: FairShareSettings) -> dict[str, Any]:
+    """Show who makes room on which host, and the candidate that would then come first."""
+    uuids = {id_: member.uuid for id_, member in room.providers.members.items()}
+    candidate = None if room.candidate is None else allocation_request(room.candidate.proposal, uuids)
+    return {**giving_json(room.giving, room.members, settings), "host": room.host, "candidate": candidate}

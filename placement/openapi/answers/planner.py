@@ -241,7 +241,9 @@ _RECLAIMED = record(
         "lacking": _SHARES,
         "give_back": array(_GIVEN_BACK),
         "levels": array(_LEVEL),
-    }
+    },
+    # Where the body has a request: the root of the tree whose consumers give, and what would then come first.
+    {"host": or_null(UUID), "candidate": or_null(record(_REQUEST))},
 )
 
 COMPONENTS: dict[str, Json] = {

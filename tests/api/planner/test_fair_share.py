@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
+from placement.allocators.fair_share.queues import QueueCapacity
 from placement.app import create_app
 from placement.services.usage_cache import UsageCache
 from placement.settings import PlannerSettings
@@ -311,6 +312,40 @@ class TestReclaim:
     def test_what_fits_needs_nothing(self, seed: Api, used: Cloud) -> None:
         answer = ask(seed, "reclaim", {"claimant": {"project_id": "new", "resources": GPU}})
         assert answer == {"feasible": True, "complete": True, "lacking": {}, "give_back": [], "levels": []}
+
+    def test_a_limit_of_the_own_queue_counts_where_the_cloud_has_enough(self, app: Flask, cloud: Cloud) -> None:
+        limited = Queue("n/n1", (None, 1), ("p1", "p2"), QueueCapacity(limit={"PGPU": 4}))
+        api = served(app, replace(SEED, queues=tree_of([limited])))
+        low, high = take(api, cloud, "p1", gpus0=2), take(api, cloud, "p1", gpus1=2)
+        body = {"claimant": {"project_id": "p2", "resources": GPU}, "priority": 5, "values": {low: 1, high: 7}}
+        answer = ask(api, "reclaim", body)
+        assert (answer["feasible"], [held["consumer_uuid"] for held in answer["give_back"]]) == (True, [low])
+
+
+def test_what_is_exhausted_in_a_partition_is_so_although_there_is_more_elsewhere(app: Flask) -> None:
+    """The seed's first tree with tasks of three CPUs: nine of the partition's ten are used, and n22's turn is next.
+
+    Counted with the hundred CPUs elsewhere, CPUs would not be exhausted, n2 would have a share of 9/10, and n22 none of
+    the GPUs that fall free.
+    """
+    whole = served(app, SEED)
+    cloud = build(
+        caller(whole),
+        provider("cpus", VCPU=10, aggregates=["A"]),
+        provider("gpus0", PGPU=10, aggregates=["A"]),
+        provider("elsewhere", VCPU=100, PGPU=1),
+    )
+    for project, amounts in (("p1", {"gpus0": 5}), ("p22", {"gpus0": 4})):
+        take(whole, cloud, project, **amounts)
+    for _task in range(3):
+        take(whole, cloud, "p21", cpus=3)
+    waiting = {"pending": [*pending(p1=(GPU, 9), p22=(GPU, 9)), *pending(p21=({"VCPU": 3}, 9))]}
+    parted = served(app, replace(SEED, partition=cloud.aggregates["A"]))
+    order = ask(parted, "order", waiting)["order"]
+    assert [turn["project_id"] for turn in order] == ["p22", "p21", "p1"]
+    assert [(turn["project_id"], turn["lacking"]) for turn in order if turn["blocked"]] == [("p21", ["VCPU"])]
+    assert ask(parted, "fill", waiting)["order"] == ["p22"]
+    assert not [turn for turn in ask(whole, "order", waiting)["order"] if turn["blocked"]]
 
 
 FAULTS = {

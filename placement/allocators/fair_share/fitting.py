@@ -1,0 +1,101 @@
+"""The fewest things that make something fit, where only trying tells whether it does.
+
+More that is taken never makes it fit less. Sums are told beforehand: what is not enough by them is not tried.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from placement.allocators.budget import Budget
+from placement.allocators.fair_share.all_choices import cheapest, most_of
+from placement.allocators.fair_share.basket import Basket, Cost
+
+Fits = Callable[[Sequence[int]], bool]
+"""Told how many of each kind are taken, tells whether it fits then."""
+
+
+class _Rest(NamedTuple):
+    """The most of each need that so many things give, and the least that so many are worth, by how many they are."""
+
+    most: Sequence[Sequence[int]]
+    cheapest: Sequence[int]
+
+
+class Fitting:
+    """The search among the things of one place.
+
+    Args:
+        nothing: the empty choice: what there is, and what is needed by the sums. It is left empty.
+        fits: whether it fits.
+        budget: a step is one question to that.
+    """
+
+    def __init__(self, nothing: Basket, fits: Fits, budget: Budget) -> None:
+        self._basket = nothing
+        self._fits = fits
+        self._budget = budget
+        kinds = nothing.kinds
+        self._order = sorted(range(len(kinds)), key=lambda number: (kinds[number].values[0], number))
+        self._rests: dict[int, _Rest] = {}
+        self._found: tuple[int, tuple[int, ...]] | None = None
+
+    def _rest(self, start: int) -> "_Rest":
+        """Return what the kinds from a place on can do."""
+        if start not in self._rests:
+            kinds = [self._basket.kinds[number] for number in self._order[start:]]
+            most = [most_of(kinds, need) for need in range(len(self._basket.needed))]
+            self._rests[start] = _Rest(most, cheapest(kinds))
+        return self._rests[start]
+
+    @property
+    def bound(self) -> Cost | None:
+        """What it costs at least; None if everything is not enough by the sums."""
+        most, worth = self._rest(0)
+        least = max([bisect_left(of, need) for of, need in zip(most, self._basket.needed, strict=True)], default=0)
+        return (least, worth[least]) if least < len(worth) else None
+
+    def best(self, below: Cost | None) -> tuple[Cost, tuple[int, ...]] | None:
+        """Return what the fewest cost, of these the least valuable, and how many of each kind they are.
+
+        Args:
+            below: only what costs less is looked for.
+        """
+        if self.bound is None or not self._may_fit():
+            return None
+        worth = self._rest(0).cheapest
+        for count in range(self.bound[0], len(worth)):
+            if below is not None and (count, worth[count]) >= below:
+                return None
+            self._found = (below[1], ()) if below is not None and count == below[0] else None
+            self._extend(0, count)
+            if self._found is not None and self._found[1]:
+                return (count, self._found[0]), self._found[1]
+        return None
+
+    def _may_fit(self) -> bool:
+        return self._budget.take() and self._fits([len(kind.values) for kind in self._basket.kinds])
+
+    def _extend(self, start: int, left: int) -> None:
+        """Look at all choices of so many more things, of the kinds from a place on."""
+        basket = self._basket
+        if not self._may_succeed(start, left):
+            return
+        if not left:
+            if self._budget.take() and self._fits(basket.counts):
+                self._found = basket.cost[1], tuple(basket.counts)
+            return
+        number = self._order[start]
+        for more in range(basket.room(number, min(left, len(basket.kinds[number].values))), -1, -1):
+            basket.take(number, more)
+            self._extend(start + 1, left - more)
+            basket.take(number, -more)
+
+    def _may_succeed(self, start: int, left: int) -> bool:
+        """Tell whether so many more can be enough by the sums, and worth less than what was found."""
+        most, worth = self._rest(start)
+        if left >= len(worth):
+            return False
+        if self._found is not None and self._basket.cost[1] + worth[left] >= self._found[0]:
+            return False
+        return all([need <= of[left] for need, of in zip(self._basket.needed, most, strict=True)])

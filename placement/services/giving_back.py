@@ -1,0 +1,130 @@
+"""Use case: which consumers should give back what they hold so that a claim fits. Nothing is carried out."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from placement.allocators import fair_share as shares_of
+from placement.allocators.entries import Number
+from placement.allocators.fair_share import Amounts, FairShares, Giving, Held, Task
+from placement.services.fair_share import Wish, counted, leaf_names, pending_tasks
+from placement.services.usage_cache import UNKNOWN, Reading, usage_now
+from placement.settings.planner.values import FairShareSettings
+from placement.store import fair_share as store
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads
+
+
+@dataclass(frozen=True, slots=True)
+class ReclaimOptions:
+    """What may be chosen from when something is given back.
+
+    Args:
+        values: consumer -> how much it is worth; 0 for those that are not named.
+        keep: consumers that are left alone.
+        priority: if given, ``values`` are priorities, and this is the claim's.
+    """
+
+    values: Mapping[str, Number]
+    keep: frozenset[str] = frozenset()
+    priority: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """Which consumers should give back what they hold; ``members`` are the names of leaves by path."""
+
+    giving: Giving
+    members: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaim:
+    """Who claims what, all that is waited for by leaf, and who waits."""
+
+    member: str
+    task: Amounts
+    waiting: Mapping[str, Amounts]
+    others: tuple[str, ...]
+
+
+def reclaim_of(database: Database, settings: FairShareSettings, claimant: Wish, wishes: Sequence[Wish]) -> Reclaim:
+    """Return what is claimed of the classes that count, and what others wait for.
+
+    Raises:
+        InvalidAt: a class does not exist, or none of a wish counts.
+    """
+    pending = pending_tasks(database, settings, wishes)
+    task = counted(database, settings, [claimant])[0]
+    waiting = {leaf: _together(tasks) for leaf, tasks in pending.items()}
+    return Reclaim(claimant.member, task, waiting, tuple([wish.member for wish in wishes]))
+
+
+@reads
+def reclaim(tx: Transaction, settings: FairShareSettings, claim: Reclaim, options: ReclaimOptions) -> GivenBack:
+    """Return which consumers should give back what they hold so that a claim fits in. Always read anew."""
+    situation = Situation(tx, settings, claim)
+    shares, claimant = situation.shares, situation.claimant
+    needed = {
+        name
+        for _path, left in shares.bounds(claimant)
+        for name, amount in claim.task.items()
+        if amount and amount > left[name]
+    }
+    held = situation.held(tx, needed, options)
+    if options.priority is None:
+        giving = shares_of.reclaim(shares, claimant, claim.task, held=held, waiting=claim.waiting)
+    else:
+        giving = shares_of.preempt(
+            shares, claimant, claim.task, priority=options.priority, held=held, waiting=claim.waiting
+        )
+    return GivenBack(giving, situation.members)
+
+
+class Situation:
+    """The shares that a claim meets, and who holds what.
+
+    Args:
+        tx: the transaction.
+        settings: how resources are shared.
+        claim: the claim.
+    """
+
+    def __init__(self, tx: Transaction, settings: FairShareSettings, claim: Reclaim) -> None:
+        reading = Reading(*usage_now(tx, settings))
+        others = (claim.member, *claim.others)
+        self._settings = settings
+        self.members = leaf_names(settings, [*reading.members(settings), *others])
+        self.shares: FairShares = reading.shares(settings, others=others)
+        self.claimant = settings.queues.path_of(claim.member)
+
+    def held(self, tx: Transaction, classes: Collection[str], options: ReclaimOptions) -> list[Held]:
+        """Return what consumers hold that hold something of these classes, and need not keep it."""
+        return [
+            Held(uuid, self._settings.queues.path_of(member), amounts, options.values.get(uuid, 0))
+            for uuid, (member, amounts) in _held(tx, self._settings, classes).items()
+            if uuid not in options.keep
+        ]
+
+
+def _together(tasks: Sequence[Task]) -> dict[str, int]:
+    """Return what all these tasks take; each has a count."""
+    amounts: Counter[str] = Counter()
+    for task in tasks:
+        for name, amount in task.amounts.items():
+            amounts[name] += amount * (task.count or 1)
+    return dict(amounts)
+
+
+def _held(
+    tx: Transaction, settings: FairShareSettings, classes: Collection[str]
+) -> dict[str, tuple[str, dict[str, int]]]:
+    """Return consumer -> who it belongs to, and what it holds, if it holds something of these classes."""
+    ids = tx.names.classes.ids(tx.connection, settings.classes)
+    names = {id_: name for name, id_ in ids.items()}
+    found: dict[str, tuple[str, dict[str, int]]] = {}
+    of = [ids[name] for name in classes if name in ids]
+    for row in store.holdings(tx, names, settings.partition, of=of) if of else ():
+        member = (row.project_id if settings.leaves == "project" else row.consumer_type) or UNKNOWN
+        found.setdefault(row.consumer_uuid, (member, {}))[1][names[row.class_id]] = int(row.amount)
+    return found

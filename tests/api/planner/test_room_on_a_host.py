@@ -1,0 +1,244 @@
+"""POST /planner/v1/fair-share/reclaim with a request: who gives back on one host so that the request fits there."""
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+from flask import Flask
+
+from placement.allocators.fair_share import Queue, tree_of
+from placement.api.planner.request_document import SCHEMA, planner_request
+from placement.api.validation import load_document
+from placement.app import create_app
+from placement.domain.planner_request import PlannerRequest
+from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.overlays import released
+from placement.services.planner.planning import Planning
+from placement.settings import PlannerSettings
+from placement.settings.planner.values import FairShareSettings
+from placement.store.connection.unit_of_work import Transaction, reads
+from tests.api.conftest import Api
+from tests.api.planner.test_scores import call
+from tests.claims import ask, entry, new_uuid
+from tests.clouds import build, provider
+from tests.planner_hosts import CANDIDATES, names_of
+from tests.unit.allocators.fair_share_entitlement_oracle import entitlements
+
+RECLAIM = "/planner/v1/fair-share/reclaim"
+SWITCH = "CUSTOM_HW_PCIE_SWITCH"
+TREE = tree_of(
+    [
+        Queue("root/a", (None, 1), ("ann",)),
+        Queue("root/b", (None, 1), ("bob",)),
+        Queue("root/c", (None, 2), ("cat", "col")),
+    ]
+)
+PLANNER = PlannerSettings(fair_share=FairShareSettings(classes=("PGPU", "VCPU"), queues=TREE, keep_s=0), exclusive={})
+
+
+@pytest.fixture
+def planner(app: Flask) -> Api:
+    return Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
+
+
+def host(name: str, *, vcpus: int = 16, switches: int = 2, gpus: int = 2):
+    return provider(
+        name,
+        *[
+            provider(
+                f"{name}-s{switch}",
+                *[provider(f"{name}-s{switch}-g{gpu}", PGPU=1) for gpu in range(gpus)],
+                traits=[SWITCH],
+            )
+            for switch in range(switches)
+        ],
+        VCPU=vcpus,
+    )
+
+
+def take(api: Api, project: str, taken: dict[str, dict[str, int]]) -> str:
+    """Take something of providers by name."""
+    uuids = {name: uuid for uuid, name in names_of(api).items()}
+    consumer = new_uuid()
+    body = entry({uuids[name]: resources for name, resources in taken.items()}, project_id=project)
+    ask(api, "PUT", f"/allocations/{consumer}", body=body)
+    return consumer
+
+
+def gpu(name: str, vcpus: int = 1) -> dict[str, dict[str, int]]:
+    return {name: {"PGPU": 1}, name.partition("-")[0]: {"VCPU": vcpus}}
+
+
+def pair(count: int = 2, *, vcpus: int = 1, level: str | None = "pcie") -> dict[str, object]:
+    """Return a request of GPUs, behind one switch if a level is named."""
+    body: dict[str, object] = {
+        "groups": {"": {"resources": {"VCPU": vcpus}}, "_G": {"resources": {"PGPU": 1}, "count": count}}
+    }
+    return body if level is None else {**body, "within": [{"groups": ["_G"], "level": level}]}
+
+
+def reclaimed(api: Api, request: object, member: str = "cat", **more: object):
+    answer = ask(api, "POST", RECLAIM, body={"claimant": {"project_id": member}, "request": request, **more})
+    return answer, {held["consumer_uuid"] for held in answer["give_back"]}
+
+
+def spread(api: Api, project: str = "ann") -> list[str]:
+    """Make two hosts with two switches each, and let someone hold one of the two GPUs behind each switch."""
+    build(call(api), host("h1"), host("h2"))
+    return [take(api, project, gpu(name)) for name in ("h1-s0-g0", "h1-s1-g1", "h2-s0-g0", "h2-s1-g0")]
+
+
+def test_the_least_valuable_behind_any_switch_goes_and_the_candidate_is_there(planner: Api) -> None:
+    """Four GPUs are free, but behind four switches."""
+    held = spread(planner)
+    answer, gone = reclaimed(planner, pair(), values=dict(zip(held, [3, 2, 1, 4], strict=True)))
+    assert (answer["feasible"], answer["complete"], gone) == (True, True, {held[2]})
+    names = names_of(planner)
+    assert names[answer["host"]] == "h2"
+    assert sorted(names[one] for one in answer["candidate"]["mappings"]["_G"]) == ["h2-s0-g0", "h2-s0-g1"]
+
+
+def test_what_is_advised_is_what_then_comes_first(planner: Api) -> None:
+    spread(planner)
+    answer, gone = reclaimed(planner, pair())
+    assert len(gone) == 1
+    assert ask(planner, "POST", CANDIDATES, body=pair())["allocation_requests"] == []
+    for consumer in gone:
+        assert planner.delete(f"/allocations/{consumer}").status_code == 204
+    first = ask(planner, "POST", CANDIDATES, body=pair())["allocation_requests"][0]
+    assert answer["candidate"] == first
+
+
+def test_what_fits_needs_nobody(planner: Api) -> None:
+    build(call(planner), host("h1"))
+    answer, gone = reclaimed(planner, pair())
+    assert (answer["feasible"], answer["host"], gone) == (True, None, set())
+    assert answer["candidate"]["mappings"]["_G"]
+
+
+def test_nobody_is_taken_from_who_has_only_what_is_theirs(planner: Api) -> None:
+    """Of four GPUs, half are c's by weight; a and b have one each, which is theirs, though they lie badly."""
+    build(call(planner), host("h1"))
+    take(planner, "ann", gpu("h1-s0-g0"))
+    take(planner, "bob", gpu("h1-s1-g0"))
+    pending = [{"project_id": project, "resources": {"PGPU": 4}} for project in ("ann", "bob")]
+    answer, gone = reclaimed(planner, pair(), pending=pending)
+    assert (answer["feasible"], gone, answer["candidate"]) == (False, set(), None)
+    assert {level["giver"]["path"] for level in answer["levels"]} == {"root/a", "root/b"}
+
+
+def test_a_claimant_beyond_its_part_gets_nothing(planner: Api) -> None:
+    build(call(planner), host("h1"))
+    for name in ("h1-s0-g0", "h1-s0-g1", "h1-s1-g0"):
+        take(planner, "ann", gpu(name))
+    pending = [{"project_id": "ann", "resources": {"PGPU": 9}}, {"project_id": "bob", "resources": {"PGPU": 9}}]
+    assert reclaimed(planner, pair(), pending=pending)[0]["feasible"]
+    assert not reclaimed(planner, pair(3, level=None), pending=pending)[0]["feasible"]
+
+
+def test_priorities_decide_in_the_own_queue(planner: Api) -> None:
+    build(call(planner), host("h1"))
+    low, high = take(planner, "col", gpu("h1-s0-g0")), take(planner, "col", gpu("h1-s1-g0"))
+    answer, gone = reclaimed(planner, pair(), priority=5, values={low: 1, high: 9})
+    assert (answer["feasible"], gone) == (True, {low})
+    assert not reclaimed(planner, pair(), values={low: 1, high: 9})[0]["feasible"]
+
+
+def test_a_request_that_takes_nothing_that_counts_is_refused(planner: Api) -> None:
+    build(call(planner), provider("h1", DISK_GB=10))
+    body = {"claimant": {"project_id": "cat"}, "request": {"groups": {"": {"resources": {"DISK_GB": 1}}}}}
+    answer = planner.post(RECLAIM, body)
+    assert answer.status_code == 400
+    assert "request.resources: None of these counts towards fair shares" in answer.json["errors"][0]["detail"]
+
+
+def test_without_a_request_resources_are_needed(planner: Api) -> None:
+    answer = planner.post(RECLAIM, {"claimant": {"project_id": "cat"}})
+    assert answer.status_code == 400
+    assert "'resources' is a required property" in answer.json["errors"][0]["detail"]
+
+
+@reads
+def fits_without(tx: Transaction, request: PlannerRequest, options: PlannerOptions, consumers: list[str]) -> bool:
+    planning = Planning(tx, request, options, overlay=released(tx, consumers))
+    return next(planning.proposals(), None) is not None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int) -> None:
+    """Against every set of consumers on one host, on small clouds with switches, other queues and values."""
+    rng = random.Random(seed)
+    capacity = {f"h{number}": {"PGPU": 4, "VCPU": rng.choice([6, 8])} for number in range(2)}
+    build(call(planner), *[host(name, vcpus=of["VCPU"]) for name, of in capacity.items()])
+    places = {
+        f"h{number}": [f"h{number}-s{switch}-g{g}" for switch in range(2) for g in range(2)] for number in range(2)
+    }
+    used = {"PGPU": {"ann": 0, "bob": 0, "cat": 0}, "VCPU": {"ann": 0, "bob": 0, "cat": 0}}
+    on_host: dict[str, list[str]] = {name: [] for name in places}
+    owner, holds, values = {}, {}, {}
+    for name, gpus in places.items():
+        for place in rng.sample(gpus, rng.randint(2, 4)):
+            project = rng.choice(["ann", "ann", "ann", "bob", "cat"])
+            vcpus = rng.randint(1, 2)
+            consumer = take(planner, project, gpu(place, vcpus))
+            on_host[name].append(consumer)
+            owner[consumer], holds[consumer] = project, {"PGPU": 1, "VCPU": vcpus}
+            values[consumer] = rng.randint(0, 3)
+            used["PGPU"][project] += 1
+            used["VCPU"][project] += vcpus
+    task = {"PGPU": 2, "VCPU": rng.randint(1, 4)}
+    body = pair(2, vcpus=task["VCPU"], level=rng.choice(["pcie", "pcie", None]))
+    answer, gone = reclaimed(planner, body, values=values)
+
+    queue_of = {"ann": "root/a", "bob": "root/b", "cat": "root/c"}
+    root = TREE.tree([])
+    totals = {name: sum(of[name] for of in capacity.values()) for name in task}
+    entitled = {
+        name: entitlements(
+            root,
+            totals[name],
+            {TREE.path_of(project): amount for project, amount in used[name].items()},
+            {"root/c/cat": 10**9},
+            name,
+        )
+        for name in task
+    }
+
+    def judged(name: str) -> list[str]:
+        """Return what is lacking in the cloud or missing on the host, and what the claim is the largest part of."""
+        free = {class_: totals[class_] - sum(used[class_].values()) for class_ in task}
+        left = {class_: capacity[name][class_] - sum(holds[one][class_] for one in on_host[name]) for class_ in task}
+        dominant = max(task, key=lambda class_: (Fraction(task[class_], totals[class_]), class_))
+        return [one for one in task if one == dominant or task[one] > free[one] or task[one] > left[one]]
+
+    def is_fair(name: str, consumers) -> bool:
+        queues = {queue_of[owner[one]] for one in consumers}
+        return all(
+            used[class_]["cat"] + task[class_] <= entitled[class_]["root/c"]
+            and all(
+                sum(used[class_][one] for one, of in queue_of.items() if of == queue)
+                - sum(holds[one][class_] for one in consumers if queue_of[owner[one]] == queue)
+                >= entitled[class_][queue]
+                for queue in queues
+            )
+            for class_ in judged(name)
+        )
+
+    request = replace(planner_request(load_document(SCHEMA, body), PLANNER), limit=1)
+    options = PlannerOptions(PLANNER.profile_in_force, PLANNER.levels, PLANNER.exclusive, PLANNER.devices.base)
+    database = planner.app.extensions["placement"].database
+    if fits_without(database, request, options, []):
+        assert (answer["feasible"], gone) == (True, set())
+        return
+    costs = [
+        (size, sum(values[one] for one in chosen))
+        for name, consumers in on_host.items()
+        for size in range(1, len(consumers) + 1)
+        for chosen in combinations([one for one in consumers if owner[one] != "cat"], size)
+        if is_fair(name, chosen) and fits_without(database, request, options, list(chosen))
+    ]
+    found = (len(gone), sum(values[one] for one in gone)) if answer["feasible"] else None
+    assert answer["complete"]
+    assert found == min(costs, default=None)
