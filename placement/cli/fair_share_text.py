@@ -13,11 +13,11 @@ def tree_text(document: Document, *, width: int | None = None) -> Iterator[str]:
     totals = [f"{name} {document['free'][name]} of {document['totals'][name]}" for name in document["classes"]]
     yield f"Free{of}: {', '.join(totals)}."
     yield ""
-    header = ("queue", "weight", "holds", "", "of", "amount", "entitled", "over", "share / weight", "")
+    header = ("queue", "weight", "holds", "", "of", "amount", "entitled", "over", "would give", "share / weight", "")
     yield from table(header, [_row(node, document) for node in document["nodes"]], width=width)
     yield ""
     yield "The smallest share / weight is served next, at every level; what cannot be served is blocked."
-    yield "Who has more than it is entitled to is over, and gives back first when somebody reclaims what is theirs."
+    yield "Who has more than it is entitled to is over, and would give so much to those beside it who reclaim theirs."
 
 
 def _row(node: Document, document: Document) -> Sequence[str]:
@@ -31,6 +31,7 @@ def _row(node: Document, document: Document) -> Sequence[str]:
         _bar(node["held"]),
         of,
         *([f"{node['usage'][of]:>6}", f"{node['entitled'][of]:>8.4g}", _over(node, of)] if of else ["", "", ""]),
+        ", ".join([f"{amount} {name}" for name, amount in node["gives"].items()]) if depth else "",
         f"{node['weighted_share']:>14.4g}" if depth else "",
         "blocked" if node["blocked"] else "",
     )

@@ -48,9 +48,13 @@ class Shares:
     entitled: Mapping[str, Mapping[str, float]]
 
     def over(self, node: NodeShare) -> dict[str, float]:
-        """Return class -> how much more than it is entitled to a node has: what it would give back."""
+        """Return class -> how much more than it is entitled to a node has."""
         entitled = self.entitled[node.path]
         return {name: used - entitled[name] for name, used in node.usage.items() if used > entitled[name]}
+
+    def gives(self, node: NodeShare) -> dict[str, int]:
+        """Return class -> how many whole units a node would give back to those beside it that lack theirs."""
+        return {name: int(amount) for name, amount in self.over(node).items() if amount >= 1}
 
     def under(self, node: NodeShare) -> dict[str, float]:
         """Return class -> how much less than it is entitled to a node has."""

@@ -36,6 +36,7 @@ class ShareRow:
         fair: its part of everything by weight, of those above it too, 0..1; None where not all siblings may be seen.
         held_most: the class of which it holds the largest part.
         entitled: how much of that class it is entitled to; 0 if it holds nothing.
+        gives: class -> how many whole units it would give back.
         parts, shown: how many nodes are right below it, and how many of them the table has.
     """
 
@@ -45,6 +46,7 @@ class ShareRow:
     fair: float | None
     held_most: str
     entitled: float
+    gives: Mapping[str, int]
     parts: int
     shown: int
 
@@ -57,6 +59,11 @@ class ShareRow:
     def amount(self) -> int:
         """How much it holds of that class."""
         return self.node.usage.get(self.held_most, 0)
+
+    @property
+    def gives_in_words(self) -> str:
+        """What it would give back."""
+        return ", ".join([f"{amount:,} {name}" for name, amount in self.gives.items()])
 
     @property
     def over_in_words(self) -> str:
@@ -97,7 +104,17 @@ class Branches:
         held_most = _held_most(node.usage, self.shares.totals)
         fair = self.fair.get(path)
         entitled = self.shares.entitled[path].get(held_most, 0)
-        yield ShareRow(node, self.name(path), depth, fair, held_most, entitled, len(self.parts[path]), len(some))
+        yield ShareRow(
+            node,
+            self.name(path),
+            depth,
+            fair,
+            held_most,
+            entitled,
+            gives=self.shares.gives(node) if "/" in path else {},
+            parts=len(self.parts[path]),
+            shown=len(some),
+        )
         for part in some:
             yield from self._below(part.path, shown, depth + 1)
 

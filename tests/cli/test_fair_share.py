@@ -46,7 +46,7 @@ def test_the_tree_of_the_planner_file_is_printed_with_bars(placement: Command, c
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "Free: VCPU 6 of 8."
-    assert lines[2].split() == ["queue", "weight", "holds", "of", "amount", "entitled", "over", "share", "/", "weight"]
+    assert " ".join(lines[2].split()) == "queue weight holds of amount entitled over would give share / weight"
     assert lines[4].split() == ["root", "25%", "#####...............", "VCPU", "2", "8", "-6"]
     rows = {line.split()[0]: line.split()[1:] for line in lines[5:] if line}
     assert rows["eng"] == ["3", "0%", "....................", "0", "blocked"]
@@ -85,7 +85,7 @@ def test_what_cannot_be_shown_is_told_in_one_sentence(placement: Command, argume
 
 def node(path: str, **more: object) -> dict[str, object]:
     usage = {"VCPU": 0}
-    amounts = {"entitled": {"VCPU": 1}, "over": {"VCPU": 2}, "under": {}}
+    amounts = {"entitled": {"VCPU": 1}, "over": {"VCPU": 2}, "under": {}, "gives": {"VCPU": 2}}
     return {
         "path": path,
         "weight": 1.0,
@@ -108,6 +108,6 @@ def test_bars_end_where_there_is_no_more_and_names_cannot_move_the_cursor() -> N
     document = {"partition": None, "classes": ["VCPU"], "free": {"VCPU": -1}, "totals": {"VCPU": 2}, "nodes": nodes}
     lines = list(tree_text(document))
     assert lines[0] == "Free: VCPU -1 of 2."
-    assert lines[5].split() == ["a", "1", "150%", "#" * 20, "VCPU", "3", "1", "+2", "0", "blocked"]
+    assert lines[5].split() == ["a", "1", "150%", "#" * 20, "VCPU", "3", "1", "+2", "2", "VCPU", "0", "blocked"]
     assert lines[6].split()[3] == "#" + "." * 19
     assert "p?[2J" in lines[7]

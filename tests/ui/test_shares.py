@@ -7,6 +7,7 @@ from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
 from placement.app import create_app
+from placement.cli.fair_share_text import tree_text
 from placement.settings import Settings
 from placement.settings.planner.values import FairShareSettings
 from tests import clouds
@@ -66,6 +67,19 @@ def test_the_tree_shows_what_everybody_holds_beside_the_part_by_weight(visitor: 
 def test_the_one_to_be_served_next_comes_first(visitor: Visitor, cloud: clouds.Cloud):
     names = [word for word in visitor.page(PATH).words if word in ("p1", "p2", "p3", "products", "research")]
     assert names == ["products", "p3", "research", "p1", "p2"]
+
+
+def test_who_would_give_back_is_told_alike_by_the_api_the_command_and_the_console(visitor: Visitor, app: Flask):
+    """Of ten CPUs, three parts in four are for research, and p1 holds nine."""
+    call = calls_of(app)
+    made = clouds.build(call, provider("host", VCPU=10, PGPU=10))
+    clouds.allocate(call, made.providers["host"], {"VCPU": 9}, project="p1")
+    clouds.allocate(call, made.providers["host"], {"VCPU": 1}, project="p3")
+    document = clouds.expect(call, "GET", "/planner/v1/fair-share", "1.39")
+    gives = {node["path"]: node["gives"] for node in document["nodes"] if node["gives"]}
+    assert gives == {"all/research": {"VCPU": 1}, "all/research/p1": {"VCPU": 1}}
+    assert [line.split()[0] for line in tree_text(document) if " +1.5  1 VCPU " in line] == ["research", "p1"]
+    assert visitor.page(PATH).text.count("+1.5 1 VCPU") == 2
 
 
 def test_a_branch_can_be_opened_and_left_again(visitor: Visitor, cloud: clouds.Cloud):

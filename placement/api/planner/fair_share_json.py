@@ -41,6 +41,7 @@ def _node_json(node: NodeShare, shares: Shares, settings: FairShareSettings) -> 
         "entitled": shares.entitled[node.path],
         "over": shares.over(node),
         "under": shares.under(node),
+        "gives": shares.gives(node),
         "vector": node.vector,
         "share": node.share,
         "weighted_share": node.weighted_share,

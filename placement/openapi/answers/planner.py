@@ -209,7 +209,15 @@ _INDEX = record(
 # Fair shares. Leaves are projects or consumer types, as the operator says.
 _LEAF = {"project_id": TEXT, "consumer_type": TEXT}
 _STANDING = {"share": NUMBER, "weighted_share": NUMBER, "dominant": or_null(TEXT), "blocked": FLAG}
-_AMOUNTS = {"usage": _SHARES, "held": NUMBER, "entitled": _SHARES, "over": _SHARES, "under": _SHARES, "vector": _SHARES}
+_AMOUNTS = {
+    "usage": _SHARES,
+    "held": NUMBER,
+    "entitled": _SHARES,
+    "over": _SHARES,
+    "under": _SHARES,
+    "gives": _SHARES,
+    "vector": _SHARES,
+}
 _NODE = record({"path": TEXT, "weight": NUMBER} | _AMOUNTS | _STANDING, _LEAF)
 _TREE = record(
     {

@@ -131,6 +131,7 @@ class TestTheTree:
             "entitled": {"VCPU": 10, "PGPU": 5},
             "over": {},
             "under": {"PGPU": 1},
+            "gives": {},
             "vector": {"VCPU": 10, "PGPU": 4},
             "share": 0.4,
             "weighted_share": 0.4,
