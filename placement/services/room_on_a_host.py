@@ -114,7 +114,7 @@ def _room(
 ) -> Room:
     situation = Situation(tx, settings, claim)
     judge = _Judge(situation, claim)
-    if all([path == judge.court.root for path, _name in judge.court.needs]):
+    if all(path == judge.court.root for path, _name in judge.court.needs):
         as_it_is = _first(tx, wanted, AS_IT_IS)
         if as_it_is is not None:
             return _shown(Giving(feasible=True), situation, as_it_is)
@@ -292,7 +292,7 @@ class _Cloud:
             missing = self._missing.get(root, {})
             court = judge.for_host(missing)
             # Who has nothing of what matters has nothing to give.
-            concerned = [one.held for one in all_of if any([one.held.amounts.get(name) for name in court.classes])]
+            concerned = [one.held for one in all_of if any(one.held.amounts.get(name) for name in court.classes)]
             names = {one.name for one in ask(court, concerned)}
             here = [one for one in all_of if one.held.name in names]
             if here:
