@@ -63,7 +63,7 @@ def reclaim_of(database: Database, settings: FairShareSettings, claimant: Wish, 
 @reads
 def reclaim(tx: Transaction, settings: FairShareSettings, claim: Reclaim, options: ReclaimOptions) -> GivenBack:
     """Return which consumers should give back what they hold so that a claim fits in. Always read anew."""
-    situation = Situation(tx, settings, claim)
+    situation = ReclaimSituation(tx, settings, claim)
     shares, claimant = situation.shares, situation.claimant
     needed = {
         name
@@ -81,7 +81,7 @@ def reclaim(tx: Transaction, settings: FairShareSettings, claim: Reclaim, option
     return GivenBack(giving, situation.members)
 
 
-class Situation:
+class ReclaimSituation:
     """The shares that a claim meets, and who holds what.
 
     Args:

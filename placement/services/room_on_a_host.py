@@ -15,7 +15,7 @@ from placement.allocators.entries import Number
 from placement.allocators.fair_share import Giving, Held
 from placement.allocators.fair_share.basket import Cost
 from placement.allocators.fair_share.court import Court, queue_of
-from placement.allocators.fair_share.fitting import Fitting
+from placement.allocators.fair_share.fitting import FittingChoice, FittingSearch
 from placement.allocators.fair_share.numbers import ratio
 from placement.allocators.fair_share.offers import dearness, whole_values
 from placement.allocators.fair_share.preempt import is_less_important, lowest, preemptible
@@ -27,7 +27,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, Stock
 from placement.domain.tree import Tree
 from placement.services.fair_share import Wish
-from placement.services.giving_back import Reclaim, ReclaimOptions, Situation, reclaim_of
+from placement.services.giving_back import Reclaim, ReclaimOptions, ReclaimSituation, reclaim_of
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.details import Details
@@ -41,8 +41,11 @@ from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import Summaries
 from placement.store.search.trees import TreeReader
 
-MOST_TRIES = 5_000
-"""How many times the planner is asked whether the request fits."""
+MOST_STEPS = 300_000
+"""How many choices are looked at, in all; ``QUESTION`` says what it counts to ask the planner about one."""
+
+STEPS_ON_A_HOST = 30_000
+"""How many of these on one host."""
 
 BATCH = 32
 """How many trees are read together."""
@@ -57,7 +60,7 @@ class RoomWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RoomOnHost:
     """Who gives back, and what that makes room for.
 
     Args:
@@ -83,7 +86,7 @@ def room_for(
     member: str,
     wishes: Sequence[Wish],
     options: ReclaimOptions,
-) -> Room:
+) -> RoomOnHost:
     """Return who should give back what they hold on one host so that a request fits there; always read anew.
 
     Args:
@@ -111,21 +114,21 @@ def _room(
     *,
     wanted: RoomWanted,
     options: ReclaimOptions,
-) -> Room:
-    situation = Situation(tx, settings, claim)
-    judge = _Judge(situation, claim)
+) -> RoomOnHost:
+    situation = ReclaimSituation(tx, settings, claim)
+    judge = _FairnessJudge(situation, claim)
     if all(path == judge.court.root for path, _name in judge.court.needs):
         as_it_is = _first(tx, wanted, AS_IT_IS)
         if as_it_is is not None:
             return _shown(Giving(feasible=True), situation, as_it_is)
     held = situation.held(tx, claim.task.keys(), options)
-    cloud = _Cloud(tx, wanted, held)
+    cloud = _TenantSearch(tx, wanted, held)
     found = _cheapest(cloud, judge, held, options.priority)
     court = judge.court
     if found.root is None:
         others = [one.leaf for one in held if queue_of(one.leaf) != queue_of(situation.claimant)]
         giving = Giving(feasible=False, lacking=court.lacking, complete=cloud.complete, partings=court.partings(others))
-        return Room(giving, situation.members)
+        return RoomOnHost(giving, situation.members)
     given_back = tuple(sorted([one.held for one in found.tenants], key=dearness))
     giving = Giving(
         feasible=True,
@@ -139,29 +142,31 @@ def _room(
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class _PlannedRoom:
     candidate: PlannedCandidate
     providers: Summaries
 
 
-def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _Planned | None:
+def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoom | None:
     """Return the candidate that comes first."""
     planning = Planning(tx, wanted.request, wanted.options, overlay=overlay)
     proposal = next(planning.proposals(), None)
     if proposal is None:
         return None
-    return _Planned(PlannedCandidate(proposal, planning.score(proposal)), planning.summaries)
+    return _PlannedRoom(PlannedCandidate(proposal, planning.score(proposal)), planning.summaries)
 
 
-def _shown(giving: Giving, situation: Situation, planned: _Planned | None, root: int | None = None) -> Room:
+def _shown(
+    giving: Giving, situation: ReclaimSituation, planned: _PlannedRoom | None, root: int | None = None
+) -> RoomOnHost:
     if planned is None:
-        return Room(giving, situation.members)
+        return RoomOnHost(giving, situation.members)
     host = None if root is None else planned.providers.members[root].uuid
-    return Room(giving, situation.members, host, planned.candidate, planned.providers)
+    return RoomOnHost(giving, situation.members, host, planned.candidate, planned.providers)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _CheapestRoom:
     """Who gives back, and the root of their tree; None if nobody can."""
 
     tenants: Sequence[Tenant] = ()
@@ -176,14 +181,14 @@ Ask = Callable[[Court, Iterable[Held]], list[Held]]
 """Returns who may be asked to give."""
 
 
-class _Judge:
+class _FairnessJudge:
     """Who is entitled to what, in the classes that matter on a host.
 
     These are what is lacking in the whole cloud, the class of which the claim is the largest part, and what is missing
     on the host. Of what is plenty nobody has too much.
     """
 
-    def __init__(self, situation: Situation, claim: Reclaim) -> None:
+    def __init__(self, situation: ReclaimSituation, claim: Reclaim) -> None:
         self._situation = situation
         self._claim = claim
         self._courts: dict[tuple[str, ...], Court] = {}
@@ -205,13 +210,15 @@ class _Judge:
         return self._courts[classes]
 
 
-def _cheapest(cloud: "_Cloud", judge: _Judge, held: Sequence[Held], priority: Number | None) -> _Found:
+def _cheapest(
+    cloud: "_TenantSearch", judge: _FairnessJudge, held: Sequence[Held], priority: Number | None
+) -> _CheapestRoom:
     """Return the best choice: the lowest priority that gives, if priorities matter, then the fewest."""
     if priority is None:
         return cloud.cheapest(judge, reclaimable, _is_bound)
     is_free = partial(is_less_important, queue_of(judge.court.claimant), priority)
 
-    def up_to(highest: Number) -> _Found:
+    def up_to(highest: Number) -> _CheapestRoom:
         return cloud.cheapest(judge, partial(_preemptible_up_to, highest, priority), is_free)
 
     return lowest(up_to, sorted({one.value for one in held if one.value <= priority}) or [priority])
@@ -225,7 +232,7 @@ def _is_bound(_one: Held) -> bool:
     return False
 
 
-class _Cloud:
+class _TenantSearch:
     """The trees of the cloud, with those who hold something in them; each is read when it is looked into.
 
     Args:
@@ -238,7 +245,7 @@ class _Cloud:
         self._tx = tx
         self._composers = Composers()
         self._prepared = self._composers.prepared(wanted.request, wanted.options)
-        self._budget = Budget(MOST_TRIES)
+        self._budget = Budget(MOST_STEPS)
         self._values = whole_values(held)
         self._by_root = _by_root(tx, {one.name: one for one in held}, self._prepared.composer.requested)
         self._missing = self._sums()
@@ -269,25 +276,30 @@ class _Cloud:
             for row in (reader.sums(list(requested), ()) if requested else ())
         }
 
-    def cheapest(self, judge: _Judge, ask: Ask, is_free: Callable[[Held], bool]) -> _Found:
+    def cheapest(self, judge: _FairnessJudge, ask: Ask, is_free: Callable[[Held], bool]) -> _CheapestRoom:
         """Return the fewest in one tree without whom the request fits there, of these the least valuable."""
         hosts = sorted(self._hosts(judge, ask, is_free), key=lambda host: (host.bound, host.root))
-        best, found = None, _Found()
+        best, found = None, _CheapestRoom()
         for start in range(0, len(hosts), BATCH):
             batch = [host for host in hosts[start : start + BATCH] if best is None or host.bound < best]
             if not batch or self._budget.is_used_up:
                 break
             self._read([host.root for host in batch])
             for host in batch:
-                tree = self._known[host.root]
-                better = tree and Fitting(host.tenants.nothing(), partial(self._fits, *tree, host), self._budget).best(
-                    best
-                )
+                better = self._better(host, best)
                 if better:
-                    best, found = better[0], _Found(host.tenants.chosen(better[1]), host.root)
+                    best, found = better[0], _CheapestRoom(host.tenants.chosen(better[1]), host.root)
         return found
 
-    def _hosts(self, judge: _Judge, ask: Ask, is_free: Callable[[Held], bool]) -> Iterator["_Host"]:
+    def _better(self, host: "_Tenancy", best: Cost | None) -> FittingChoice | None:
+        """Return the best choice on a host if it costs less."""
+        tree = self._known[host.root]
+        if tree is None:
+            return None
+        steps = self._budget.child(STEPS_ON_A_HOST)
+        return FittingSearch(host.tenants.nothing(), partial(self._fits, *tree, host), steps).best(best)
+
+    def _hosts(self, judge: _FairnessJudge, ask: Ask, is_free: Callable[[Held], bool]) -> Iterator["_Tenancy"]:
         for root, all_of in self._by_root.items():
             missing = self._missing.get(root, {})
             court = judge.for_host(missing)
@@ -297,9 +309,9 @@ class _Cloud:
             here = [one for one in all_of if one.held.name in names]
             if here:
                 tenants = Tenants(court, here, missing=missing, values=self._values, is_free=is_free)
-                bound = Fitting(tenants.nothing(), _never, self._budget).bound
+                bound = FittingSearch(tenants.nothing(), _never, self._budget).bound
                 if bound is not None:
-                    yield _Host(root, tenants, bound)
+                    yield _Tenancy(root, tenants, bound)
 
     def _read(self, roots: Sequence[int]) -> None:
         """Read trees as they are, with the options that would have room if all their tenants went."""
@@ -312,7 +324,7 @@ class _Cloud:
         self._known.update(dict.fromkeys(new))
         self._known.update({tree.root: (tree, detail) for tree, detail in zip(trees, details, strict=True)})
 
-    def _fits(self, tree: Tree, details: PlannerTree, host: "_Host", counts: Sequence[int]) -> bool:
+    def _fits(self, tree: Tree, details: PlannerTree, host: "_Tenancy", counts: Sequence[int]) -> bool:
         """Tell whether the request fits in a tree without so many of each kind of its tenants."""
         stocks = _without(details, all_freed(host.tenants.chosen(counts)))
         # Options that have no room now are there only because their tenants might go: all are looked at again.
@@ -325,7 +337,7 @@ class _Cloud:
 
 
 @dataclass(frozen=True, slots=True)
-class _Host:
+class _Tenancy:
     root: int
     tenants: Tenants
     bound: Cost

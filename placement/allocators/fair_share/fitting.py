@@ -11,6 +11,12 @@ from placement.allocators.budget import Budget
 from placement.allocators.fair_share.all_choices import cheapest, most_of
 from placement.allocators.fair_share.basket import Basket, Cost
 
+QUESTION = 50
+"""How many steps it costs to ask whether something fits."""
+
+FittingChoice = tuple[Cost, tuple[int, ...]]
+"""What a choice costs, and how many of each kind it takes."""
+
 Fits = Callable[[Sequence[int]], bool]
 """Told how many of each kind are taken, tells whether it fits then."""
 
@@ -22,13 +28,13 @@ class _Rest(NamedTuple):
     cheapest: Sequence[int]
 
 
-class Fitting:
+class FittingSearch:
     """The search among the things of one place.
 
     Args:
         nothing: the empty choice: what there is, and what is needed by the sums. It is left empty.
         fits: whether it fits.
-        budget: a step is one question to that.
+        budget: a step is one choice that is looked at; a question to ``fits`` counts as ``QUESTION``.
     """
 
     def __init__(self, nothing: Basket, fits: Fits, budget: Budget) -> None:
@@ -55,34 +61,62 @@ class Fitting:
         least = max([bisect_left(of, need) for of, need in zip(most, self._basket.needed, strict=True)], default=0)
         return (least, worth[least]) if least < len(worth) else None
 
-    def best(self, below: Cost | None) -> tuple[Cost, tuple[int, ...]] | None:
-        """Return what the fewest cost, of these the least valuable, and how many of each kind they are.
+    def best(self, below: Cost | None) -> FittingChoice | None:
+        """Return the fewest, of these the least valuable; what the order of values finds where the budget ends before.
 
         Args:
             below: only what costs less is looked for.
         """
-        if self.bound is None or not self._may_fit():
+        if self.bound is None or not self._asked([len(kind.values) for kind in self._basket.kinds]):
             return None
+        best = self._in_order()
+        if best is not None and below is not None and best[0] >= below:
+            best = None
+        below = best[0] if best else below
         worth = self._rest(0).cheapest
         for count in range(self.bound[0], len(worth)):
-            if below is not None and (count, worth[count]) >= below:
-                return None
+            if self._budget.is_used_up or (below is not None and (count, worth[count]) >= below):
+                break
             self._found = (below[1], ()) if below is not None and count == below[0] else None
             self._extend(0, count)
             if self._found is not None and self._found[1]:
                 return (count, self._found[0]), self._found[1]
-        return None
+        return best
 
-    def _may_fit(self) -> bool:
-        return self._budget.take() and self._fits([len(kind.values) for kind in self._basket.kinds])
+    def _asked(self, counts: Sequence[int]) -> bool:
+        return self._budget.take(QUESTION) and self._fits(counts)
+
+    def _in_order(self) -> FittingChoice | None:
+        """Take in the order of values until it fits, and put back what is not needed, the most valuable first."""
+        basket = self._basket
+        every = sorted([(value, number) for number, kind in enumerate(basket.kinds) for value in kind.values])
+        taken: list[int] = []
+        for _value, number in every:
+            if basket.room(number, 1):
+                basket.take(number, 1)
+                taken.append(number)
+                if basket.is_enough() and self._asked(basket.counts):
+                    break
+        else:
+            return self._emptied(None)
+        for number in reversed(taken):
+            basket.take(number, -1)
+            if not (basket.is_enough() and self._asked(basket.counts)):
+                basket.take(number, 1)
+        return self._emptied((basket.cost, tuple(basket.counts)))
+
+    def _emptied(self, found: FittingChoice | None) -> FittingChoice | None:
+        for number, count in enumerate(self._basket.counts):
+            self._basket.take(number, -count)
+        return found
 
     def _extend(self, start: int, left: int) -> None:
         """Look at all choices of so many more things, of the kinds from a place on."""
         basket = self._basket
-        if not self._may_succeed(start, left):
+        if not self._budget.take() or not self._may_succeed(start, left):
             return
         if not left:
-            if self._budget.take() and self._fits(basket.counts):
+            if self._asked(basket.counts):
                 self._found = basket.cost[1], tuple(basket.counts)
             return
         number = self._order[start]

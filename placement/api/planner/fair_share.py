@@ -15,7 +15,7 @@ from placement.api.routing import Route
 from placement.services import fair_share as service
 from placement.services import giving_back
 from placement.services.fair_share import Wish
-from placement.services.room_on_a_host import Room, RoomWanted, room_for
+from placement.services.room_on_a_host import RoomOnHost, RoomWanted, room_for
 from placement.settings.planner.values import FairShareSettings
 
 RULE = "placement:planner:fair_share"
@@ -83,7 +83,7 @@ def reclaim(call: Call) -> Response:
     return call.json(giving_json(found.giving, found.members, settings))
 
 
-def _room(call: Call, body: dict[str, Any], wishes: Sequence[Wish]) -> Room:
+def _room(call: Call, body: dict[str, Any], wishes: Sequence[Wish]) -> RoomOnHost:
     """Return who would make room for a request."""
     settings = _settings(call)
     request = planner_request(body["request"], call.server.settings.planner)

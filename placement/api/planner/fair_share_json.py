@@ -6,7 +6,7 @@ from typing import Any
 from placement.allocators.fair_share import Behind, Giving, NodeShare, Parting, Turn
 from placement.api.planner.proposal_json import allocation_request
 from placement.services.fair_share import Shares
-from placement.services.room_on_a_host import Room
+from placement.services.room_on_a_host import RoomOnHost
 from placement.settings.planner.values import FairShareSettings
 
 MOST_LEVELS = 100
@@ -101,7 +101,7 @@ def giving_json(giving: Giving, members: Mapping[str, str], settings: FairShareS
     }
 
 
-def room_json(room: Room, settings: FairShareSettings) -> dict[str, Any]:
+def room_json(room: RoomOnHost, settings: FairShareSettings) -> dict[str, Any]:
     """Show who makes room on which host, and the candidate that would then come first."""
     uuids = {id_: member.uuid for id_, member in room.providers.members.items()}
     candidate = None if room.candidate is None else allocation_request(room.candidate.proposal, uuids)
