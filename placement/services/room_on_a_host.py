@@ -41,10 +41,10 @@ from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import Summaries
 from placement.store.search.trees import TreeReader
 
-MOST_STEPS = 300_000
+MOST_STEPS = 60_000
 """How many choices are looked at, in all; ``QUESTION`` says what it counts to ask the planner about one."""
 
-STEPS_ON_A_HOST = 30_000
+STEPS_ON_A_HOST = 15_000
 """How many of these on one host."""
 
 BATCH = 32
