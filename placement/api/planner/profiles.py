@@ -1,6 +1,6 @@
 """GET /planner/v1/profiles: profiles, levels, locks and device types in force, in the shape of the planner file."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from placement.api.call import Call
 from placement.api.planner.index import PATH
 from placement.api.routing import Route
 from placement.domain.device_types import DeviceSettings, DeviceType
+from placement.domain.planner_request import THE_DEVICE
 
 
 def list_profiles(call: Call) -> Response:
@@ -24,8 +25,10 @@ def list_profiles(call: Call) -> Response:
             "default_profile": planner.default_profile,
             "profiles": {name: _profile(profile) for name, profile in planner.profiles.items()},
             "levels": dict(planner.levels),
-            "exclusive": dict(planner.exclusive),
-            "devices": _devices(planner.devices),
+            "exclusive": {
+                level: lock for level, lock in planner.exclusive.items() if level in (*planner.levels, THE_DEVICE)
+            },
+            "devices": _devices(planner.devices, planner.levels),
         }
     )
 
@@ -64,9 +67,10 @@ def _proportional(policy: Proportional) -> dict[str, Any]:
     return {"mode": policy.mode, "exempt": policy.exempt, "reserve": reserve}
 
 
-def _devices(devices: DeviceSettings) -> dict[str, Any]:
+def _devices(devices: DeviceSettings, levels: Collection[str]) -> dict[str, Any]:
     types = {name: _device_type(kind) for name, kind in devices.types.items()}
-    return {"types": types, "base": dict(devices.base), "same_pcie": devices.same_pcie}
+    same_pcie = {"same_pcie": devices.same_pcie} if devices.same_pcie in levels else {}
+    return {"types": types, "base": dict(devices.base), **same_pcie}
 
 
 def _device_type(kind: DeviceType) -> dict[str, Any]:

@@ -195,7 +195,7 @@ _PROFILES = record(
         "profiles": by_name(_PROFILE),
         "levels": by_name(TEXT),
         "exclusive": by_name(TEXT),
-        "devices": record({"types": by_name(_DEVICE_TYPE), "base": by_name(TEXT), "same_pcie": TEXT}),
+        "devices": record({"types": by_name(_DEVICE_TYPE), "base": by_name(TEXT)}, {"same_pcie": TEXT}),
     }
 )
 _INDEX = record(

@@ -15,6 +15,7 @@ from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api
 
 EVERYTHING = PlannerSettings(
+    exclusive={"numa": "CUSTOM_NUMA_LOCK", "device": "CUSTOM_DEVICE_LOCK"},
     levels={"socket": "CUSTOM_SOCKET", "numa": "HW_NUMA_ROOT"},
     profiles={
         "plain": RankingProfile("plain", Profile(), 0),
@@ -60,6 +61,32 @@ def test_without_a_planner_file_the_built_in_profile_is_listed(api: Api) -> None
                 },
                 "compactness": {"weight": 10},
             }
+        },
+        "exclusive": {"pcie": "CUSTOM_PCIE_LOCK", "device": "CUSTOM_DEVICE_LOCK"},
+        "devices": {
+            "types": {
+                "gpu": {
+                    "class": "PGPU",
+                    "whole": 1,
+                    "label_prefix": "CUSTOM_GPU_LABEL_",
+                    "resources": ["nvidia.com/gpu", "amd.com/gpu"],
+                },
+                "rdma": {
+                    "class": "CUSTOM_RDMA_SHARE",
+                    "whole": 100,
+                    "virtual_function": "SRIOV_NET_VF",
+                    "label_prefix": "CUSTOM_NIC_LABEL_",
+                    "resources": ["koordinator.sh/rdma"],
+                },
+                "fpga": {
+                    "class": "FPGA",
+                    "whole": 1,
+                    "label_prefix": "CUSTOM_FPGA_LABEL_",
+                    "resources": ["koordinator.sh/fpga"],
+                },
+            },
+            "base": {"cards": "PGPU", "memory": "CUSTOM_GPU_MEMORY_MB", "cores": "CUSTOM_GPU_CORE", "cpu": "VCPU"},
+            "same_pcie": "pcie",
         },
     }
 
