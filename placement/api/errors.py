@@ -112,7 +112,8 @@ def _placement_error(error: PlacementError) -> Response:
 def _extra(error: PlacementError) -> dict[str, Any]:
     if isinstance(error, NoCandidate):
         explained = {} if error.explained is None else {"explanation": explanation_json(error.explained)}
-        return explained if error.complete else {**explained, "complete": False}
+        cut_off = {} if error.complete else {"complete": False}
+        return {**explained, **cut_off, **({} if error.member is None else {"consumer": error.member})}
     if isinstance(error, UnacceptableVersion):
         return {"max_version": str(MAXIMUM), "min_version": str(MINIMUM)}
     return {}

@@ -7,15 +7,37 @@ below has to let the released providers through, whether or not they have room n
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from placement.candidates.reading import Reader
-from placement.domain.overlay import ChangedProvider, Overlay
+from placement.candidates.wrapped import WrappedReader
+from placement.domain.amounts import ResourceAmounts
+from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import Stock
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
 
 
-class OverlaidReader:
+class ChangedProvider(NamedTuple):
+    """A provider that an overlay changes: the root of its tree, and its stocks with the change, by class."""
+
+    root: int
+    stocks: Mapping[str, Stock]
+
+    def after(self, amounts: ResourceAmounts) -> "ChangedProvider":
+        """Return it with a change of what is in use."""
+        changed = {name: stock.taken(amounts.get(name, 0)) for name, stock in self.stocks.items()}
+        return self._replace(stocks=changed)
+
+    def allows(self, name: str, amount: int) -> bool:
+        """Tell whether an amount that is counted as in use already keeps to the rules of its inventory."""
+        stock = self.stocks.get(name)
+        if stock is None or stock.used > stock.capacity:
+            return False
+        return stock.min_unit <= amount <= stock.max_unit and amount % stock.step_size == 0
+
+
+class OverlaidReader(WrappedReader):
     """A Reader of the trees of another reader, with an overlay.
 
     The fit counts of ``TreesRead.places``, which only break ties, stay those of the trees as they are.
@@ -27,36 +49,11 @@ class OverlaidReader:
     """
 
     def __init__(self, reader: Reader, overlay: Overlay, changed: Mapping[int, ChangedProvider]) -> None:
-        self._reader = reader
+        super().__init__(reader)
         self._overlay = overlay
         self._changed = changed
         self._stocks = {provider: one.stocks for provider, one in changed.items()}
         self._roots = {one.root for one in changed.values()}
-
-    @property
-    def plan(self) -> Plan:
-        """What is asked for."""
-        return self._reader.plan
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether any tree may serve at all."""
-        return self._reader.is_possible
-
-    @property
-    def only_root(self) -> int | None:
-        """The root of the one tree that may serve, if the request names it."""
-        return self._reader.only_root
-
-    @property
-    def shares(self) -> bool:
-        """Whether a tree may serve with what others share."""
-        return self._reader.shares
-
-    @property
-    def most_listed(self) -> int:
-        """How many trees can be asked for by their roots."""
-        return self._reader.most_listed
 
     def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> list[Sequence[int]]:
         """Return for each tree its root, then its capacities, then what its use of some classes would be."""

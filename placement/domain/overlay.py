@@ -2,10 +2,8 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from placement.domain.amounts import ResourceAmounts, summed
-from placement.domain.planner_tree import Stock
 
 ProviderAmounts = Mapping[int, ResourceAmounts]
 """Provider id -> resource class -> amount."""
@@ -48,12 +46,9 @@ class Overlay:
         """Return this with less in use."""
         return self.taking({one: {name: -amount for name, amount in of.items()} for one, of in amounts.items()})
 
+    def avoiding(self, roots: Collection[int]) -> "Overlay":
+        """Return this with further trees left out."""
+        return replace(self, avoided=self.avoided.union(roots))
+
 
 AS_IT_IS = Overlay()
-
-
-class ChangedProvider(NamedTuple):
-    """A provider that an overlay changes: the root of its tree, and its stocks with the change, by class."""
-
-    root: int
-    stocks: Mapping[str, Stock]

@@ -69,6 +69,7 @@ class PlannerRequest:
         groups: at most one unsuffixed.
         isolate, same_subtree, root_required, root_forbidden: as in a CandidateRequest.
         affinity, within, exclusive: rules about places. A level is a name from the planner file or a trait.
+        avoided_trees: trees that are left out, each by the uuid of any of its providers; unknown ones are ignored.
         paths: amounts by hierarchical name, ``Gpugrp1/R0/gpu/0/cards``.
         distinct: whether groups of ``paths`` beside each other must get different providers.
         profile: the name of a ranking profile; None for the one in force.
@@ -85,6 +86,7 @@ class PlannerRequest:
     affinity: tuple[Affinity, ...] = ()
     within: tuple[Within, ...] = ()
     exclusive: tuple[Exclusive, ...] = ()
+    avoided_trees: frozenset[str] = frozenset()
     paths: Mapping[str, int] = field(default_factory=dict)
     distinct: bool = False
     profile: str | None = None

@@ -1,11 +1,12 @@
 """One provider tree as the planner sees it: who can serve what, where in the machine that is, and what is in use."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from placement.domain.amounts import summed
 from placement.domain.ancestry import upwards
 from placement.domain.inventory import UNBOUNDED
+from placement.domain.overlay import Overlay
 from placement.domain.places import NOWHERE, Places, Position
 
 
@@ -21,6 +22,10 @@ class Stock:
     min_unit: int = 1
     max_unit: int = UNBOUNDED
     step_size: int = 1
+
+    def taken(self, amount: int) -> "Stock":
+        """Return it with so much more in use."""
+        return replace(self, used=self.used + amount) if amount else self
 
 
 @dataclass(slots=True)
@@ -62,6 +67,20 @@ class PlannerTree:
         """Return what each of the tree's own providers has left of each class."""
         own = self.own(self.stocks)
         return {one: {name: stock.capacity - stock.used for name, stock in self.stocks[one].items()} for one in own}
+
+    def under(self, overlay: Overlay) -> "PlannerTree":
+        """Return the tree as it would be."""
+        changed = overlay.changes.keys() & self.stocks.keys()
+        if not changed and not overlay.held:
+            return self
+        stocks = {
+            provider: {
+                name: stock.taken(overlay.changes[provider].get(name, 0))
+                for name, stock in self.stocks[provider].items()
+            }
+            for provider in changed
+        }
+        return replace(self, stocks={**self.stocks, **stocks}, held=overlay.held)
 
     def in_use(self) -> set[int]:
         """Return the providers of which, or below which, anything is allocated."""

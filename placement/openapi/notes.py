@@ -14,7 +14,9 @@ Codes with 409: `placement.concurrent_update` (somebody else changed it at the s
 `placement.duplicate_name` (the name or uuid is taken), `placement.inventory.inuse` and
 `placement.resource_provider.inuse` (there are allocations), `placement.resource_provider.cannot_delete_parent` (there
 are children), `placement.unfair_allocation` (more than a fair share, where `[fair_share] enforce = plain`) and
-`placement.planner.unfair_claim` (the same for a claim of the planner that asks for it). With 400:
+`placement.planner.unfair_claim` (the same for a claim of the planner that asks for it),
+`placement.planner.no_room` (a claim of the planner has no place; trying again helps only once something was given back,
+unlike with `placement.concurrent_update`). With 400:
 `placement.query.bad_value`, `placement.query.missing_value`, `placement.query.duplicate_key`, and, for a reshaper,
 `placement.resource_provider.not_found`. Everything else is `placement.undefined_code`.
 """

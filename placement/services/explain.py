@@ -7,11 +7,11 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Explanation
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
-from placement.store.connection.unit_of_work import Transaction, reads, reads_anywhere
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.facts import Named, facts_for, named_providers
 from placement.store.search.names import ids_for
 
-__all__ = ["Explained", "Named", "explained", "explanation_now", "explanation_of"]
+__all__ = ["Explained", "Named", "explained", "explanation_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,6 @@ def explanation_of(tx: Transaction, request: CandidateRequest) -> Explained:
     Raises:
         Invalid: a resource class or trait does not exist.
     """
-    return explained(tx, request)
-
-
-@reads
-def explanation_now(tx: Transaction, request: CandidateRequest) -> Explained:
-    """Explain a request that was just refused: as ``explanation_of``, and never from a standby."""
     return explained(tx, request)
 
 

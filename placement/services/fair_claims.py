@@ -14,7 +14,7 @@ from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share import Where, Wish, counted
 from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.composers import Composers
-from placement.services.planner.placing import ClaimMember
+from placement.services.planner.members import ClaimMember
 from placement.services.usage_cache import UNKNOWN, UsageCache
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from placement.allocators.fragmentation import DevicePacking, DeviceSupply, DeviceTask, Outlook
 from placement.allocators.patterns import best_match
 from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.overlaid import ChangedProvider
 from placement.candidates.packing import (
     DeviceJudge,
     FreeTrees,
@@ -28,7 +29,6 @@ from placement.candidates.packing import (
     kinds_of,
     tasks_of,
 )
-from placement.domain.overlay import ChangedProvider
 from placement.domain.search_plan import Plan
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
@@ -148,10 +148,6 @@ class Packer:
         )
         known.scores += found.unknown
         return found
-
-    def catch_up(self, database: Database) -> None:
-        """Note what has changed, so that a transaction that writes, and cannot, finds little that is new."""
-        reads(lambda tx: self._trees_in(tx, self._known_in(tx)))(database)
 
     def _trees_in(self, tx: Transaction, known: _PictureInUse) -> FreeTrees:
         """Return what is free of trees; only of those that have changed since somebody looked it is read."""

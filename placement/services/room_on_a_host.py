@@ -31,6 +31,7 @@ from placement.services.giving_back import Reclaim, ReclaimOptions, ReclaimSitua
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.details import Details
+from placement.services.planner.ground import Ground
 from placement.services.planner.planning import Planning
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
@@ -149,7 +150,8 @@ class _PlannedRoom:
 
 def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoom | None:
     """Return the candidate that comes first."""
-    planning = Planning(tx, wanted.request, wanted.options, overlay=overlay)
+    ground = Ground(tx, wanted.request, wanted.options, overlay=overlay)
+    planning = Planning(ground, overlay)
     proposal = next(planning.proposals(), None)
     if proposal is None:
         return None

@@ -26,6 +26,9 @@ _LOCK = PreparedStatement(
     .order_by(consumers.c.uuid)
     .with_for_update()
 )
+_GENERATIONS = PreparedStatement(
+    select(consumers.c.uuid, consumers.c.generation).where(consumers.c.uuid.in_(bindparam("uuids", expanding=True)))
+)
 _ADVANCE = PreparedStatement(
     update(consumers)
     .where(consumers.c.id.in_(bindparam("ids", expanding=True)), consumers.c.generation == bindparam("seen"))
@@ -74,6 +77,11 @@ def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Consume
     """
     rows = [row for some in chunks(sorted(uuids)) for row in tx.tuples(_LOCK, {"uuids": some})]
     return {uuid: Consumer(id_, uuid, generation, ConsumerOwner(*owner)) for id_, uuid, generation, *owner in rows}
+
+
+def consumer_generations(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
+    """Return the generations of the consumers that exist, by uuid. Locks nothing."""
+    return dict(row for some in chunks(sorted(uuids)) for row in tx.tuples(_GENERATIONS, {"uuids": some}))
 
 
 def insert_consumers(tx: Transaction, owners: dict[str, ConsumerOwner]) -> None:

@@ -28,6 +28,8 @@ _WINDOW = (
     .order_by(_C.id)
     .limit(SWEPT_ROWS)
 )
+# Two that sweep at once may have found the same rows: neither is to wait for the other.
+_LOCK_IF_FREE = select(_C.id).where(_C.id.in_(bindparam("ids", expanding=True))).with_for_update(skip_locked=True)
 _DELETE = delete(planner_claims).where(_C.id.in_(bindparam("ids", expanding=True)))
 
 
@@ -71,5 +73,5 @@ def sweep_now_and_then(tx: Transaction) -> None:
     highest = tx.execute(_HIGHEST).scalar() or 0
     first = random.randint(0, highest)  # noqa: S311 - keeps no secret
     gone = [id_ for id_, consumer in tx.tuples(_WINDOW, {"first": first}) if consumer is None]
-    if gone:
-        tx.execute(_DELETE, {"ids": gone})
+    if gone and (free := [id_ for (id_,) in tx.tuples(_LOCK_IF_FREE, {"ids": gone})]):
+        tx.execute(_DELETE, {"ids": free})

@@ -54,7 +54,6 @@ _LOCK_BY_UUIDS = PreparedStatement(
     .order_by(RP.id)
     .with_for_update()
 )
-_LOCK_IF_FREE = select(RP.id).where(RP.id == bindparam("provider_id")).with_for_update(skip_locked=True)
 _LOCK_BY_IDS = PreparedStatement(
     select(RP.id, RP.generation).where(RP.id.in_(bindparam("ids", expanding=True))).order_by(RP.id).with_for_update()
 )
@@ -156,11 +155,6 @@ def lock_providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str,
         LockedProvider(*row) for some in chunks(sorted(uuids)) for row in tx.tuples(_LOCK_BY_UUIDS, {"uuids": some})
     ]
     return {provider.uuid: provider for provider in found}
-
-
-def lock_if_free(tx: Transaction, provider_id: int) -> bool:
-    """Lock a provider unless another transaction has; tell whether it is ours. Never waits."""
-    return tx.execute(_LOCK_IF_FREE, {"provider_id": provider_id}).first() is not None
 
 
 def bump_generation(tx: Transaction, provider_id: int, *, expected: int | None) -> None:

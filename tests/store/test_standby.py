@@ -12,13 +12,19 @@ from threading import Event
 import pytest
 from sqlalchemy import event, text
 
+from placement.allocators.ranking_profile import RankingProfile
+from placement.domain.allocation import Claim
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.provider import ProviderFilter
 from placement.errors import ConfigurationError
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.services.bulk_read import read_inventory
-from placement.services.explain import explanation_now, explanation_of
+from placement.services.explain import explanation_of
 from placement.services.journal import put_in_order
+from placement.services.planner.claims import NoCandidate, claim
+from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.members import ClaimMember
 from placement.services.providers import create_provider, provider, providers
 from placement.settings import DatabaseSettings
 from placement.store.connection import standby as connection_to_standby
@@ -34,6 +40,13 @@ from tests.servers import free_port
 
 REQUEST = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1}),))
 EVERYBODY = ProviderFilter()
+
+
+def member(uuid: str) -> ClaimMember:
+    """Return somebody who wants what there is not."""
+    consumer = Claim(consumer_uuid=uuid, allocations={}, project_id="project", user_id="user")
+    wanted = PlannerRequest(groups=tuple([PlannerGroup(group=group) for group in REQUEST.groups]))
+    return ClaimMember(consumer, wanted, PlannerOptions(RankingProfile(), {}, {}, {}))
 
 
 @pytest.fixture(params=["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)])
@@ -98,7 +111,8 @@ def test_everything_else_goes_to_the_primary(database: Database, sent: Counter[s
     create_provider(database, uuid=uuid, name="compute1")
     assert provider(database, uuid).name == "compute1"
     assert len(providers(database, EVERYBODY).rows) == 1
-    explanation_now(database, REQUEST)  # of a claim that was refused a moment ago
+    with pytest.raises(NoCandidate):  # planned and explained there, where what was claimed a moment ago is seen
+        claim(database, [member(uuid)], digest="")
     assert sent["primary"] > 0
     assert sent["standby"] == 0
 

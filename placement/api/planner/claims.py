@@ -19,7 +19,7 @@ from placement.api.routing import Route
 from placement.domain.allocation import Claim
 from placement.errors import InvalidAt
 from placement.services.planner.claims import claim
-from placement.services.planner.placing import ClaimMember
+from placement.services.planner.members import ClaimMember
 
 
 class ClaimBody(ClaimSchema):
@@ -36,33 +36,41 @@ def make_claim(call: Call) -> Response:
     body = call.document(SCHEMA)
     members = list(_members(call, body))
     _check_consumers(members)
-    outcome = claim(call.database, members, digest=_digest(body), gates=fair_gates(call, body, members))
+    outcome = claim(
+        call.database,
+        members,
+        digest=_digest(body),
+        gates=fair_gates(call, body, members),
+        dry_run=body.get("dry_run", False),
+    )
     answers = [outcome.answers[member.consumer.consumer_uuid] for member in members]
     text = answers[0] if "members" not in body else f'{{"members":[{",".join(answers)}]}}'
     response = Response(text, 201 if outcome.is_new else 200, content_type=JSON)
-    if "members" not in body:
+    if "members" not in body and not body.get("dry_run"):
         call.locate(response, f"/allocations/{members[0].consumer.consumer_uuid}")
     return response
 
 
 def _members(call: Call, body: Body) -> Iterator[ClaimMember]:
-    members = body.get("members", 1)
+    members, replaces = body.get("members", 1), body.get("replaces", False)
     if isinstance(members, list):
         if "consumer" in body:
             raise InvalidAt(("consumer",), "Listed members have a consumer each.")
         for one in members:
-            yield _member(call, one["consumer"], one.get("request", body))
+            yield replace(_member(call, one["consumer"], one.get("request", body)), replaces=replaces)
         return
     if "consumer" not in body:
         raise InvalidAt((), "'consumer' is a required property")
-    member = _member(call, body["consumer"], body)
+    member = replace(_member(call, body["consumer"], body), replaces=replaces)
     yield member
     for number in range(1, members):
-        yield ClaimMember(_numbered(member.consumer, number), member.request, member.options)
+        yield replace(member, consumer=_numbered(member.consumer, number))
 
 
 def _member(call: Call, consumer: Body, body: Body) -> ClaimMember:
-    request = planner_request(body, call.server.settings.planner)
+    # What is only about the number of candidates is the same for all that want the same.
+    asked = planner_request(body, call.server.settings.planner)
+    request = replace(asked, limit=1, per_tree=1, explain=False)
     return ClaimMember(
         Claim(
             consumer_uuid=fitting_uuid(consumer["uuid"]),
@@ -91,7 +99,7 @@ def _check_consumers(members: list[ClaimMember]) -> None:
 
 def _digest(body: Body) -> str:
     """Return what tells a claim from others: the body, however it is written down, but not who else waits."""
-    claimed = {key: value for key, value in body.items() if key != "fair_share"}
+    claimed = {key: value for key, value in body.items() if key not in {"fair_share", "dry_run"}}
     return hashlib.sha256(repr(_ordered(claimed)).encode()).hexdigest()
 
 

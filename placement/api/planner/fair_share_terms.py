@@ -10,7 +10,7 @@ from placement.api.planner.fair_share_bodies import Pending, wishes_of
 from placement.api.planner.request_schemas import Flag
 from placement.api.validation import Schema
 from placement.services.fair_claims import FairGate, Terms, fair_gate
-from placement.services.planner.placing import ClaimMember
+from placement.services.planner.members import ClaimMember
 
 QUEUE = "[^/]+(/[^/]+)*"
 

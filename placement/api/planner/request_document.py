@@ -63,6 +63,7 @@ def _request(body: Body) -> PlannerRequest:
         affinity=tuple(_affinity(index, rule) for index, rule in enumerate(body.get("affinity", ()))),
         within=tuple(_within(rule) for rule in body.get("within", ())),
         exclusive=tuple(Exclusive(groups=tuple(r["groups"]), level=r["level"]) for r in body.get("exclusive", ())),
+        avoided_trees=frozenset(body.get("avoid", {}).get("trees", ())),
         paths={**body.get("paths", {}), **body.get("tree", {})},
         distinct=body.get("distinct", False),
         profile=body.get("profile", score.get("profile")),

@@ -159,6 +159,12 @@ class HintSchema(Schema):
     exclusivePolicy = OneOf("DeviceLevel", "PCIeLevel")  # noqa: N815
 
 
+class AvoidSchema(Schema):
+    """What is left out of the search, each tree by any of its providers."""
+
+    trees = Array(Uuid(), required=False)
+
+
 class RequestSchema(Schema):
     """What is asked for, in the planner's words, in Koordinator's, or in hierarchical names."""
 
@@ -169,6 +175,7 @@ class RequestSchema(Schema):
     affinity = Array(Object(AffinitySchema), required=False)
     within = Array(Object(WithinSchema), required=False)
     exclusive = Array(Object(ExclusiveSchema), required=False)
+    avoid = Object(AvoidSchema, required=False)
     tree = Nested(required=False)
     paths = Mapping("[^/]+(/[^/]+)*", Integer(minimum=1), required=False)
     distinct = Flag(required=False)
@@ -187,11 +194,15 @@ class ChangesSchema(Schema):
     released = Array(Uuid(), required=False)
 
 
-class CandidatesSchema(RequestSchema, ChangesSchema):
-    """The body of POST /planner/v1/candidates."""
+class LimitsSchema(Schema):
+    """How many candidates are wanted. A claim may say it, too, so that one body serves both; there it has no effect."""
 
     limit = Integer(minimum=1, maximum=MOST_CANDIDATES, required=False)
     per_tree = Integer(minimum=1, maximum=MOST_PER_TREE, required=False)
+
+
+class CandidatesSchema(RequestSchema, ChangesSchema, LimitsSchema):
+    """The body of POST /planner/v1/candidates."""
 
 
 class ConsumerSchema(Schema):
@@ -235,8 +246,10 @@ class Members(Exact):
         raise refuse(f"{shown(value)} is neither a number from 1 to {MOST_MEMBERS} nor a list of as many", "anyOf")
 
 
-class ClaimSchema(RequestSchema):
+class ClaimSchema(RequestSchema, LimitsSchema):
     """The body of POST /planner/v1/claims: for one consumer, for a number of them, or for each that is listed."""
 
     consumer = Object(ConsumerSchema, required=False)
     members = Members()
+    replaces = Flag(required=False)
+    dry_run = Flag(required=False)

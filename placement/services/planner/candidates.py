@@ -14,6 +14,7 @@ from placement.services.explain import Explained
 from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.explaining import explained_plan
+from placement.services.planner.ground import Ground
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries
@@ -83,7 +84,9 @@ def planned_candidates(
         InvalidAt: the request, or a change, names something that does not exist.
         Unavailable: the search was cut off before it found anything.
     """
-    planning = Planning(tx, request, options, overlay=overlay_of(tx, changes, overlay))
+    overlay = overlay_of(tx, changes, overlay)
+    ground = Ground(tx, request, options, overlay=overlay)
+    planning = Planning(ground, overlay)
     chosen = list(islice(_not_seen(planning.proposals()), request.limit))
     if not chosen and not planning.complete:
         raise Unavailable("The search limit was reached before any candidate was found; make the request narrower.")
@@ -99,10 +102,10 @@ def planned_candidates(
 
 
 def why_not(found: Explained) -> str:
-    """Return in a sentence why a request of groups has no candidate; counts and places are not explained further."""
+    """Return in a sentence why a request has no candidate."""
     cause = found.explanation.cause
     if cause is not None:
-        return cause_in_words(cause)
+        return cause_in_words(cause, found.explanation.shortfall)
     trees = found.explanation.found
     return (
         f"{trees} provider trees have something for every group, but none of them has enough for the counts, in places "

@@ -1,62 +1,51 @@
-"""Plan and allocate in one unit of work: the use case behind POST /planner/v1/claims.
+"""Plan and allocate: the use case behind POST /planner/v1/claims.
 
-A claim goes through the trees, best first (``placing``), for one member after the other (``gang``). It is refused only
-by a plan of one snapshot that finds nothing.
+A claim is planned in one snapshot, for all its members, without a lock (``gang``). What was chosen is then locked,
+checked and written (``allocating``). Where somebody else was faster it is planned again; it is refused only by a plan
+that found nothing, which is true of the snapshot, and has locked nothing.
 """
 
+import contextlib
+import random
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from placement.errors import ConcurrentUpdate, Conflict
-from placement.services.explain import Explained, explanation_now
-from placement.services.planner.candidates import why_not
+from placement.errors import ConcurrentUpdate
+from placement.services.planner.allocating import Outdated, allocate
 from placement.services.planner.composers import Composers
-from placement.services.planner.gang import ClaimedByConsumer, Stuck, by_difficulty, may_fit, one_by_one, together
-from placement.services.planner.placing import TRIES_IN_A_TREE, ClaimMember, Overtaken
-from placement.services.planner.planning import Planning
-from placement.services.planner.records import FIRST_GENERATION, is_held, written
+from placement.services.planner.drafting import Drafting
+from placement.services.planner.gang import GangPlan, by_difficulty, one_by_one, together
+from placement.services.planner.members import ClaimMember, Draft
+from placement.services.planner.overlays import released
+from placement.services.planner.records import is_held, written
+from placement.services.planner.refusals import NoCandidate, refusal, shortage
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads, writes
-from placement.store.consumers import lock_consumers
-from placement.store.kept_usage.write_gate import pass_write_gate
-from placement.store.planner_claims import (
-    RememberedClaim,
-    remember_claims,
-    remembered_claims,
-    sweep_now_and_then,
-)
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.consumers import consumer_generations
+from placement.store.planner_claims import remembered_claims
 
 __all__ = ["Gate", "NoCandidate", "Outcome", "claim"]
 
 ATTEMPTS = 40
 """How often a claim is planned before it gives up. Each time it lost, somebody else has won."""
 
+MOST_CHOICES = 16
+"""Among so many of the best places at most is chosen after lost races."""
 
-CUT_OFF = "The search limit was reached; a placement may still exist."
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
+"""After a lost race a claim waits, by chance, up to the first of these; twice as long each time, up to the second."""
 
-
-class NoCandidate(Conflict):
-    """There is no place for the request now.
-
-    ``complete`` is False if not everything was tried.
-    """
-
-    def __init__(self, message: str, explained: Explained | None = None, *, complete: bool = True) -> None:
-        super().__init__(message)
-        self.explained = explained
-        self.complete = complete
-
+LONGEST_WAIT_S = 2.0
+"""So long a claim waits for its turn at most: another one may be planning in a large cloud."""
 
 Gate = Callable[[Transaction, Sequence[ClaimMember]], None]
-"""Asked inside the unit of work before anything is planned; raises where a claim must not go on."""
-
-Way = Callable[[Transaction, Sequence[ClaimMember], Composers], ClaimedByConsumer]
-"""A way to place all members, in the order given."""
+"""Asked inside the snapshot before anything is planned; raises where a claim must not go on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The text for each member, by the uuid of its consumer; ``is_new`` is False where they had been claimed before."""
+    """The text for each member, by the uuid of its consumer; ``is_new`` is False where nothing was written now."""
 
     answers: Mapping[str, str]
     is_new: bool
@@ -68,6 +57,7 @@ def claim(
     *,
     digest: str,
     gates: Collection[Gate] = (),
+    dry_run: bool = False,
 ) -> Outcome:
     """Find the best place for each member and allocate it: all members or none.
 
@@ -76,101 +66,68 @@ def claim(
         members: who wants what.
         digest: tells this claim from others; the same again gets the same answer while the consumers stand.
         gates: what else must agree.
+        dry_run: whether only to plan: the answer is what a claim would get, and nothing is written or locked.
 
     Raises:
         NoCandidate: there was no place at an instant since this was called.
         ConcurrentUpdate: a consumer holds something else, or others were faster too often.
         InvalidAt: a request names something that does not exist.
     """
-    _catch_up(database, members)
-    way: Way = one_by_one
-    composers = Composers()  # A claim is bounded as a whole, however often it is tried.
-    in_order = by_difficulty(members)
+    composers = Composers()  # A claim is bounded as a whole, however often it is planned.
     for attempt in range(ATTEMPTS):
-        try:
-            return _claimed(database, in_order, digest, way=way, composers=composers, gates=gates)
-        except Overtaken:
-            continue
-        except Stuck as stuck:
-            if len(members) == 1:
-                if _is_final(database, members[0], stuck, attempt, composers=composers):
-                    raise _refusal(database, members[0], complete=stuck.complete) from None
-            elif stuck.contended and not composers.budget.is_used_up:
-                way = one_by_one  # There is something else now; going back costs much.
-            elif way is together or composers.budget.is_used_up or not may_fit(database, members):
-                raise _refusal_of_gang(members, complete=stuck.complete and not stuck.contended) from None
-            else:
-                way, in_order = together, _with_first(stuck.member, in_order)
+        with database.claim_turns.taken(longest_wait_s=LONGEST_WAIT_S):
+            plan = _planned(
+                database, members, digest, composers=composers, gates=gates, attempt=attempt or int(dry_run)
+            )
+            if isinstance(plan, Outcome):
+                return plan
+            if dry_run:
+                return Outcome({one.member.uuid: written(one.consumer, one.mappings) for one in plan}, is_new=False)
+            with contextlib.suppress(Outdated):
+                answers = allocate(database, plan, digest)
+                database.claim_turns.note(was_in_vain=False)
+                return Outcome(answers, is_new=True)
+            database.claim_turns.note(was_in_vain=True)
+        time.sleep(random.uniform(0, min(SHORTEST_PAUSE_S * 2**attempt, LONGEST_PAUSE_S)))  # noqa: S311 - no secret
     raise ConcurrentUpdate("Other claims won the race each time; try again.")
 
 
-def _catch_up(database: Database, members: Sequence[ClaimMember]) -> None:
-    """Let who judges devices see what has changed: in a transaction that writes it cannot be noted as seen."""
-    for packer in {member.options.packer for member in members}:
-        if packer is not None:
-            packer.catch_up(database)
-
-
-def _is_final(database: Database, member: ClaimMember, stuck: Stuck, attempt: int, *, composers: Composers) -> bool:
-    """Tell whether it is of no use to try again: in one snapshot there is nothing."""
-    if not stuck.complete and (not stuck.contended or composers.budget.is_used_up):
-        return True  # The search would be cut off again.
-    if not stuck.contended and attempt + 1 >= TRIES_IN_A_TREE:
-        return True  # What is proposed does not keep to the unit rules of an inventory.
-    return not _fits_now(database, member, composers)
-
-
-def _with_first(first: ClaimMember, members: Sequence[ClaimMember]) -> list[ClaimMember]:
-    return [first, *[member for member in members if member is not first]]
-
-
-def _refusal_of_gang(members: Sequence[ClaimMember], *, complete: bool) -> NoCandidate:
-    together = f"No place was found for all {len(members)} members together, so none of them was allocated."
-    if complete:
-        return NoCandidate(together)
-    return NoCandidate(f"{together} {CUT_OFF}", complete=False)
-
-
-def _refusal(database: Database, member: ClaimMember, *, complete: bool) -> NoCandidate:
-    request = member.request
-    explained = None if request.paths else explanation_now(database, request.plain)
-    if not complete and (explained is None or explained.explanation.cause is None):
-        return NoCandidate(f"No place was found, so nothing was allocated. {CUT_OFF}", explained, complete=False)
-    if explained is None:
-        return NoCandidate(
-            "In no provider tree is there room for the groups as they are nested; nothing was allocated."
-        )
-    return NoCandidate(f"Nothing was allocated: {why_not(explained)}", explained)
-
-
 @reads
-def _fits_now(tx: Transaction, member: ClaimMember, composers: Composers) -> bool:
-    """Tell whether there is any candidate, in one snapshot."""
-    planning = Planning(tx, member.request, member.options, composers)
-    return next(planning.proposals(), None) is not None or not planning.complete
-
-
-@writes
-def _claimed(
+def _planned(
     tx: Transaction,
     members: Sequence[ClaimMember],
     digest: str,
     *,
-    way: Way,
     composers: Composers,
     gates: Collection[Gate],
-) -> Outcome:
-    pass_write_gate(tx.connection)
+    attempt: int,
+) -> Outcome | Sequence[Draft]:
+    """Return a place for each member in one snapshot, or what was answered to the same claim before.
+
+    Raises:
+        NoCandidate: there is none.
+        ConcurrentUpdate: a consumer is at another generation, or holds something else.
+    """
     if (known := _known(tx, members, digest)) is not None:
         return Outcome(known, is_new=False)
     for gate in gates:
         gate(tx, members)
-    answers = {uuid: written(claimed) for uuid, claimed in way(tx, members, composers).items()}
-    remember_claims(
-        tx, [RememberedClaim(uuid, digest, FIRST_GENERATION, text) for uuid, text in sorted(answers.items())]
-    )
-    sweep_now_and_then(tx)
-    return Outcome(answers, is_new=True)
+    overlay = released(tx, [member.uuid for member in members if member.replaces])
+    doubt = max(attempt, int(tx.database.claim_turns.pressure))
+    drafting = Drafting(tx, composers, overlay, among=min(2**doubt, MOST_CHOICES), checks_units=attempt > 0)
+    in_order = by_difficulty(members)
+    placement = one_by_one(drafting, in_order)
+    if placement.stuck is None:
+        return placement.drafts
+    lacking = shortage(tx, members, overlay)
+    if placement.drafts and lacking is None:
+        # The one that was stuck goes first now.
+        first = placement.stuck
+        search = together(drafting, [first, *[member for member in in_order if member is not first]])
+        if search.stuck is None:
+            return search.drafts
+        placement = GangPlan(placement.drafts, first, search.complete)
+    raise refusal(drafting, placement, lacking, of=len(members))
 
 
 def _known(tx: Transaction, members: Sequence[ClaimMember], digest: str) -> dict[str, str] | None:
@@ -179,24 +136,30 @@ def _known(tx: Transaction, members: Sequence[ClaimMember], digest: str) -> dict
     Raises:
         ConcurrentUpdate: a consumer is at another generation, or holds something else.
     """
-    uuids = [member.consumer.consumer_uuid for member in members]
-    consumers = lock_consumers(tx, uuids)
-    if not consumers:
-        _check_generations(members)
-        return None
-    remembered = remembered_claims(tx, uuids)
-    for uuid in uuids:
-        found, consumer = remembered.get(uuid), consumers.get(uuid)
-        seen = consumer.generation if consumer else None
-        if found is None or (found.digest, found.generation) != (digest, seen) or not is_held(tx, uuid, found.answer):
-            raise ConcurrentUpdate(
-                f"consumer generation conflict - consumer {uuid} is at generation {seen}, but not from this claim"
-            )
+    uuids = [member.uuid for member in members]
+    generations = consumer_generations(tx, uuids)
+    remembered = remembered_claims(tx, uuids) if generations else {}
+    for member in members:
+        uuid = member.uuid
+        found, seen = remembered.get(uuid), generations.get(uuid)
+        is_repeated = (
+            found is not None and (found.digest, found.generation) == (digest, seen) and is_held(tx, uuid, found.answer)
+        )
+        if not is_repeated:
+            _check_generations(members, generations)
+            return None
     return {uuid: remembered[uuid].answer for uuid in uuids}
 
 
-def _check_generations(members: Sequence[ClaimMember]) -> None:
+def _check_generations(members: Sequence[ClaimMember], generations: Mapping[str, int]) -> None:
+    """Refuse a claim for a consumer that holds something already, unless that is to be replaced."""
     for member in members:
-        if member.consumer.consumer_generation is not None:
-            expected = member.consumer.consumer_generation
-            raise ConcurrentUpdate(f"consumer generation conflict - expected null but got {expected}")
+        seen, said = generations.get(member.uuid), member.consumer.consumer_generation
+        if seen is not None and not member.replaces:
+            raise ConcurrentUpdate(
+                f"consumer generation conflict - consumer {member.uuid} is at generation {seen}, "
+                "but not from this claim"
+            )
+        if seen != said:
+            expected = "null" if seen is None else seen
+            raise ConcurrentUpdate(f"consumer generation conflict - expected {expected} but got {said}")

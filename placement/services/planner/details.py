@@ -25,7 +25,6 @@ class _Rows(NamedTuple):
     names: Mapping[int, str]
     units: UnitRules
     layout: Layout
-    overlay: Overlay
 
 
 class Details:
@@ -35,14 +34,12 @@ class Details:
         tx: the transaction.
         levels: the levels.
         with_units: whether unit rules are read, too.
-        overlay: what would differ.
     """
 
-    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool, overlay: Overlay = AS_IT_IS) -> None:
+    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool) -> None:
         self._tx = tx
         self._levels = levels
         self._with_units = with_units
-        self._overlay = overlay
         ids = tx.names.traits.ids(tx.connection, set(levels.traits))
         self.level_ids = [ids.get(trait) for trait in levels.traits]
         """The ids of the traits of levels, None for one that does not exist."""
@@ -54,7 +51,7 @@ class Details:
         found = tree_summaries(self._tx, roots)
         self.summaries = _add(self.summaries, found)
         units = unit_rules(self._tx, roots) if self._with_units else {}
-        rows = _Rows(found, provider_names(self._tx, roots), units, self._layout(found), self._overlay)
+        rows = _Rows(found, provider_names(self._tx, roots), units, self._layout(found))
         by_root: dict[int, list[int]] = defaultdict(list)
         for member in found.members.values():
             by_root[member.root_id].append(member.id)
@@ -66,6 +63,22 @@ class Details:
         homes = {provider: found.members[provider].root_id for provider in anchors}
         parents = {provider: member.parent_id for provider, member in found.members.items()}
         return Layout(parents, anchors, homes, levels=len(self.level_ids))
+
+
+class RememberedDetails(Details):
+    """The details of trees, each read once."""
+
+    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool) -> None:
+        super().__init__(tx, levels, with_units=with_units)
+        self._known: dict[tuple[int, frozenset[int]], PlannerTree] = {}
+
+    def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
+        """Return trees with those that share with them, reading those that have not been read."""
+        keys = [(tree.root, _roots(tree)) for tree in trees]
+        unknown = {key: tree for key, tree in zip(keys, trees, strict=True) if key not in self._known}
+        if unknown:
+            self._known.update(zip(unknown, super().of(list(unknown.values())), strict=True))
+        return [self._known[key] for key in keys]
 
 
 def _tree(tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
@@ -86,7 +99,6 @@ def _tree(tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
         positions=layout.positions_of({*providers}, inside),
         places=Places({provider: masks[provider] for provider in own if provider in masks}, layout.levels),
         foreign_providers={*providers} - own,
-        held=rows.overlay.held,
     )
 
 
@@ -97,41 +109,47 @@ class DetailedComposer:
         details: reads them.
         composers: whose share of steps may be taken.
         composer: composes in one tree.
+        overlay: what would differ.
     """
 
-    def __init__(self, details: Details, composers: Composers, composer: ProposalComposer) -> None:
+    def __init__(
+        self, details: Details, composers: Composers, composer: ProposalComposer, *, overlay: Overlay = AS_IT_IS
+    ) -> None:
         self._details = details
         self._composers = composers
         self._composer = composer
+        self._overlay = overlay
         self.known: dict[int, PlannerTree] = {}
         """The trees that were composed in, by root id."""
         self.complete = True
         """Whether no search was cut off."""
+        self.exhausted: dict[int, bool] = {}
+        """The roots of trees where nothing was found, and whether it is certain that there is nothing."""
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Proposal]]:
         """Yield the proposals of each tree."""
-        for tree, details in zip(trees, self._details.of(trees), strict=True):
-            self.known[tree.root] = details
+        for tree, as_it_is in zip(trees, self._details.of(trees), strict=True):
+            details = self.known[tree.root] = as_it_is.under(self._overlay)
             found = self._composer.proposals(tree, details, self._composers.share)
             self.complete = self.complete and found.complete
+            if not found.found:
+                self.exhausted[tree.root] = found.complete
             yield Composed((), iter(found.found))
 
 
-def _roots(tree: Tree) -> set[int]:
+def _roots(tree: Tree) -> frozenset[int]:
     """Return the root of a tree, and those of the trees that share something with it: there are places, too."""
     if not tree.home:
-        return {tree.root}
-    return {tree.root, *[tree.home[one] for options in tree.options for one in options if one in tree.sharing]}
+        return frozenset([tree.root])
+    sharing = [tree.home[one] for options in tree.options for one in options if one in tree.sharing]
+    return frozenset([tree.root, *sharing])
 
 
 def _stocks(rows: _Rows, provider: int) -> dict[str, Stock]:
     found, units = rows.summaries, rows.units
-    more = rows.overlay.changes.get(provider, {})
     return {
-        (name := found.class_names[class_id]): Stock(
-            Inventory(total, reserved, allocation_ratio=ratio).capacity,
-            int(used) + more.get(name, 0),
-            *units.get((provider, class_id), ()),
+        found.class_names[class_id]: Stock(
+            Inventory(total, reserved, allocation_ratio=ratio).capacity, int(used), *units.get((provider, class_id), ())
         )
         for class_id, total, reserved, ratio, used in found.stocks[provider]
     }

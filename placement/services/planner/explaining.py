@@ -26,8 +26,20 @@ AT_ONCE = 256
 """Trees whose details are read together: one of each kind is kept."""
 
 
-def explained_plan(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> Explained:
+InDetail = Iterable[tuple[Tree, PlannerTree]]
+"""The trees in which each demand has a provider."""
+
+
+def explained_plan(
+    tx: Transaction, request: PlannerRequest, options: PlannerOptions, *, known: InDetail | None = None
+) -> Explained:
     """Explain a request of the planner inside a transaction.
+
+    Args:
+        tx: the transaction.
+        request: the request.
+        options: the operator's.
+        known: its trees, where they have been read.
 
     Raises:
         InvalidAt: the request names something that does not exist.
@@ -36,7 +48,7 @@ def explained_plan(tx: Transaction, request: PlannerRequest, options: PlannerOpt
     plan = prepared.plan if request.paths else plan_for(request.plain)
     explanation = explain(plan, facts_for(tx, plan, ids_for(tx, plan)))
     if explanation.cause is None:
-        trees = _in_detail(tx, prepared, with_units=bool(request.paths))
+        trees = _in_detail(tx, prepared, with_units=bool(request.paths)) if known is None else known
         # Levels that only rules name are there without these rules, too.
         levels = dict(zip(prepared.levels.names, prepared.levels.traits, strict=True))
         search = _search(trees, replace(options, levels=levels))
@@ -44,7 +56,7 @@ def explained_plan(tx: Transaction, request: PlannerRequest, options: PlannerOpt
     return Explained(explanation, named_providers(tx, explanation.providers()))
 
 
-def _search(trees: Iterable[tuple[Tree, PlannerTree]], options: PlannerOptions) -> RuleSearch:
+def _search(trees: InDetail, options: PlannerOptions) -> RuleSearch:
     def composer_for(request: PlannerRequest) -> ProposalComposer:
         return Composers().prepared(request, options).composer
 

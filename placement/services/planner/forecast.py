@@ -3,57 +3,33 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from placement.allocators.compactness import Counts
-from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.bounds import BoundedScores
 from placement.candidates.frontier import LAST, Portion
-from placement.candidates.packing import TreePacking
 from placement.candidates.ranking import Ranking
 from placement.candidates.reading import ByScore, promising_first
 from placement.domain.overlay import Overlay
-from placement.services.families import classes_in_families
-from placement.services.planner.composers import Prepared
-from placement.services.planner.least_places import least_places
+from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import overlaid
-from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.narrowing import Narrowing
-from placement.store.search.trees import TreeReader
 
 
 class Forecast:
     """The trees of a cloud for one request, the most promising first.
 
     Args:
-        tx: the transaction.
-        narrowing: which trees can serve.
-        profile: what is best.
-        prepared: the request.
-        limit: how many proposals are wanted.
-        level_ids: the ids of the traits of its levels, None for one that does not exist.
+        ground: the request in a snapshot.
         overlay: what would differ.
-        packing: what the request does to the devices of trees, where the profile counts that.
+        wanted: how many proposals are wanted.
     """
 
-    def __init__(
-        self,
-        tx: Transaction,
-        narrowing: Narrowing,
-        *,
-        profile: RankingProfile,
-        prepared: Prepared,
-        limit: int,
-        level_ids: Sequence[int | None],
-        overlay: Overlay,
-        packing: TreePacking | None = None,
-    ) -> None:
-        self._tx = tx
-        self._narrowing = narrowing
-        self._reader = overlaid(tx, TreeReader(tx, narrowing), overlay)
-        ranking = Ranking(profile)
-        families = classes_in_families(tx, ranking)
-        self._scores = BoundedScores(prepared.composer.requested, ranking, families, packing)
-        self._limit = limit
-        self._level_ids = level_ids
-        self._counted = prepared.composer.counted if profile.compactness else ()
+    def __init__(self, ground: Ground, overlay: Overlay, *, wanted: int) -> None:
+        composer = ground.prepared.composer
+        self._ground = ground
+        self._reader = overlaid(ground.reader, overlay, ground.stocks)
+        self._scores = BoundedScores(
+            composer.requested, Ranking(ground.profile), ground.families, ground.packing(overlay)
+        )
+        self._wanted = wanted
+        self._counted = composer.counted if ground.profile.compactness else ()
         self._falls_short = False
 
     def negated_score(self, root: int, counts: Counts) -> float:
@@ -92,15 +68,15 @@ class Forecast:
             yield Portion([(key, tree) for key, tree in trees if tree.root not in seen], rest)
 
     def _unbounded(self) -> Iterator[Portion]:
-        return promising_first(self._reader, self._scores, self._limit)
+        return promising_first(self._reader, self._scores, self._wanted)
 
     def _bounded(self) -> Iterator[Portion] | None:
         """Return the trees with bounds on the places that they touch, None where there are no such bounds."""
-        least = least_places(self._tx, self._narrowing, self._counted, self._level_ids) if self._counted else None
+        least = self._ground.least_places if self._counted else None
         if least is None:
             return None
         self._scores.bound(least)
-        return ByScore(self._scores, self._sums(least), self._reader, complete=True).portions(self._limit)
+        return ByScore(self._scores, self._sums(least), self._reader, complete=True).portions(self._wanted)
 
     def only(self, root: int) -> Iterator[Portion]:
         """Yield one tree, unless the profile leaves it out."""

@@ -1,45 +1,46 @@
-"""Places for all members of a gang, or for none.
+"""Places for all members of a gang, or for none, planned in one snapshot.
 
 First each takes the best that the ones before have left, the largest first. That is fast, and mostly enough. Where a
 member finds nothing, the members are placed again by a search that goes back: a member that stands in the way of
-another moves on to its next best place, in the same tree or in another one.
+another moves on to its next best place, in the same tree or in another one. What members take is an overlay, so that
+to go back costs nothing.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
-from placement.domain.planner_request import PlannerRequest
-from placement.services.planner.composers import Composers, Prepared
-from placement.services.planner.placing import ClaimMember, ExhaustedTrees, Placing
-from placement.services.planner.records import Claimed
-from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.search.planner_trees import free_amounts
+from placement.domain.overlay import Overlay
+from placement.services.planner.composers import Prepared
+from placement.services.planner.drafting import Drafting
+from placement.services.planner.members import ClaimMember, Draft
+from placement.services.planner.planning import Planning
 
 PLACES_OF_A_TREE = 16
 """So many places in a tree are tried for a member."""
 
 PLACES_OF_A_GANG = 100
-"""So many places are tried in all: each is an allocation that may be taken back."""
+"""So many places are tried in all."""
 
-ClaimedByConsumer = dict[str, Claimed]
-"""What members hold, by the uuid of the consumer."""
+STEPS_FOR_A_GROUP = 300
+"""What a group adds to the cost of a tree in which nothing is found, beside the search: reading it, and the like."""
 
 
-class Stuck(Exception):
-    """A member found no place beside those before it.
+@dataclass(frozen=True, slots=True)
+class GangPlan:
+    """Places of members, in the order in which they were placed.
 
     Args:
-        member: the member.
-        contended: whether others were at work: trees may have been passed over.
+        drafts: one for each member, or for each before the one that found nothing.
+        stuck: the member that found nothing, None if all have places.
         complete: whether everything was tried.
     """
 
-    def __init__(self, member: ClaimMember, *, contended: bool, complete: bool) -> None:
-        super().__init__()
-        self.member = member
-        self.contended = contended
-        self.complete = complete
+    drafts: Sequence[Draft] = ()
+    stuck: ClaimMember | None = None
+    complete: bool = True
 
 
 def by_difficulty(members: Sequence[ClaimMember]) -> list[ClaimMember]:
@@ -54,49 +55,34 @@ def _difficulty(member: ClaimMember) -> tuple[int, int]:
     return amount, sum(rules) + len(request.exclusive)
 
 
-def one_by_one(tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> ClaimedByConsumer:
-    """Give each member in turn the best that is left. Each has its share of the steps that are left.
-
-    Raises:
-        Stuck: one found nothing.
-    """
-    placed: ClaimedByConsumer = {}
-    exhausted: dict[Prepared, ExhaustedTrees] = defaultdict(dict)  # Members only take: what has no room gets none.
+def one_by_one(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
+    """Give each member in turn the best that is left. Each has its share of the steps that are left."""
+    drafts: list[Draft] = []
+    overlay = drafting.overlay
+    exhausted = defaultdict[Prepared, dict[int, bool]](dict)  # Members only take: what has no room gets none.
     for number, member in enumerate(members):
-        composers.share_out(among=len(members) - number)
-        placing = Placing(tx, member, composers, of_gang=len(members) > 1)
-        claimed = placing.best(exhausted[placing.prepared])
-        if claimed is None:
-            raise Stuck(member, contended=placing.skipped_locked_tree, complete=placing.is_complete)
-        placed[member.consumer.consumer_uuid] = claimed
-    return placed
+        drafting.composers.share_out(among=len(members) - number)
+        known = exhausted[drafting.prepared(member)]
+        planning = drafting.planning(member, overlay.avoiding(known), wanted=1)
+        draft = drafting.best(member, planning, overlay)
+        known.update(planning.exhausted)
+        if draft is None:
+            return GangPlan(drafts, member, planning.complete and all(known.values()))
+        drafts.append(draft)
+        overlay = draft.upon(overlay)
+    return GangPlan(drafts)
 
 
-def together(tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> ClaimedByConsumer:
-    """Place all members wherever it takes for all to have a place.
-
-    Raises:
-        Stuck: there is no way, or none was found in the bounds of the search.
-    """
-    search = _GangSearch(tx, members, composers)
+def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
+    """Place all members wherever it takes for all to have a place."""
+    search = _GangSearch(drafting, members)
     try:
-        placed = search.placed(members)
+        drafts = search.placed(members, drafting.overlay)
     except _OutOfPlaces:
-        raise Stuck(members[0], contended=search.skipped_locked_tree, complete=False) from None
-    if placed is None:
-        raise Stuck(members[0], contended=search.skipped_locked_tree, complete=search.is_complete)
-    return placed
-
-
-@reads
-def may_fit(tx: Transaction, members: Sequence[ClaimMember]) -> bool:
-    """Tell whether there is as much of each class as all members want: else nothing has to be searched."""
-    wanted: Counter[str] = Counter()
-    for member in members:
-        wanted.update(member.request.requested)
-    ids = tx.names.classes.ids(tx.connection, set(wanted))
-    free = free_amounts(tx, sorted(ids.values()))
-    return all(amount <= free.get(ids[name], 0) for name, amount in wanted.items())
+        return GangPlan(stuck=members[0], complete=False)
+    if drafts is None:
+        return GangPlan(stuck=members[0], complete=search.is_complete)
+    return GangPlan(drafts)
 
 
 class _OutOfPlaces(Exception):
@@ -110,54 +96,71 @@ class _Left(NamedTuple):
     change places, so no other one of them need be there.
     """
 
-    request: PlannerRequest
+    wanted: Prepared
     root: int
 
 
 class _GangSearch:
     """Goes through the places of members, depth first."""
 
-    def __init__(self, tx: Transaction, members: Sequence[ClaimMember], composers: Composers) -> None:
-        self._tx = tx
-        self._composers = composers
+    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember]) -> None:
+        self._drafting = drafting
         self._places_left = PLACES_OF_A_GANG
-        # As long as nobody is placed: later none of them has more. Reading them for each place would take long.
-        self._roots: dict[Prepared, list[int]] = {}
-        for placing in map(self._placing, members):
-            if placing.prepared not in self._roots:
-                self._roots[placing.prepared] = list(placing.roots())
+        # As long as nobody is placed: later none of them has more.
+        self._roots = dict[Prepared, list[int]]()
+        for member in members:
+            if (prepared := drafting.prepared(member)) not in self._roots:
+                self._roots[prepared] = list(self._planning(member, drafting.overlay).roots())
         self.is_complete = True
-        self.skipped_locked_tree = False
 
-    def placed(self, members: Sequence[ClaimMember], left: tuple[_Left, ...] = ()) -> ClaimedByConsumer | None:
-        """Return places for members beside those that are allocated already; None if there are none.
+    def placed(
+        self, members: Sequence[ClaimMember], overlay: Overlay, left: tuple[_Left, ...] = ()
+    ) -> list[Draft] | None:
+        """Return places for members beside what an overlay takes; None if there are none.
 
         Raises:
             _OutOfPlaces: too many were tried.
         """
         if not members:
-            return {}
+            return []
         first, rest = members[0], members[1:]
+        self._drafting.composers.share_out(among=len(members))
+        planning = self._planning(first, overlay)
+        wanted = self._drafting.prepared(first)
+        without = {one.root for one in left if one.wanted is wanted}
         tried: list[int] = []
+        for root in self._roots[wanted]:
+            if root in without:
+                continue
+            for draft in self._places(first, root, planning, overlay):
+                done = [_Left(wanted, one) for one in (*tried, *planning.exhausted) if one != root]
+                found = self.placed(rest, draft.upon(overlay), (*left, *done))
+                if found is not None:
+                    return [draft, *found]
+            tried.append(root)
+            if not self._goes_on(planning):
+                break
+        self.is_complete = self.is_complete and planning.complete and all(planning.exhausted.values())
+        return None
 
-        def with_the_rest(root: int, claimed: Claimed) -> ClaimedByConsumer | None:
+    def _places(self, member: ClaimMember, root: int, planning: Planning, overlay: Overlay) -> Iterator[Draft]:
+        """Yield the places of a member in a tree, as far as they are tried."""
+        proposals = list(islice(planning.proposals(only=root), PLACES_OF_A_TREE + 1))
+        # One more than is tried tells whether there are more.
+        self.is_complete = self.is_complete and len(proposals) <= PLACES_OF_A_TREE
+        for draft in self._drafting.drafts(member, iter(proposals[:PLACES_OF_A_TREE]), planning, overlay):
             self._places_left -= 1
             if self._places_left < 0:
                 raise _OutOfPlaces
-            if root not in tried:
-                tried.append(root)
-            done = tuple(_Left(first.request, one) for one in (*tried, *placing.exhausted) if one != root)
-            found = self.placed(rest, (*left, *done))
-            return None if found is None else {first.consumer.consumer_uuid: claimed, **found}
+            yield draft
 
-        self._composers.share_out(among=len(members))
-        placing = self._placing(first)
-        without = {one.root for one in left if one.request == first.request}
-        roots = [root for root in self._roots[placing.prepared] if root not in without]
-        found = placing.first_that(with_the_rest, roots)
-        self.skipped_locked_tree = self.skipped_locked_tree or placing.skipped_locked_tree
-        self.is_complete = self.is_complete and placing.is_complete
-        return found
+    def _goes_on(self, planning: Planning) -> bool:
+        """Tell whether to look into another tree after one that was of no use."""
+        budget = self._drafting.composers.budget
+        budget.take(STEPS_FOR_A_GROUP * len(planning.prepared.plan.slots))
+        self.is_complete = self.is_complete and not budget.is_used_up
+        return not budget.is_used_up
 
-    def _placing(self, member: ClaimMember) -> Placing:
-        return Placing(self._tx, member, self._composers, of_gang=True, most=PLACES_OF_A_TREE)
+    def _planning(self, member: ClaimMember, overlay: Overlay) -> Planning:
+        request = replace(member.request, per_tree=PLACES_OF_A_TREE + 1)
+        return self._drafting.planning(replace(member, request=request), overlay)

@@ -18,6 +18,7 @@ from placement.domain.search_plan import Plan, plan_for
 from placement.domain.whole_cloud import WholeCloud
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.ground import Ground
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.facts import Named, named_providers
@@ -138,8 +139,9 @@ def _planned(
 ) -> Copies:
     """Return how many copies of a request with rules fit: planned one after the other, as far as that is worth it."""
     one = replace(request, limit=1, per_tree=1, explain=False)
+    ground = Ground(tx, one, options, overlay=overlay)
     for copies in range(min(most, MOST_PLANNED)):
-        planning = Planning(tx, one, options, overlay=overlay)
+        planning = Planning(ground, overlay)
         proposal = next(planning.proposals(), None)
         if proposal is None:
             # Others might have been planned in another order; of the first one that is certain.

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Collection
 from operator import attrgetter
 
-from placement.candidates.overlaid import OverlaidReader
+from placement.candidates.overlaid import ChangedProvider, OverlaidReader
 from placement.candidates.reading import Reader
-from placement.domain.overlay import AS_IT_IS, ChangedProvider, Overlay
+from placement.domain.overlay import AS_IT_IS, Overlay, ProviderAmounts
 from placement.domain.planner_tree import Stock
 from placement.store.allocations import held_by, supplies
 from placement.store.connection.unit_of_work import Transaction
@@ -22,19 +22,39 @@ def released(tx: Transaction, consumer_uuids: Collection[str], overlay: Overlay 
     return overlay
 
 
-def overlaid(tx: Transaction, reader: Reader, overlay: Overlay) -> Reader:
+class KnownStocks:
+    """The stocks of the providers that overlays change, each read once in a snapshot."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._known: dict[int, ChangedProvider] = {}
+
+    def under(self, overlay: Overlay) -> dict[int, ChangedProvider]:
+        """Return what the providers that an overlay changes would have, and what of that would be in use."""
+        self._read(overlay.changes.keys() - self._known.keys())
+        return {one: self._known[one].after(amounts) for one, amounts in overlay.changes.items()}
+
+    def allow(self, amounts: ProviderAmounts, overlay: Overlay) -> bool:
+        """Tell whether inventories allow that amounts are taken beside what an overlay takes, unit rules included."""
+        after = self.under(overlay.taking(amounts))
+        return all(after[one].allows(name, amount) for one, of in amounts.items() for name, amount in of.items())
+
+    def _read(self, unknown: Collection[int]) -> None:
+        if not unknown:
+            return
+        roots = roots_of(self._tx, unknown)
+        found = supplies(self._tx, sorted(unknown))
+        names = self._tx.names.classes.names(self._tx.connection, {class_id for _, class_id in found})
+        stocks: dict[int, dict[str, Stock]] = defaultdict(dict)
+        for (provider, class_id), supply in found.items():
+            has = supply.inventory
+            stocks[provider][names[class_id]] = Stock(
+                has.capacity, supply.used, has.min_unit, has.max_unit, has.step_size
+            )
+        # One that is gone is in no tree.
+        self._known |= {one: ChangedProvider(roots.get(one, one), stocks[one]) for one in unknown}
+
+
+def overlaid(reader: Reader, overlay: Overlay, stocks: KnownStocks) -> Reader:
     """Return a reader of trees as they would be with an overlay; ``reader`` spares the released providers."""
-    return reader if overlay.is_empty else OverlaidReader(reader, overlay, changed_providers(tx, overlay))
-
-
-def changed_providers(tx: Transaction, overlay: Overlay) -> dict[int, ChangedProvider]:
-    """Read what an overlay changes."""
-    roots = roots_of(tx, overlay.changes)
-    found = supplies(tx, [provider for provider in overlay.changes if provider in roots])
-    names = tx.names.classes.names(tx.connection, {class_id for _, class_id in found})
-    stocks: dict[int, dict[str, Stock]] = defaultdict(dict)
-    for (provider, class_id), supply in found.items():
-        has, name = supply.inventory, names[class_id]
-        used = supply.used + overlay.changes[provider].get(name, 0)
-        stocks[provider][name] = Stock(has.capacity, used, has.min_unit, has.max_unit, has.step_size)
-    return {provider: ChangedProvider(roots[provider], of_provider) for provider, of_provider in stocks.items()}
+    return reader if overlay.is_empty else OverlaidReader(reader, overlay, stocks.under(overlay))

@@ -1,26 +1,18 @@
 """Plans one request inside a transaction: which trees, what in them, the best first. Reads only."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import Batches, Keyed, Portion, best_first
-from placement.candidates.packing import TreePacking, WantedOfHost, wanted_by
 from placement.candidates.scores import Score, score
 from placement.domain.amounts import summed
 from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.planner_request import PlannerRequest
-from placement.domain.search_plan import Plan
-from placement.errors import InvalidAt
-from placement.services.planner.composers import Composers, PlannerOptions, Prepared
-from placement.services.planner.details import DetailedComposer, Details
+from placement.services.planner.details import DetailedComposer
 from placement.services.planner.forecast import Forecast
-from placement.services.planner.overlays import changed_providers
-from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.names import ids_for
-from placement.store.search.narrowing import Narrowing
+from placement.services.planner.ground import Ground
 from placement.store.search.summaries import Summaries
 
 LARGEST_BATCH = 64
@@ -31,71 +23,47 @@ RankedProposal = tuple[tuple[bool, float, int, int], Proposal]
 
 
 class Planning:
-    """One request being planned.
+    """One request being planned, in the cloud as it is or as it would be.
 
     Args:
-        tx: the transaction.
-        request: the request.
-        options: the operator's.
-        composers: what has been worked out is taken from here, and kept here.
-        overlay: what would differ from the cloud as it is.
-
-    Raises:
-        InvalidAt: the request names a class, trait or level that does not exist.
+        ground: the request in a snapshot.
+        overlay: what would differ.
+        wanted: how many proposals will be taken, more or less; as many as the request asks for unless given.
     """
 
-    def __init__(
-        self,
-        tx: Transaction,
-        request: PlannerRequest,
-        options: PlannerOptions,
-        composers: Composers | None = None,
-        *,
-        overlay: Overlay = AS_IT_IS,
-    ) -> None:
-        self._tx = tx
-        self._request = request
-        self._options = options
-        composers = composers or Composers()
-        prepared = composers.prepared(request, options)
-        _check_names(tx, request, prepared.plan)
-        self.prepared = prepared
+    def __init__(self, ground: Ground, overlay: Overlay = AS_IT_IS, *, wanted: int | None = None) -> None:
+        overlay = overlay.avoiding(ground.avoided) if ground.avoided else overlay
+        self.prepared = ground.prepared
         self.searched = 0
-        self._profile = options.profile
-        self._levels = prepared.levels
-        # Narrow: each demand by itself, as for candidates; what rules say of several providers is left to composing.
-        narrowing = Narrowing(tx, prepared.plan, ids_for(tx, prepared.plan), spared=overlay.released)
-        # Read: little of each tree, the most promising first; the forecast counts places only if scores fall short.
-        self._details = Details(tx, prepared.levels, with_units=bool(request.paths), overlay=overlay)
-        self._forecast = Forecast(
-            tx,
-            narrowing,
-            profile=options.profile,
-            prepared=prepared,
-            limit=request.limit,
-            level_ids=self._details.level_ids,
-            overlay=overlay,
-            packing=_packing(tx, request, options, prepared, overlay=overlay),
-        )
+        self._ground = ground
+        self._profile = ground.profile
+        wanted = wanted or ground.request.limit
+        # Narrow and read: little of each tree, the most promising first; places are counted only if scores fall short.
+        self._forecast = Forecast(ground, overlay, wanted=wanted)
         # Compose: in batches, for whose trees alone everything is read.
-        self._composer = DetailedComposer(self._details, composers, prepared.composer)
-        self._batches = Batches(min(request.limit, LARGEST_BATCH), LARGEST_BATCH)
+        self._composer = DetailedComposer(ground.details, ground.composers, self.prepared.composer, overlay=overlay)
+        self._batches = Batches(min(wanted, LARGEST_BATCH), LARGEST_BATCH)
         # Rank, then limit: in ``proposals``; who takes ten proposals has no more trees read and composed than for ten.
 
     @property
     def levels(self) -> tuple[str, ...]:
         """The names of the levels, outermost first."""
-        return self._levels.names
+        return self.prepared.levels.names
 
     @property
     def summaries(self) -> Summaries:
         """What has been read of the trees that were composed in."""
-        return self._details.summaries
+        return self._ground.details.summaries
 
     @property
     def complete(self) -> bool:
         """Whether no search in a tree was cut off."""
         return self._composer.complete
+
+    @property
+    def exhausted(self) -> Mapping[int, bool]:
+        """The roots of trees where nothing was found, and whether it is certain that there is nothing."""
+        return self._composer.exhausted
 
     def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
         """Yield proposals, the best first. ``only`` is the root of the one tree to be looked at."""
@@ -133,44 +101,5 @@ class Planning:
         """Return the score of a proposal, in parts."""
         requested = summed(proposal.amounts.values())
         tree = self._composer.known[proposal.root]
-        node, fragmentation = ScoredNode(*tree.totals()), None
-        if self._options.packer is not None:
-            fragmentation = self._options.packer.judge_in(self._tx).score(tree.left(), proposal.amounts)
+        node, fragmentation = ScoredNode(*tree.totals()), self._ground.fragmentation(tree, proposal)
         return score(self._profile, requested, node, counts=proposal.counts, fragmentation=fragmentation)
-
-
-def _packing(
-    tx: Transaction, request: PlannerRequest, options: PlannerOptions, prepared: Prepared, *, overlay: Overlay
-) -> TreePacking | None:
-    """Return what a request does to the devices of trees, where the profile counts that."""
-    if options.packer is None:
-        return None
-    changed = changed_providers(tx, overlay) if overlay.changes else {}
-    if request.paths:
-        return options.packer.judged(tx, prepared.plan, [WantedOfHost(prepared.composer.requested, 1, ())], changed)
-    counts = {one.suffix: one.count for one in request.groups}
-    return options.packer.judged(tx, prepared.plan, wanted_by(prepared.plan, counts), changed)
-
-
-def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
-    """Refuse the first name that does not exist."""
-    names = {name for demand in plan.demands for name, _amount in demand.resources}
-    classes = tx.names.classes.ids(tx.connection, names)
-    for name in sorted(names - classes.keys()):
-        groups = [one.suffix for one in request.groups if name in one.group.resources]
-        where = ("groups", groups[0], "resources", name) if groups else ("paths",)
-        raise InvalidAt(where, f"There is no resource class {name}.")
-    asked = list(_traits_of(request))
-    traits = tx.names.traits.ids(tx.connection, frozenset().union(*[of_one for _path, of_one in asked]))
-    for path, of_one in asked:
-        if unknown := sorted(of_one - traits.keys()):
-            raise InvalidAt(path, f"There is no trait {unknown[0]}.")
-
-
-def _traits_of(request: PlannerRequest) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
-    """Yield the traits that conditions name, with where they stand."""
-    yield ("root_required",), request.root_required | request.root_forbidden
-    for one in request.groups:
-        for group, key in ((one.group, "required"), (one.device, "selector")):
-            if group is not None:
-                yield ("groups", one.suffix, key), group.forbidden.union(*group.required)

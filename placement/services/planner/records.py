@@ -2,37 +2,34 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from placement.domain.allocation import Claim
 from placement.store.allocations import allocations_of_consumer
 from placement.store.connection.unit_of_work import Transaction
 
-FIRST_GENERATION = 1
-"""The generation of a consumer with its first allocations."""
+
+def new_generation(consumer: Claim) -> int:
+    """Return the generation of a consumer once it holds what it claims: 1 with its first allocations."""
+    return (consumer.consumer_generation or 0) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """What one consumer holds now, and who serves which group."""
+def written(consumer: Claim, mappings: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the answer for one consumer as JSON: what PUT /allocations takes, and whose it is.
 
-    consumer: Claim
-    mappings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-def written(claimed: Claimed) -> str:
-    """Return the answer for one consumer as JSON: what PUT /allocations takes, and whose it is."""
-    consumer = claimed.consumer
+    Args:
+        consumer: what it holds.
+        mappings: who serves which group.
+    """
     document = {
         "consumer": {
             "uuid": consumer.consumer_uuid,
             "project_id": consumer.project_id,
             "user_id": consumer.user_id,
             "consumer_type": consumer.consumer_type,
-            "consumer_generation": FIRST_GENERATION,
+            "consumer_generation": new_generation(consumer),
         },
         "allocations": {provider: {"resources": dict(of)} for provider, of in consumer.allocations.items()},
-        "mappings": claimed.mappings,
+        "mappings": mappings,
     }
     return json.dumps(document)
 

@@ -192,9 +192,7 @@ def test_an_exclusive_claim_has_its_switches_alone(api: Api) -> None:
     last = {**one, "exclusive": alone, "consumer": consumer()}
     ask(api, "POST", CLAIMS, body=last)
     sentence = refused(api, {**one, "exclusive": alone, "consumer": consumer()})
-    assert sentence.endswith(
-        "none of them has enough for the counts, in places as affinity, within and exclusive demand."
-    )
+    assert sentence.endswith("places of the level pcie that nobody else uses (group _GPU).")
 
 
 @pytest.mark.parametrize(
@@ -207,8 +205,8 @@ def test_an_exclusive_claim_has_its_switches_alone(api: Api) -> None:
             "members: 0 is neither a number from 1 to 64 nor a list of as many",
         ),
         (
-            {**TWO, "consumer": consumer(), "limit": 1},
-            "body: Additional properties are not allowed ('limit' was unexpected)",
+            {**TWO, "consumer": consumer(), "colour": 1},
+            "body: Additional properties are not allowed ('colour' was unexpected)",
         ),
     ],
 )
@@ -272,7 +270,7 @@ def test_a_gang_takes_no_more_steps_than_one_member_may(api: Api, monkeypatch: p
 
 
 @pytest.mark.any_database
-def test_a_gang_is_not_refused_for_good_where_the_steps_ran_out(api: Api) -> None:
+def test_where_the_steps_ran_out_the_explanation_may_still_prove_it(api: Api) -> None:
     """Multiples of six, which would have to fill both nodes better than multiples of six can."""
     register(api, numa_inventory={"VCPU": {"total": 317}})
     groups = {f"_{number}": {"resources": {"VCPU": 6 * number}} for number in range(1, 15)}
@@ -282,4 +280,7 @@ def test_a_gang_is_not_refused_for_good_where_the_steps_ran_out(api: Api) -> Non
     ]
     answer = api.post(CLAIMS, {"groups": groups, "members": members})
     assert answer.status_code == 409
-    assert answer.json["errors"][0]["complete"] is False
+    (error,) = answer.json["errors"]
+    assert error["code"] == "placement.planner.no_room"
+    assert error["consumer"] == members[0]["consumer"]["uuid"]
+    assert "room for VCPU of all groups together" in error["detail"]

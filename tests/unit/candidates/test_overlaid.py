@@ -4,9 +4,9 @@ import pytest
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.in_memory import TreesInMemory
-from placement.candidates.overlaid import OverlaidReader
+from placement.candidates.overlaid import ChangedProvider, OverlaidReader
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.overlay import ChangedProvider, Overlay
+from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import Stock
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
@@ -60,7 +60,7 @@ def test_sums_are_those_that_would_be() -> None:
 
 
 def test_avoided_trees_are_not_read() -> None:
-    overlay = Overlay(avoided=frozenset([1]))
+    overlay = Overlay().avoiding([1])
     trees = TreesInMemory(PLAN, [Tree(1, [[2]]), Tree(5, [[6]])], TOTALS)
     read = OverlaidReader(trees, overlay, {})
     assert [tree.root for tree in read.trees_of([1, 5]).trees] == [5]

@@ -1,0 +1,124 @@
+"""Readers that stand before another reader: one that changes nothing, and one that reads everything but once."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+from placement.candidates.reading import Reader
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree, TreesRead
+
+T = TypeVar("T")
+
+
+class WrappedReader:
+    """A Reader that asks another one for everything; to be changed in parts."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    @property
+    def plan(self) -> Plan:
+        """What is asked for."""
+        return self._reader.plan
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether any tree may serve at all."""
+        return self._reader.is_possible
+
+    @property
+    def only_root(self) -> int | None:
+        """The root of the one tree that may serve, if the request names it."""
+        return self._reader.only_root
+
+    @property
+    def shares(self) -> bool:
+        """Whether a tree may serve with what others share."""
+        return self._reader.shares
+
+    @property
+    def most_listed(self) -> int:
+        """How many trees can be asked for by their roots."""
+        return self._reader.most_listed
+
+    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> Collection[Sequence[int]]:
+        """Return for each tree its root, then its capacities, then its use of some classes."""
+        return self._reader.sums(classes, found_by)
+
+    def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
+        """Yield all trees in portions, each with the highest root id that it may reach."""
+        return self._reader.chunks(wanted)
+
+    def trees_of(self, roots: Sequence[int]) -> TreesRead:
+        """Return the trees with these roots."""
+        return self._reader.trees_of(roots)
+
+    def all_trees(self) -> TreesRead:
+        """Return all trees."""
+        return self._reader.all_trees()
+
+
+class RememberingReader(WrappedReader):
+    """Reads each tree of a snapshot once, for searches that go through the same trees again and again.
+
+    The trees are the same objects each time, and come without ``TreesRead.places``: who searches must not lay them out.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__(reader)
+        self._sums: dict[tuple[tuple[str, ...], tuple[str, ...]], Collection[Sequence[int]]] = {}
+        self._chunks: dict[int | None, Replayed[tuple[TreesRead, int]]] = {}
+        self._trees: dict[int, Tree | None] = {}
+        self._all: TreesRead | None = None
+
+    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> Collection[Sequence[int]]:
+        """Return for each tree its root, then its capacities, then its use of some classes."""
+        asked = (tuple(classes), tuple(found_by))
+        if asked not in self._sums:
+            self._sums[asked] = self._reader.sums(classes, found_by)
+        return self._sums[asked]
+
+    def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
+        """Yield all trees in portions, each with the highest root id that it may reach."""
+        if wanted not in self._chunks:
+            self._chunks[wanted] = Replayed(self._reader.chunks(wanted))
+        return iter(self._chunks[wanted])
+
+    def trees_of(self, roots: Sequence[int]) -> TreesRead:
+        """Return the trees with these roots."""
+        if unknown := [root for root in roots if root not in self._trees]:
+            self._trees.update(dict.fromkeys(unknown))
+            self._trees.update({tree.root: tree for tree in self._reader.trees_of(unknown).trees})
+        return TreesRead([tree for root in sorted(roots) if (tree := self._trees[root]) is not None])
+
+    def all_trees(self) -> TreesRead:
+        """Return all trees."""
+        if self._all is None:
+            self._all = TreesRead(self._reader.all_trees().trees)
+        return self._all
+
+
+class Replayed(Generic[T]):
+    """What an iterator yields, as often as it is asked for; taken from it as far as somebody has come."""
+
+    def __init__(self, source: Iterable[T]) -> None:
+        self._source = iter(source)
+        self._taken: list[T] = []
+
+    def __iter__(self) -> Iterator[T]:
+        """Yield everything from the beginning.
+
+        >>> replayed = Replayed(iter([1, 2, 3]))
+        >>> next(iter(replayed)), list(replayed), list(replayed)
+        (1, [1, 2, 3], [1, 2, 3])
+        """
+        number = 0
+        while number < len(self._taken) or self._has_another():
+            yield self._taken[number]
+            number += 1
+
+    def _has_another(self) -> bool:
+        for one in self._source:
+            self._taken.append(one)
+            return True
+        return False

@@ -1,0 +1,86 @@
+"""Finds places for members in one snapshot, beside what those before them would take. Locks and writes nothing."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+from placement.candidates.compose.proposals import Proposal
+from placement.domain.overlay import Overlay
+from placement.services.planner.composers import Composers, Prepared
+from placement.services.planner.ground import Ground
+from placement.services.planner.members import ClaimMember, Draft
+from placement.services.planner.overlays import KnownStocks
+from placement.services.planner.planning import Planning
+from placement.store.connection.unit_of_work import Transaction
+
+
+class Drafting:
+    """The places of members in one snapshot; what equal members want is read once for all of them.
+
+    Args:
+        tx: the transaction.
+        composers: those of the claim.
+        overlay: what would differ before any member is placed.
+        among: a place is one of so many of the best, by chance: who has lost a race is not to lose the next to the same
+            competitors.
+        checks_units: whether places are left out where inventories do not allow in sum what is taken of them. Seldom
+            is there such a place, and whoever writes will see it.
+    """
+
+    def __init__(
+        self, tx: Transaction, composers: Composers, overlay: Overlay, *, among: int = 1, checks_units: bool = True
+    ) -> None:
+        self.tx = tx
+        self.composers = composers
+        self.overlay = overlay
+        self._among = among
+        self._checks_units = checks_units
+        self._stocks = KnownStocks(tx)
+        self._grounds: dict[Prepared, Ground] = {}
+
+    def prepared(self, member: ClaimMember) -> Prepared:
+        """Return what a member wants: the same object for all that want the same."""
+        return self.composers.prepared(member.request, member.options)
+
+    def planning(self, member: ClaimMember, overlay: Overlay, *, wanted: int | None = None) -> Planning:
+        """Return the plans of a member in the cloud as it would be."""
+        return Planning(self.ground(member), overlay, wanted=wanted)
+
+    def ground(self, member: ClaimMember) -> Ground:
+        """Return what is known of the snapshot for a member."""
+        prepared = self.prepared(member)
+        if prepared not in self._grounds:
+            self._grounds[prepared] = Ground(
+                self.tx,
+                member.request,
+                member.options,
+                composers=self.composers,
+                stocks=self._stocks,
+                overlay=self.overlay,
+            )
+        return self._grounds[prepared]
+
+    def best(self, member: ClaimMember, planning: Planning, overlay: Overlay) -> Draft | None:
+        """Return the best place for a member, or one of the best; None if there is none."""
+        found = list(islice(self.drafts(member, planning.proposals(), planning, overlay), self._among))
+        return random.choice(found) if found else None  # noqa: S311 - spreads load, keeps no secret
+
+    def drafts(
+        self, member: ClaimMember, proposals: Iterator[Proposal], planning: Planning, overlay: Overlay
+    ) -> Iterator[Draft]:
+        """Yield the proposals that inventories allow, as drafts."""
+        for proposal in proposals:
+            if not self._checks_units or self._stocks.allow(proposal.amounts, overlay):
+                yield _draft(member, proposal, planning)
+
+
+def _draft(member: ClaimMember, proposal: Proposal, planning: Planning) -> Draft:
+    members = planning.summaries.members
+    allocations = {members[provider].uuid: amounts for provider, amounts in proposal.amounts.items()}
+    mappings = {
+        suffix: tuple(members[provider].uuid for provider in providers)
+        for suffix, providers in proposal.mappings.items()
+    }
+    alone = planning.inside([lock.provider for lock in proposal.locks])
+    return Draft(member, proposal, replace(member.consumer, allocations=allocations), mappings, alone)

@@ -1,0 +1,124 @@
+"""What one request finds in one snapshot: read once, however often it is planned, and under whatever overlays."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from placement.allocators.compactness import Counts
+from placement.candidates.compose.proposals import Proposal
+from placement.candidates.packing import TreePacking, WantedOfHost, wanted_by
+from placement.candidates.ranking import Ranking
+from placement.candidates.wrapped import RememberingReader
+from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_tree import PlannerTree
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+from placement.errors import InvalidAt
+from placement.services.families import classes_in_families
+from placement.services.planner.composers import Composers, PlannerOptions
+from placement.services.planner.details import RememberedDetails
+from placement.services.planner.least_places import least_places
+from placement.services.planner.overlays import KnownStocks
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.names import ids_for
+from placement.store.search.narrowing import Narrowing
+from placement.store.search.trees import TreeReader
+from placement.store.search.whole_cloud import roots_of_providers
+
+
+class Ground:
+    """One request in one snapshot.
+
+    Args:
+        tx: the transaction.
+        request: the request.
+        options: the operator's.
+        composers: what has been worked out is taken from here, and kept here, if there are other requests.
+        stocks: those that have been read, likewise.
+        overlay: no overlay that it is planned under releases providers that this one does not.
+
+    Raises:
+        InvalidAt: the request names a class, trait or level that does not exist.
+    """
+
+    def __init__(
+        self,
+        tx: Transaction,
+        request: PlannerRequest,
+        options: PlannerOptions,
+        *,
+        composers: Composers | None = None,
+        stocks: KnownStocks | None = None,
+        overlay: Overlay = AS_IT_IS,
+    ) -> None:
+        self._tx = tx
+        self.request = request
+        self.profile = options.profile
+        self._packer = options.packer
+        self.composers = composers or Composers()
+        self.stocks = stocks or KnownStocks(tx)
+        self.prepared = self.composers.prepared(request, options)
+        plan = self.prepared.plan
+        _check_names(tx, request, plan)
+        self.avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
+        """The roots of the trees that the request leaves out."""
+        # Each demand by itself, as for candidates; what rules say of several providers is left to composing.
+        self._narrowing = Narrowing(tx, plan, ids_for(tx, plan), spared=overlay.released)
+        self.reader = RememberingReader(TreeReader(tx, self._narrowing))
+        self.details = RememberedDetails(tx, self.prepared.levels, with_units=bool(request.paths))
+
+    def packing(self, overlay: Overlay) -> TreePacking | None:
+        """Return what the request does to the devices of trees, where the profile counts that."""
+        if self._packer is None:
+            return None
+        plan, changed = self.prepared.plan, self.stocks.under(overlay)
+        if self.request.paths:
+            wanted = [WantedOfHost(self.prepared.composer.requested, 1, ())]
+            return self._packer.judged(self._tx, plan, wanted, changed)
+        counts = {one.suffix: one.count for one in self.request.groups}
+        return self._packer.judged(self._tx, plan, wanted_by(plan, counts), changed)
+
+    def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
+        """Return the score of what a proposal does to the devices of its tree, where the profile counts that."""
+        if self._packer is None:
+            return None
+        return self._packer.judge_in(self._tx).score(tree.left(), proposal.amounts)
+
+    def in_detail(self) -> Iterator[tuple[Tree, PlannerTree]]:
+        """Yield all trees in which each demand has a provider, as they are."""
+        trees = self.reader.all_trees().trees
+        return zip(trees, self.details.of(trees), strict=True)
+
+    @cached_property
+    def families(self) -> list[str]:
+        """All classes, where the profile names some by family."""
+        return classes_in_families(self._tx, Ranking(self.profile))
+
+    @cached_property
+    def least_places(self) -> Mapping[int, Counts] | None:
+        """In how few places each tree can serve what is counted; None where that cannot be told."""
+        return least_places(self._tx, self._narrowing, self.prepared.composer.counted, self.details.level_ids)
+
+
+def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
+    """Refuse the first name that does not exist."""
+    names = {name for demand in plan.demands for name, _amount in demand.resources}
+    classes = tx.names.classes.ids(tx.connection, names)
+    for name in sorted(names - classes.keys()):
+        groups = [one.suffix for one in request.groups if name in one.group.resources]
+        where = ("groups", groups[0], "resources", name) if groups else ("paths",)
+        raise InvalidAt(where, f"There is no resource class {name}.")
+    asked = list(_traits_of(request))
+    traits = tx.names.traits.ids(tx.connection, frozenset().union(*[of_one for _path, of_one in asked]))
+    for path, of_one in asked:
+        if unknown := sorted(of_one - traits.keys()):
+            raise InvalidAt(path, f"There is no trait {unknown[0]}.")
+
+
+def _traits_of(request: PlannerRequest) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
+    """Yield the traits that conditions name, with where they stand."""
+    yield ("root_required",), request.root_required | request.root_forbidden
+    for one in request.groups:
+        for group, key in ((one.group, "required"), (one.device, "selector")):
+            if group is not None:
+                yield ("groups", one.suffix, key), group.forbidden.union(*group.required)

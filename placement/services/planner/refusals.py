@@ -1,0 +1,99 @@
+"""Why a claim was refused: the sentence, and the explanation that goes with it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from placement.domain.overlay import Overlay
+from placement.errors import Conflict
+from placement.services.explain import Explained
+from placement.services.planner.candidates import why_not
+from placement.services.planner.drafting import Drafting
+from placement.services.planner.explaining import explained_plan
+from placement.services.planner.gang import GangPlan
+from placement.services.planner.members import ClaimMember
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.planner_trees import free_amounts
+
+CUT_OFF = "The search limit was reached; a placement may still exist."
+
+
+class NoCandidate(Conflict):
+    """There is no place for the request now.
+
+    ``complete`` is False if not everything was tried. ``member`` is the uuid of the consumer that found no place, in a
+    gang.
+    """
+
+    code = "placement.planner.no_room"
+
+    def __init__(
+        self, message: str, explained: Explained | None = None, *, complete: bool = True, member: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.explained = explained
+        self.complete = complete
+        self.member = member
+
+
+class LackingClass(NamedTuple):
+    """A class of which the members want more than all providers together have left."""
+
+    resource_class: str
+    wanted: int
+    left: int
+
+
+def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) -> LackingClass | None:
+    """Return a class of which there is not as much as all members want: then nothing has to be searched."""
+    wanted: Counter[str] = Counter()
+    for member in members:
+        wanted.update(member.request.requested)
+    more: Counter[str] = Counter()
+    for amounts in overlay.changes.values():
+        more.subtract(amounts)
+    ids = tx.names.classes.ids(tx.connection, set(wanted))
+    free = free_amounts(tx, sorted(ids.values()))
+    for name, amount in sorted(wanted.items()):
+        left = int(free.get(ids[name], 0)) + more[name]
+        if amount > left:
+            return LackingClass(name, amount, left)
+    return None
+
+
+def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | None, *, of: int) -> NoCandidate:
+    """Return why there is no place, in words and numbers.
+
+    Args:
+        drafting: the snapshot that it was planned in.
+        placement: how far the members came.
+        lacking: what is not there for all of them.
+        of: how many members there are.
+    """
+    assert placement.stuck is not None
+    if not placement.drafts:
+        return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=of > 1)
+    uuid = placement.stuck.uuid
+    sentence = f"No place was found for all {of} members together, so none of them was allocated."
+    if lacking is not None:
+        sentence += f" They want {lacking.wanted} {lacking.resource_class}, and {lacking.left} are left."
+    else:
+        sentence += f" Consumer {uuid} found none beside {len(placement.drafts)} others."
+    is_certain = lacking is not None or placement.complete
+    return NoCandidate(sentence if is_certain else f"{sentence} {CUT_OFF}", complete=is_certain, member=uuid)
+
+
+def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
+    """Return why there is no place for a member even alone."""
+    known = drafting.ground(member).in_detail()
+    found = explained_plan(drafting.tx, member.request, member.options, known=known)
+    sentence = "Nothing was allocated: "
+    if is_gang:
+        sentence = f"Nothing was allocated: for consumer {member.uuid} there is no place even alone: "
+    uuid = member.uuid if is_gang else None
+    if not complete and found.explanation.cause is None:
+        return NoCandidate(
+            f"No place was found, so nothing was allocated. {CUT_OFF}", found, complete=False, member=uuid
+        )
+    left_out = " The trees to avoid were left out." if member.request.avoided_trees else ""
+    return NoCandidate(f"{sentence}{why_not(found)}{left_out}", found, member=uuid)
