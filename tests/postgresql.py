@@ -41,10 +41,14 @@ class PostgreSQL:
     def rename(self, url: str, name: str) -> str:
         """Give a database another name, after whoever is connected to it was cut off; return its new URL."""
         old = urlsplit(url).path[1:]
-        self._execute(
-            f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{old}'",
-            f"ALTER DATABASE {old} RENAME TO {name}",
-        )
+        for last_try in (False, False, True):
+            self._execute(f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{old}'")
+            try:
+                self._execute(f"ALTER DATABASE {old} RENAME TO {name}")
+                break
+            except psycopg.errors.ObjectInUse:  # a thread that looks at it now and then was in between
+                if last_try:
+                    raise
         return self._url(name)
 
     def drop(self, name: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
-from placement.allocators.fair_share.queues import Capacity
+from placement.allocators.fair_share.queues import QueueCapacity
 from placement.app import create_app
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
@@ -20,7 +20,7 @@ TREE = tree_of(
     [
         Queue("root/eng", (None, 1), ("ann", "eve")),
         Queue("root/sci", (None, 1), ("bob",)),
-        Queue("root/ops", (None, 1), ("pat",), Capacity(limit={"PGPU": 3})),
+        Queue("root/ops", (None, 1), ("pat",), QueueCapacity(limit={"PGPU": 3})),
     ]
 )
 FAIR = FairShareSettings(classes=("PGPU", "VCPU"), queues=TREE)

@@ -12,10 +12,13 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select, text
 
+from placement.allocators.fragmentation.packing import DevicePacking
+from placement.allocators.ranking_profile import RankingProfile
 from placement.app import create_app
 from placement.openapi.replay import PlayedStep, played_on
 from placement.openapi.story import STORY, Step
 from placement.settings import AccessLogSettings, DatabaseSettings, Settings
+from placement.settings.planner import PlannerSettings
 from placement.store.connection import direct
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.prepared import PreparedStatement
@@ -39,10 +42,23 @@ STEPS = [
         f"/resource_providers/{ONE}/inventories",
         {"resource_provider_generation": 0, "inventories": {"CUSTOM_ONE": {"total": 1}}},
     ),
+    Step(
+        "Where it is packed",
+        "POST",
+        "/planner/v1/candidates",
+        {"groups": {"_A": {"resources": {"CUSTOM_ONE": 1}}}, "profile": "packing"},
+    ),
     Step("Another", "POST", "/resource_providers", {"name": "other", "uuid": OTHER}),
     Step("They grow together", "PUT", f"/resource_providers/{OTHER}", {"name": "other", "parent_provider_uuid": ONE}),
 ]
 """What sends every statement."""
+
+PLANNER = PlannerSettings(
+    profiles={
+        "default": RankingProfile(),
+        "packing": RankingProfile("packing", fragmentation=DevicePacking(devices="CUSTOM_ONE")),
+    }
+)
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?")
 OF_THE_RUN = {"created_at", "updated_at", "time", "commit_mark", "request_id"}
@@ -149,6 +165,7 @@ def played(url: str, *, plain: bool) -> tuple[list[Any], dict[str, Any]]:
         auth_strategy="noauth2",
         auth_is_implicit=True,
         access_log=AccessLogSettings(enabled=False),
+        planner=PLANNER,
     )
     app = create_app(settings)
     database: Database = app.extensions["placement"].database

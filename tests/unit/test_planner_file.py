@@ -216,7 +216,7 @@ def test_a_mistake_in_packing_is_named_with_its_line(tmp_path: Path, text: str, 
     ids=["open", "colons", "tab", "alias", "two documents", "bytes", "nul", "deep"],
 )
 def test_what_is_not_yaml_is_said_in_one_line(tmp_path: Path, text: str | bytes) -> None:
-    with pytest.raises(ConfigurationError, match=r"planner\.yaml.*: expected YAML: ") as refused:
+    with pytest.raises(ConfigurationError, match=r"planner\.yaml.*: expected YAML") as refused:
         read(tmp_path, text)
     assert "\n" not in refused.value.message
 

@@ -60,7 +60,7 @@ def test_the_form_of_volcano_says_the_same_as_the_tree(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_sample_can_be_used(tmp_path: Path) -> None:
-    _, _, example = SAMPLE.read_text().partition("# fair_share:\n")
+    example = SAMPLE.read_text().partition("# fair_share:\n")[2].partition("\n\n")[0]
     settings = fair_share(
         tmp_path, "".join(line.removeprefix("# ").removeprefix("#") for line in example.splitlines(True))
     )
