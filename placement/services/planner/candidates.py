@@ -97,7 +97,10 @@ def planned_candidates(
         levels=planning.levels,
         searched=planning.searched,
         complete=planning.complete,
-        explained=explained_plan(tx, request, options) if request.explain else None,
+        # The cloud is explained as it is.
+        explained=explained_plan(ground if overlay.is_empty else Ground(tx, request, options), options)
+        if request.explain
+        else None,
     )
 
 

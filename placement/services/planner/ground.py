@@ -51,7 +51,7 @@ class Ground:
         stocks: KnownStocks | None = None,
         overlay: Overlay = AS_IT_IS,
     ) -> None:
-        self._tx = tx
+        self.tx = tx
         self.request = request
         self.profile = options.profile
         self._packer = options.packer
@@ -74,15 +74,15 @@ class Ground:
         plan, changed = self.prepared.plan, self.stocks.under(overlay)
         if self.request.paths:
             wanted = [WantedOfHost(self.prepared.composer.requested, 1, ())]
-            return self._packer.judged(self._tx, plan, wanted, changed)
+            return self._packer.judged(self.tx, plan, wanted, changed)
         counts = {one.suffix: one.count for one in self.request.groups}
-        return self._packer.judged(self._tx, plan, wanted_by(plan, counts), changed)
+        return self._packer.judged(self.tx, plan, wanted_by(plan, counts), changed)
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
         """Return the score of what a proposal does to the devices of its tree, where the profile counts that."""
         if self._packer is None:
             return None
-        return self._packer.judge_in(self._tx).score(tree.left(), proposal.amounts)
+        return self._packer.judge_in(self.tx).score(tree.left(), proposal.amounts)
 
     def in_detail(self) -> Iterator[tuple[Tree, PlannerTree]]:
         """Yield all trees in which each demand has a provider, as they are."""
@@ -92,12 +92,12 @@ class Ground:
     @cached_property
     def families(self) -> list[str]:
         """All classes, where the profile names some by family."""
-        return classes_in_families(self._tx, Ranking(self.profile))
+        return classes_in_families(self.tx, Ranking(self.profile))
 
     @cached_property
     def least_places(self) -> Mapping[int, Counts] | None:
         """In how few places each tree can serve what is counted; None where that cannot be told."""
-        return least_places(self._tx, self._narrowing, self.prepared.composer.counted, self.details.level_ids)
+        return least_places(self.tx, self._narrowing, self.prepared.composer.counted, self.details.level_ids)
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

@@ -85,8 +85,7 @@ def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | Non
 
 def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
     """Return why there is no place for a member even alone."""
-    known = drafting.ground(member).in_detail()
-    found = explained_plan(drafting.tx, member.request, member.options, known=known)
+    found = explained_plan(drafting.ground(member), member.options)
     sentence = "Nothing was allocated: "
     if is_gang:
         sentence = f"Nothing was allocated: for consumer {member.uuid} there is no place even alone: "
