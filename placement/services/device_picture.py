@@ -1,0 +1,127 @@
+"""What there is of devices in a cloud, and which work is expected on them: what slowly changes, read at one moment."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from placement.allocators.fragmentation import DevicePacking, DeviceSupply, DeviceTask
+from placement.allocators.patterns import best_match
+from placement.candidates.packing import WantedOfHost, tasks_of
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.search.devices import (
+    NewHolding,
+    ProviderAmount,
+    capacity_by_provider,
+    newest_taken,
+    traits_of_devices,
+)
+from placement.store.traits import traits_matching
+
+MOST_ALLOCATIONS = 40_000
+"""So many of the newest allocations are learnt from."""
+
+MOST_FLAVORS = 256
+"""So many different tasks are expected, those that are seen most often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What has been read of a cloud at one moment.
+
+    Args:
+        classes: resource class id -> name, of those that matter and exist.
+        kinds: provider -> the kind of device that it is.
+        supply: what there is in all.
+        expected: how often each task is expected.
+    """
+
+    classes: Mapping[int, str]
+    kinds: Mapping[int, str]
+    supply: DeviceSupply
+    expected: Mapping[DeviceTask, float]
+
+    def is_like(self, other: "Picture") -> bool:
+        """Tell whether another picture leads to the same scores."""
+        mine, others = (
+            (one.classes, one.kinds, one.supply, [(key_of(task), often) for task, often in one.expected.items()])
+            for one in (self, other)
+        )
+        return mine == others
+
+
+def key_of(task: DeviceTask) -> object:
+    """Return what tells a task from others."""
+    return tuple(task.amounts.items()), task.devices, task.share, task.kinds
+
+
+@reads
+def read_picture(tx: Transaction, packing: DevicePacking) -> Picture:
+    """Return what there is of devices, and what is expected, in a snapshot of its own."""
+    return picture_of(tx, packing)
+
+
+def picture_of(tx: Transaction, packing: DevicePacking) -> Picture:
+    """Return the same in a transaction that is there."""
+    ids = tx.names.classes.ids(tx.connection, frozenset(packing.classes))
+    classes = {id_: name for name, id_ in ids.items()}
+    if packing.devices not in ids:
+        return Picture({}, {}, DeviceSupply({}, packing.size), {})
+    kinds = _kinds(tx, packing)
+    supply = _supply(capacity_by_provider(tx, classes), packing, (classes, kinds))
+    if packing.flavors:
+        expected = {flavor.task: float(flavor.weight) for flavor in packing.flavors.values()}
+    else:
+        expected = learnt(newest_taken(tx, classes, MOST_ALLOCATIONS), packing, classes)
+    return Picture(classes, kinds, supply, expected)
+
+
+def _kinds(tx: Transaction, packing: DevicePacking) -> dict[int, str]:
+    """Return the kind of each provider that is of any."""
+    if not packing.kinds:
+        return {}
+    names = {trait.id: trait.name for trait in traits_matching(tx) if best_match(packing.kinds, trait.name)}
+    return {provider: names[trait] for provider, trait in sorted(traits_of_devices(tx, names), reverse=True)}
+
+
+def _supply(
+    rows: Iterable[ProviderAmount], packing: DevicePacking, names: tuple[Mapping[int, str], Mapping[int, str]]
+) -> DeviceSupply:
+    classes, kinds = names
+    units: Counter[str] = Counter()
+    devices: Counter[int] = Counter()
+    hosts: dict[int, Counter[str]] = defaultdict(Counter)
+    for root, provider, class_id, capacity in rows:
+        if classes[class_id] == packing.devices:
+            units[kinds.get(provider, "")] += capacity
+            devices[root] += 1
+        else:
+            hosts[root][classes[class_id]] += capacity
+    largest = {name: max([host[name] for host in hosts.values()], default=0) for name in packing.beside}
+    return DeviceSupply(units, packing.size, largest, max(devices.values(), default=1))
+
+
+def learnt(rows: Iterable[NewHolding], packing: DevicePacking, classes: Mapping[int, str]) -> dict[DeviceTask, float]:
+    """Return how often consumers hold what, by what they have been given, the most frequent first.
+
+    Which kinds would have done is not known from what somebody holds, so any is taken to.
+
+    Args:
+        rows: what each holds; of one whose rows are cut off at the end a part is learnt.
+        packing: what devices are.
+        classes: resource class id -> name.
+    """
+    seen: Counter[object] = Counter()
+    tasks: dict[object, DeviceTask] = {}
+    by_consumer = groupby(sorted(rows), key=itemgetter(0))
+    for _consumer, held in by_consumer:
+        for task in tasks_of(_held(held, classes), packing, ()):
+            seen[key_of(task)] += 1
+            tasks.setdefault(key_of(task), task)
+    return {tasks[key]: float(often) for key, often in seen.most_common(MOST_FLAVORS)}
+
+
+def _held(rows: Iterable[NewHolding], classes: Mapping[int, str]) -> Iterator[WantedOfHost]:
+    for _consumer, _provider, class_id, used in rows:
+        yield WantedOfHost({classes[class_id]: used}, 1, ())
