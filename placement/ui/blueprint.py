@@ -18,6 +18,7 @@ from placement.ui.changes import in_words
 from placement.ui.numbers import install_filters
 from placement.ui.page import HTML, Page, call_of, navigation
 from placement.ui.security import authorize, refuse_nul, secure
+from placement.ui.static_files import install_static_files
 
 LOG = logging.getLogger(__name__)
 
@@ -27,9 +28,10 @@ PAGES: tuple[Page, ...] = (*overview.PAGES, *tree.PAGES, *consumers.PAGES, *try_
 
 def install_console(app: Flask, server: Server) -> None:
     """Make an application serve the console below /ui."""
-    console = Blueprint("ui", __name__, url_prefix="/ui", template_folder="templates", static_folder="static")
+    console = Blueprint("ui", __name__, url_prefix="/ui", template_folder="templates")
     for page in PAGES:
         console.add_url_rule(page.path, page.endpoint, _endpoint(server, page))
+    install_static_files(app, console)
     console.add_url_rule("/<path:rest>", "elsewhere", _no_such_page)
     console.after_request(secure)
     console.register_error_handler(PlacementError, lambda error: _placement_error(server, error))

@@ -1,5 +1,6 @@
 """What holds for every page of the console: who gets in, what is sent along, and what an error looks like."""
 
+import gzip
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from tests.ui.visitor import Document, Visitor
 PLAIN_PATHS = [f"/ui{page.path}" for page in PAGES if "<" not in page.path]
 STATIC = (
     "console.css",
-    "console.js",
     "icon.svg",
     "tree.js",
     "vendor/d3-hierarchy/d3-hierarchy.min.js",
@@ -93,6 +93,24 @@ def test_files_are_served_to_anybody(sqlite_url: str, tmp_path):
     for name in STATIC:
         assert Visitor(app).open(f"/ui/static/{name}").status_code == 200, name
     app.extensions["placement"].database.dispose()
+
+
+def test_browsers_keep_files_until_they_change(visitor: Visitor):
+    """The address holds a digest of the content; of a server upgraded before this one it holds another."""
+    files = [link for link in visitor.page("/ui/").links() if "/static/" in link]
+    assert len(files) >= 3
+    for link in files:
+        answer = visitor.open(link)
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable", link
+        packed = visitor.open(link, headers={"accept-encoding": "gzip"})
+        assert packed.headers["content-encoding"] == "gzip"
+        assert gzip.decompress(packed.data) == answer.data
+        digest, name = link.removeprefix("/ui/static/").split("/", 1)
+        assert hashlib.sha256(answer.data).hexdigest().startswith(digest)
+        for other in (f"/ui/static/{name}", f"/ui/static/{'0' * 16}/{name}"):
+            plain = visitor.open(other)
+            assert (plain.data, plain.headers["cache-control"]) == (answer.data, "no-cache")
+            assert visitor.open(other, headers={"if-none-match": plain.headers["etag"]}).status_code == 304
 
 
 def test_what_others_wrote_is_what_they_published_and_has_its_licence():

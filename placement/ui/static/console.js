@@ -1,2 +1,0 @@
-// Comforts of the console. Whatever shows something works without this file, too.
-"use strict";
