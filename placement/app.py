@@ -26,6 +26,7 @@ from placement.services.packing import Packers
 from placement.services.plain_gate import PlainGate
 from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
+from placement.store.connection.database import Database
 from placement.store.lifecycle.opening import open_database
 from placement.telemetry.tracing import traced, traces_statements
 from placement.telemetry.watching import meters_for, watched
@@ -61,42 +62,45 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
     """
     warn_of_old_libraries()
     strategy = strategy_from(settings)
-    policy = Policy(settings)
-    policy.prepare()
-    # What sends statements past SQLAlchemy sends them past those who listen to it.
-    plain = settings.database.plain_sqlalchemy or traces_statements(settings)
-    database = open_database(
-        replace(settings.database, plain_sqlalchemy=plain),
-        retries=settings.placement.allocation_conflict_retry_count,
-        keep_journal=settings.journal.enabled,
-    )
-    meters = meters_for(database, settings, _flavors(settings))
-    usage_cache = UsageCache(settings.planner.fair_share)
-    server = Server(
-        database=database,
-        policy=policy,
-        settings=settings,
-        usage_cache=usage_cache,
-        packers=Packers(settings.planner.profiles),
-        listeners=Listeners(database, settings.journal.listeners),
-        plain_gate=_plain_gate(settings),
-        limits=limits,
-        meters=meters,
-    )
+    server = _server(settings, limits)
     app = MountedFlask("placement", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_request_body_size
     app.extensions["placement"] = server
     install(app, server, Visitors(strategy, settings) if settings.ui.enabled else strategy)
     if settings.ui.enabled:
         install_console(app, server)
-    wrapped = traced(_wrapped(app, strategy, settings), database, settings)
-    application = watched(wrapped, database, meters=meters, settings=settings)
-    if settings.max_worker_memory_mb:
-        application = ReplacedWhenLarge(application, settings.max_worker_memory_mb)
-    app.wsgi_app = HandsOver(application)  # type: ignore[method-assign]
+    app.wsgi_app = _wrapped(app.wsgi_app, strategy, server)  # type: ignore[method-assign]
     spare_the_collector()
     keep_freed_memory()
     return app
+
+
+def _server(settings: Settings, limits: SearchLimits) -> Server:
+    """Return what all requests share."""
+    policy = Policy(settings)
+    policy.prepare()
+    database = _database(settings)
+    return Server(
+        database=database,
+        policy=policy,
+        settings=settings,
+        usage_cache=UsageCache(settings.planner.fair_share),
+        packers=Packers(settings.planner.profiles),
+        listeners=Listeners(database, settings.journal.listeners),
+        plain_gate=_plain_gate(settings),
+        limits=limits,
+        meters=meters_for(database, settings, _flavors(settings)),
+    )
+
+
+def _database(settings: Settings) -> Database:
+    # What sends statements past SQLAlchemy sends them past those who listen to it.
+    plain = settings.database.plain_sqlalchemy or traces_statements(settings)
+    return open_database(
+        replace(settings.database, plain_sqlalchemy=plain),
+        retries=settings.placement.allocation_conflict_retry_count,
+        keep_journal=settings.journal.enabled,
+    )
 
 
 def _plain_gate(settings: Settings) -> PlainGate | None:
@@ -113,9 +117,14 @@ def _flavors(settings: Settings) -> Mapping[str, CandidateRequest]:
         raise ConfigurationError(f"The planner file has a flavor that is no request: {wrong.message}") from wrong
 
 
-def _wrapped(app: Flask, strategy: AuthStrategy, settings: Settings) -> Any:
+def _wrapped(application: Any, strategy: AuthStrategy, server: Server) -> Any:
     """Return the application behind what has to see a request before it, the outermost last."""
-    wrapped = wrap_with_cors(strategy.wrap(audited(app.wsgi_app, settings)), settings)
+    settings = server.settings
+    application = wrap_with_cors(strategy.wrap(audited(application, settings)), settings)
     if settings.proxy_headers_parsing:
-        wrapped = BehindProxy(wrapped)
-    return wrapped
+        application = BehindProxy(application)
+    application = traced(application, server.database, settings)
+    application = watched(application, server.database, meters=server.meters, settings=settings)
+    if settings.max_worker_memory_mb:
+        application = ReplacedWhenLarge(application, settings.max_worker_memory_mb)
+    return HandsOver(application)

@@ -78,8 +78,7 @@ def decide(
         claimant: who claims.
         task: what is claimed.
         competitors: who else waits; entries of the claimant itself come after the claim.
-        limits: path of a branch -> how large a part of any class it may hold, 0..1. Only those on the way to the
-            claimant matter.
+        limits: path of a branch -> how large a part of any class it may hold, 0..1; those above the claimant count.
         steps: how many tasks are given at most.
 
     Raises:

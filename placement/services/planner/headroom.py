@@ -1,6 +1,6 @@
 """How many more of each of these fit? The use case behind /planner/v1/headroom, the command and the metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -107,9 +107,14 @@ def headrooms(
         if isinstance(request, PlannerRequest) and has_rules(request) and options is not None:
             planned = _planned(tx, request, options[name], overlay, most=counted[name].copies.most)
             counted[name] = replace(counted[name], copies=planned)
-    mentioned = {root for one in counted.values() for root, _copies in one.trees}
-    mentioned |= {model.like for one in counted.values() for model in one.models}
-    return Headrooms(counted, together, named_providers(tx, [provider for provider in mentioned if provider > 0]))
+    return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
+
+
+def _mentioned(rooms: Collection[RequestRoom]) -> set[int]:
+    """Return the providers that are in the cloud as it is, and in an answer."""
+    mentioned = {provider for room in rooms for provider, _copies in room.trees}
+    mentioned |= {model.like for room in rooms for model in room.models}
+    return {provider for provider in mentioned if provider > 0}
 
 
 def _counted(plan: Plan, fleets: Fleets, listing: Listing) -> RequestRoom:

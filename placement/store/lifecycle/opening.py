@@ -30,8 +30,8 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
 
     Args:
         settings: ``[placement_database]``.
-        keep_journal: ``[journal] enabled``.
         retries: how often a unit of work is tried again when the database asks for it.
+        keep_journal: ``[journal] enabled``.
 
     Raises:
         ConfigurationError: a URL cannot be used, or there are no tables.
@@ -49,6 +49,17 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
             "sync_on_startup."
         )
     _add_standard_names(engine)
+    _warn_of_triggers(state, keep_journal=keep_journal)
+    # One try to begin with, and one more for a race between two requests that make the same thing.
+    database = Database(engine, keeps_usage=state.keeps_usage, keeps_journal=state.keeps_journal, attempts=retries + 2)
+    if standby_url is not None:
+        database.standby = standby_of(database, _engine(settings, _impatient(standby_url)))
+    database.dispose()
+    return database
+
+
+def _warn_of_triggers(state: schema.SchemaState, *, keep_journal: bool) -> None:
+    """Say where the triggers that the database has are not those that the settings ask for."""
     if not state.keeps_usage:
         LOG.warning(
             "The triggers that keep usage are missing; usage is summed at each request. Run 'placement db upgrade' "
@@ -59,12 +70,6 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
             "The journal is %s, although [journal] enabled says otherwise: run 'placement db upgrade'.",
             "written" if state.keeps_journal else "not written",
         )
-    # One try to begin with, and one more for a race between two requests that make the same thing.
-    database = Database(engine, keeps_usage=state.keeps_usage, keeps_journal=state.keeps_journal, attempts=retries + 2)
-    if standby_url is not None:
-        database.standby = standby_of(database, _engine(settings, _impatient(standby_url)))
-    database.dispose()
-    return database
 
 
 def _add_standard_names(engine: Engine) -> None:
