@@ -15,6 +15,7 @@ from placement.errors import NotFound, PlacementError
 from placement.rationed_log import RationedLog
 from placement.ui import consumers, overview, shares, tree, try_request
 from placement.ui.changes import in_words
+from placement.ui.names import install_names
 from placement.ui.numbers import install_filters
 from placement.ui.page import HTML, Page, call_of, navigation
 from placement.ui.security import authorize, refuse_nul, secure
@@ -42,6 +43,7 @@ def install_console(app: Flask, server: Server) -> None:
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     install_filters(app)
+    install_names(app)
     app.jinja_env.filters["in_words"] = in_words
     app.register_blueprint(console)
 

@@ -13,6 +13,8 @@ from placement.services.console.changes import changes as latest
 from placement.services.journal import read_history
 from placement.store.journal.history import PastProvider, TooLongAgo
 from placement.store.journal.reading import Entry
+from placement.ui.names import visible
+from placement.ui.numbers import amount_in_words
 
 SHOWN = 20
 
@@ -58,7 +60,7 @@ def in_words(entry: Entry) -> str:
         return f"inventory of {entry.resource_class}: {_stock(entry)}"
     if entry.kind == "provider":
         return _OF_PROVIDERS.get(entry.action) or _place(entry)
-    return f"{entry.kind} {entry.name or 'that is gone'} {_MARKS[entry.action]}"
+    return f"{entry.kind} {visible(entry.name or 'that is gone')} {_MARKS[entry.action]}"
 
 
 def _place(entry: Entry) -> str:
@@ -70,19 +72,26 @@ def _place(entry: Entry) -> str:
 
 def _amounts(entry: Entry) -> str:
     if entry.old_amount is None:
-        return f"{entry.new_amount:,} taken"
-    return f"{entry.old_amount:,} {'given back' if entry.new_amount is None else f'→ {entry.new_amount:,}'}"
+        return f"{_told(entry, entry.new_amount)} taken"
+    old = _told(entry, entry.old_amount)
+    return f"{old} given back" if entry.new_amount is None else f"{old} → {_told(entry, entry.new_amount)}"
 
 
 def _stock(entry: Entry) -> str:
     if entry.old is None or entry.new is None:
-        return "removed" if entry.new is None else f"total {entry.new['total']:,}"
-    old, new = entry.old, entry.new
-    return ", ".join(f"{name.replace('_', ' ')} {_told(old[name])} → {_told(new[name])}" for name in _changed(entry))
+        return "removed" if entry.new is None else f"total {_told(entry, entry.new['total'])}"
+    return ", ".join([f"{name.replace('_', ' ')} {_change(entry, name)}" for name in _changed(entry)])
 
 
-def _told(amount: float) -> str:
-    return f"{int(amount) if amount == int(amount) else amount:,}"
+def _change(entry: Entry, name: str) -> str:
+    old, new = (entry.old or {})[name], (entry.new or {})[name]
+    if name == "allocation_ratio":
+        return f"{old:,g} → {new:,g}"
+    return f"{_told(entry, old)} → {_told(entry, new)}"
+
+
+def _told(entry: Entry, amount: float | None) -> str:
+    return amount_in_words(amount or 0, entry.resource_class or "")
 
 
 def _changed(entry: Entry) -> list[str]:

@@ -1,10 +1,28 @@
 """How pages write numbers: filters for the templates."""
 
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from flask import Flask
+from markupsafe import Markup
 
 NOTHING = "\N{EN DASH}"
+
+
+class Scale(NamedTuple):
+    """The units of a kind of amount, each so many times the one before it."""
+
+    step: int
+    units: tuple[str, ...]
+
+
+SCALES = {
+    "_MB": Scale(1024, ("MiB", "GiB", "TiB", "PiB", "EiB")),
+    "_GB": Scale(1024, ("GiB", "TiB", "PiB", "EiB")),
+    "_KILOBIT_PER_SEC": Scale(1000, ("kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s")),
+    "_KILOPACKET_PER_SEC": Scale(1000, ("kpacket/s", "Mpacket/s", "Gpacket/s", "Tpacket/s")),
+}
+"""The end of a resource class's name -> the scale of its amounts; the first unit is the class's own."""
 
 
 def number(value: float) -> str:
@@ -12,6 +30,33 @@ def number(value: float) -> str:
     if isinstance(value, float) and not value.is_integer():
         return f"{value:,.1f}"
     return f"{int(value):,}"
+
+
+def amount_in_words(value: float, class_name: str) -> str:
+    """Return an amount of a resource class as people read it: in the unit that suits it, to three digits.
+
+    >>> amount_in_words(131072, "MEMORY_MB"), amount_in_words(1_600_000_000, "NET_BW_EGR_KILOBIT_PER_SEC")
+    ('128 GiB', '1.6 Tbit/s')
+    """
+    scale = next((scale for end, scale in SCALES.items() if class_name.endswith(end)), None)
+    if scale is None:
+        return number(value)
+    last = len(scale.units) - 1
+    power, scaled = 0, float(value)
+    while power < last and round(abs(scaled)) >= scale.step:
+        power, scaled = power + 1, scaled / scale.step
+    digits = 0 if abs(scaled) >= 100 else 1 if abs(scaled) >= 10 else 2
+    shown = f"{scaled:,.{digits}f}"
+    return f"{shown.rstrip('0').rstrip('.') if digits else shown} {scale.units[power]}"
+
+
+def amount(value: float, class_name: str) -> Markup:
+    """Return the same for a page, with the exact value on hover."""
+    words = amount_in_words(value, class_name)
+    exact = number(value)
+    if words == exact:
+        return Markup("{}").format(words)
+    return Markup('<data value="{}" title="{} {}">{}</data>').format(value, exact, class_name, words)
 
 
 def percent(part: float, whole: float) -> str:
@@ -43,4 +88,4 @@ def ago(value: datetime | None) -> str:
 
 def install_filters(app: Flask) -> None:
     """Make templates know these functions."""
-    app.jinja_env.filters.update(number=number, percent=percent, moment=moment, ago=ago)
+    app.jinja_env.filters.update(number=number, amount=amount, percent=percent, moment=moment, ago=ago)

@@ -11,7 +11,7 @@ from placement.api.call import Call
 from placement.api.planner.fair_share import RULE, visible_path
 from placement.errors import NotFound
 from placement.services.fair_share import Shares, all_shares
-from placement.ui.numbers import percent
+from placement.ui.numbers import amount_in_words, percent
 from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
 
@@ -63,13 +63,13 @@ class ShareRow:
     @property
     def gives_in_words(self) -> str:
         """What it would give back."""
-        return ", ".join([f"{amount:,} {name}" for name, amount in self.gives.items()])
+        return ", ".join([f"{amount_in_words(amount, name)} {name}" for name, amount in self.gives.items()])
 
     @property
     def over_in_words(self) -> str:
         """How much more or less that is than it is entitled to."""
         over = self.amount - self.entitled
-        return f"{over:+.4g}" if over else ""
+        return f"{'+' if over > 0 else ''}{amount_in_words(over, self.held_most)}" if over else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart
     packing = profile.fragmentation.weight if profile.fragmentation else 0
     known = (
         ("fit", "how full the host is, as the profile wants it", score.fit, fit.weight if fit else 0),
-        ("sra", "whether scarce resources that are not asked for stay free", score.sra, sra.weight if sra else 0),
+        ("scarce", "whether scarce resources that are not asked for stay free", score.sra, sra.weight if sra else 0),
         ("compactness", "how few NUMA nodes and switches it touches", score.compactness, profile.compactness),
         ("fragmentation", "how useful it leaves free devices for the work to come", score.fragmentation, packing),
     )

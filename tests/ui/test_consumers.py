@@ -12,8 +12,8 @@ def test_without_consumers_the_page_says_so(visitor: Visitor):
 
 def test_consumers_are_listed_with_what_they_hold(demo: None, visitor: Visitor):
     rows = visitor.page("/ui/consumers").table("Consumers")
-    assert rows[VM0][:4] == ["blue", "somebody", "INSTANCE", "16 VCPU 8,192 MEMORY_MB 1 PGPU"]
-    assert rows[VOLUME0][:4] == ["red", "somebody", "unknown", "50 DISK_GB"]
+    assert rows[VM0][:4] == ["blue", "somebody", "INSTANCE", "16 VCPU 8 GiB MEMORY_MB 1 PGPU"]
+    assert rows[VOLUME0][:4] == ["red", "somebody", "unknown", "50 GiB DISK_GB"]
 
 
 SEARCHES = {
@@ -39,8 +39,8 @@ def test_a_consumer_is_shown_with_its_allocations(demo: None, visitor: Visitor):
     page = visitor.page(f"/ui/consumers/{VM1}")
     assert "Project blue User somebody Type INSTANCE Generation 1" in page.text
     assert page.table("Allocations") == {
-        "compute2-numa1": ["compute2", "VCPU", "4"],
-        "storage1": ["its own", "DISK_GB", "200"],
+        "compute2 numa1": ["compute2", "VCPU", "4"],
+        "storage1": ["its own", "DISK_GB", "200 GiB"],
     }
     for link in page.links("href"):
         if not link.startswith("#"):

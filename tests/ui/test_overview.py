@@ -18,9 +18,9 @@ def test_capacity_and_use_are_summed_up_by_class(demo: None, visitor: Visitor):
     assert "4 provider trees 16 providers 3 consumers" in page.text
     rows = page.table("Capacity")
     assert rows["VCPU"] == ["", "20", "72", "28 %", "0", "52", "5"]
-    assert rows["MEMORY_MB"] == ["", "8,192", "286,720", "3 %", "8,192", "278,528", "5"]
+    assert rows["MEMORY_MB"] == ["", "8 GiB", "280 GiB", "3 %", "8 GiB", "272 GiB", "5"]
     assert rows["PGPU"] == ["", "1", "3", "33 %", "0", "2", "3"]
-    assert rows["DISK_GB"] == ["", "250", "10,500", "2 %", "0", "10,250", "2"]
+    assert rows["DISK_GB"] == ["", "250 GiB", "10.3 TiB", "2 %", "0 GiB", "10 TiB", "2"]
 
 
 def test_devices_tell_on_how_many_trees_a_request_still_fits(demo: None, visitor: Visitor):

@@ -39,8 +39,8 @@ def test_candidates_are_drawn_on_their_trees_with_amounts_and_scores(visitor: Vi
     page = asked(visitor, GPU)
     assert "4 candidates" in page.text
     assert "1. host2 score" in page.text
-    assert "host2-numa0 serves _NUMA 4 VCPU of 16 free" in page.text
-    assert "host2-gpu0 serves _GPU 1 PGPU of 1 free" in page.text
+    assert "host2 numa0 serves _NUMA 4 VCPU of 16 free" in page.text
+    assert "host2 gpu0 serves _GPU 1 PGPU of 1 free" in page.text
     assert "10 100.0" in page.text
     assert "4 VCPU of 6 free" in page.text
 

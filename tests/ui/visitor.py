@@ -36,6 +36,8 @@ class Document(HTMLParser):
             self._cells[self._heading].append([])
         elif tag in ("td", "th"):
             self._cells[self._heading][-1].append("")
+        elif tag == "a" and "li" in self.open:
+            self._links[self._heading].append("")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
@@ -55,8 +57,8 @@ class Document(HTMLParser):
         elif "td" in self.open or "th" in self.open:
             cells = self._cells[self._heading][-1]
             cells[-1] = f"{cells[-1]} {words}".strip()
-        elif self.open[-1] == "a" and "li" in self.open:
-            self._links[self._heading].append(words)
+        elif "a" in self.open and "li" in self.open:
+            self._links[self._heading][-1] = f"{self._links[self._heading][-1]} {words}".strip()
 
     @property
     def text(self) -> str:

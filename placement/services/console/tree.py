@@ -62,6 +62,11 @@ class ProviderInTree:
     holdings: Excerpt[TreeHolding]
     path: list[int]
 
+    @property
+    def root_name(self) -> str:
+        """The name of the tree's root."""
+        return self.nodes[self.path[0]].name if self.path else self.focus.name
+
 
 @reads_anywhere
 def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], first: int, most: int) -> ProviderInTree:

@@ -8,22 +8,29 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.reading import Entry, Wanted, trail
 from placement.store.journal.watched import AGGREGATE, ALLOCATION, INVENTORY, PROVIDER, TRAIT
 from placement.store.providers import RP
+from placement.store.tables import resource_providers
 
 TOLD = (ALLOCATION, INVENTORY, TRAIT, AGGREGATE, PROVIDER)
 """Kinds of rows; generations and consumers only change with these."""
 
 
 class ToldChange(NamedTuple):
-    """A row of the journal; ``name`` is that of its provider, or None where it is there no longer."""
+    """A row of the journal, the names of its provider and of the root above; None where that is there no longer."""
 
     entry: Entry
     name: str | None
+    root_name: str | None
 
 
 def told_changes(tx: Transaction, *, limit: int, provider: str | None = None) -> list[ToldChange]:
     """Return what changed last, of one provider or of all, the newest first."""
     entries = trail(tx, Wanted(provider=provider, kinds=TOLD), limit=limit)
     uuids = sorted({entry.provider_uuid for entry in entries if entry.provider_uuid is not None})
-    query = select(RP.uuid, func.coalesce(RP.name, RP.uuid)).where(RP.uuid.in_(uuids))
-    names: dict[str, str] = dict(tx.execute(query).all()) if uuids else {}
-    return [ToldChange(entry, names.get(entry.provider_uuid or "")) for entry in entries]
+    root = resource_providers.alias("root")
+    query = (
+        select(RP.uuid, func.coalesce(RP.name, RP.uuid), func.coalesce(root.c.name, root.c.uuid))
+        .select_from(resource_providers.join(root, root.c.id == RP.root_provider_id))
+        .where(RP.uuid.in_(uuids))
+    )
+    names = {uuid: (name, root_name) for uuid, name, root_name in tx.tuples(query)} if uuids else {}
+    return [ToldChange(entry, *names.get(entry.provider_uuid or "", (None, None))) for entry in entries]

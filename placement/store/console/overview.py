@@ -54,13 +54,14 @@ class Scattering(NamedTuple):
 
 
 class LatestChange(NamedTuple):
-    """A provider, and when it was changed last (naive UTC)."""
+    """A provider, the root of its tree, and when it was changed last (naive UTC)."""
 
     uuid: str
     name: str
     generation: int
     changed_at: datetime | None
     root_uuid: str
+    root_name: str
 
 
 def counts(tx: Transaction) -> CloudCounts:
@@ -147,8 +148,9 @@ def latest_changes(tx: Transaction, *, limit: int) -> list[LatestChange]:
     """Return the providers that were changed last, the newest change first."""
     root = resource_providers.alias("root")
     changed_at = func.coalesce(RP.updated_at, RP.created_at)
+    root_name = func.coalesce(root.c.name, root.c.uuid)
     query = (
-        select(RP.uuid, func.coalesce(RP.name, RP.uuid), RP.generation, changed_at, root.c.uuid)
+        select(RP.uuid, func.coalesce(RP.name, RP.uuid), RP.generation, changed_at, root.c.uuid, root_name)
         .select_from(resource_providers.join(root, RP.root_provider_id == root.c.id))
         # Nulls are last on one database and first on another.
         .where(changed_at.is_not(None))

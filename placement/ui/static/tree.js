@@ -4,7 +4,8 @@
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const ROW = 44;
-  const COLUMN = 260;
+  const LABEL = 14; // from the middle of a node to its name
+  const GAP = 46; // between the longest name of a column and the next column
   const BAR = 120;
   const STEPS = [0.4, 0.55, 0.75, 1, 1.35, 1.8];
 
@@ -12,12 +13,18 @@
   const panel = document.querySelector("[data-graph]");
   if (!boxes || !panel || !window.d3) return;
 
+  // A name as its link shows it, and whole: what is hidden before it is the name of the root.
+  function named(link) {
+    const shown = link.querySelector("bdi");
+    return { name: shown.lastChild.textContent, whole: shown.title || shown.textContent };
+  }
+
   // What a box says of its provider; the boxes stay the only source.
   function read(box) {
     const link = box.querySelector(":scope > .line a");
     const inside = box.querySelectorAll(":scope > .below > ul > .node");
     return {
-      name: link.textContent,
+      ...named(link),
       href: link.getAttribute("href"),
       current: link.getAttribute("aria-current") === "true",
       level: box.querySelector(":scope > .line .level")?.textContent ?? "",
@@ -29,7 +36,7 @@
 
   function withSharers(top) {
     const sharers = [...document.querySelectorAll("[data-sharer]")].map((link) => ({
-      name: link.textContent, href: link.getAttribute("href"), level: "shares", stocks: [], load: NaN, children: [], shared: true,
+      ...named(link), href: link.getAttribute("href"), level: "shares", stocks: [], load: NaN, children: [], shared: true,
     }));
     return { ...top, children: [...top.children, ...sharers] };
   }
@@ -48,14 +55,14 @@
   function drawnNode(node) {
     const { data } = node;
     const described = [data.level, ...data.stocks].filter(Boolean).join(", ");
-    const link = made("a", { href: data.href }, made("text", { class: "name", x: 14, y: -2 }, data.name));
-    link.append(made("title", {}, described ? `${data.name}: ${described}` : data.name));
+    const link = made("a", { href: data.href }, made("text", { class: "name", x: LABEL, y: -2 }, data.name));
+    link.append(made("title", {}, described ? `${data.whole}: ${described}` : data.whole));
     const group = made("g", { class: "provider", transform: `translate(${node.y},${node.x})` }, link);
     if (data.current) group.classList.add("current");
     if (Number.isFinite(data.load)) {
       const part = Math.min(1, data.load) * BAR;
-      group.append(made("rect", { class: "track", x: 14, y: 6, width: BAR, height: 5 }));
-      if (part > 0) group.append(made("rect", { class: data.load >= 1 ? "full" : "used", x: 14, y: 6, width: part, height: 5 }));
+      group.append(made("rect", { class: "track", x: LABEL, y: 6, width: BAR, height: 5 }));
+      if (part > 0) group.append(made("rect", { class: data.load >= 1 ? "full" : "used", x: LABEL, y: 6, width: part, height: 5 }));
     }
     group.append(data.children.length ? fold(node) : made("circle", { class: "leaf", r: 4 }));
     return group;
@@ -65,7 +72,7 @@
     const isFolded = folded.has(node.data.href);
     const button = made("g", {
       class: isFolded ? "fold folded" : "fold", role: "button", tabindex: "0", "data-href": node.data.href,
-      "aria-expanded": String(!isFolded), "aria-label": `What is below ${node.data.name}`,
+      "aria-expanded": String(!isFolded), "aria-label": `What is below ${node.data.whole}`,
     }, made("circle", { r: 8 }), made("path", { d: isFolded ? "M-4 0H4M0 -4V4" : "M-4 0H4" }));
     const toggle = () => {
       if (!folded.delete(node.data.href)) folded.add(node.data.href);
@@ -87,14 +94,28 @@
     return made("path", { class: target.data.shared ? "link shared" : "link", d });
   }
 
+  // As wide as each column has to be for the longest of its names.
+  function columnWidths(nodes) {
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = `700 13px ${getComputedStyle(panel).fontFamily}`;
+    const widths = [];
+    for (const { depth, data } of nodes) {
+      widths[depth] = Math.max(widths[depth] ?? BAR, Math.ceil(pen.measureText(data.name).width));
+    }
+    return widths.map((width) => LABEL + width + GAP);
+  }
+
   function draw() {
     const tree = d3.hierarchy(root, (data) => (folded.has(data.href) ? [] : data.children));
-    d3.tree().nodeSize([ROW, COLUMN])(tree);
+    d3.tree().nodeSize([ROW, 1])(tree);
     const nodes = tree.descendants();
+    const widths = columnWidths(nodes);
+    const starts = widths.map((_, depth) => widths.slice(0, depth).reduce((sum, one) => sum + one, 0));
+    for (const node of nodes) node.y = starts[node.depth];
     const rows = nodes.map((node) => node.x);
     const top = Math.min(...rows) - ROW / 2;
     const height = Math.max(...rows) + ROW / 2 - top;
-    const width = (tree.height + 1) * COLUMN;
+    const width = widths.reduce((sum, one) => sum + one, 14);
     const svg = made("svg", {
       viewBox: `-14 ${top} ${width} ${height}`, width: width * STEPS[step], height: height * STEPS[step],
       role: "group", "aria-label": "The tree as a graph",
