@@ -60,6 +60,7 @@ def search_options(call: Call) -> SearchOptions:
         # A random sample has no order; in a ranking, chance decides only between trees that are nearly equal.
         shuffled=chosen.randomize_allocation_candidates and not ranks,
         limits=call.server.limits,
+        locks=call.server.settings.locks_for_all,
     )
 
 

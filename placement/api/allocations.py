@@ -1,5 +1,6 @@
 """/allocations: what consumers hold of providers."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Response
@@ -9,7 +10,7 @@ from placement.api.call import Call
 from placement.api.claims import claim_of, claims_of
 from placement.api.fields import canonical_uuid, is_uuid_like
 from placement.api.routing import Route
-from placement.domain.allocation import ConsumerAllocations, ProviderAllocations
+from placement.domain.allocation import Claim, ConsumerAllocations, ProviderAllocations
 from placement.errors import Invalid
 from placement.services import allocations as service
 
@@ -62,15 +63,19 @@ def replace(call: Call, consumer_uuid: str) -> Response:
     if not is_uuid_like(consumer_uuid):
         raise Invalid(f"Malformed consumer_uuid: {consumer_uuid}")
     claim = claim_of(call, canonical_uuid(consumer_uuid), call.body(schemas.PUT))
-    service.replace_allocations(call.database, [claim], gate=call.server.plain_gate)
+    _replace(call, [claim])
     return call.empty()
 
 
 def replace_many(call: Call) -> Response:
     """Make several consumers hold exactly what the body says, all of them or none."""
-    claims = claims_of(call, call.body(schemas.POST))
-    service.replace_allocations(call.database, claims, gate=call.server.plain_gate)
+    _replace(call, claims_of(call, call.body(schemas.POST)))
     return call.empty()
+
+
+def _replace(call: Call, claims: Sequence[Claim]) -> None:
+    server = call.server
+    service.replace_allocations(call.database, claims, gate=server.plain_gate, locks=server.settings.locks_for_all)
 
 
 def delete(call: Call, consumer_uuid: str) -> Response:

@@ -11,15 +11,19 @@ from dataclasses import dataclass, field
 NAMESPACE = uuid.UUID("6b1b4a0e-9c5e-4f0e-8c39-5a7d1c0de310")
 """Names become uuids in it, so that every run of the demo knows the same providers."""
 
+DEVICE_LOCK = "CUSTOM_DEVICE_LOCK"
+"""The class that devices have as a lock, for who asks the planner for one alone: as in the sample planner file."""
+
 
 @dataclass(frozen=True, slots=True)
 class DemoProvider:
-    """A provider and everything below it."""
+    """A provider and everything below it; one that is a device has DEVICE_LOCK besides its inventory."""
 
     name: str
     inventory: Mapping[str, int] = field(default_factory=dict)
     traits: tuple[str, ...] = ()
     aggregate: str | None = None
+    is_device: bool = False
     children: tuple["DemoProvider", ...] = ()
 
     @property
@@ -47,15 +51,15 @@ def _numa_node(name: str, *devices: DemoProvider) -> DemoProvider:
 
 
 def _gpu(name: str) -> DemoProvider:
-    return DemoProvider(name, {"PGPU": 1}, ("CUSTOM_A100",))
+    return DemoProvider(name, {"PGPU": 1}, ("CUSTOM_A100",), is_device=True)
 
 
 def _fpga(name: str) -> DemoProvider:
-    return DemoProvider(name, {"FPGA": 1})
+    return DemoProvider(name, {"FPGA": 1}, is_device=True)
 
 
 def _nic(name: str, *traits: str) -> DemoProvider:
-    return DemoProvider(name, {"SRIOV_NET_VF": 8}, traits)
+    return DemoProvider(name, {"SRIOV_NET_VF": 8}, traits, is_device=True)
 
 
 CLOUD = (

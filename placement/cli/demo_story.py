@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import click
 
-from placement.cli.demo_cloud import CLOUD, GROUPS, REQUEST, DemoProvider, uuid_of, walk
+from placement.cli.demo_cloud import CLOUD, DEVICE_LOCK, GROUPS, REQUEST, DemoProvider, uuid_of, walk
 from placement.cli.http_client import MICROVERSION, Client
 from placement.cli.output import available_width, table
 
@@ -57,6 +57,7 @@ def _load(call: Client) -> None:
     providers = list(walk(CLOUD))
     for trait in sorted({trait for _, node in providers for trait in node.traits if trait.startswith("CUSTOM_")}):
         call("PUT", f"/traits/{trait}")
+    call("PUT", f"/resource_classes/{DEVICE_LOCK}")
     with click.progressbar(providers, label="Loading the demo cloud", hidden=available_width() is None) as shown:
         for ancestors, provider in shown:
             _make(call, provider, ancestors[-1] if ancestors else None)
@@ -72,8 +73,9 @@ def _make(call: Client, provider: DemoProvider, parent: DemoProvider | None) -> 
 
 def _parts(provider: DemoProvider) -> Iterator[tuple[str, object]]:
     """Yield what has to be written of a provider; each write makes the next generation."""
+    lock = {DEVICE_LOCK: 1000} if provider.is_device else {}
     if provider.inventory:
-        yield "inventories", {name: {"total": total} for name, total in provider.inventory.items()}
+        yield "inventories", {name: {"total": total} for name, total in {**provider.inventory, **lock}.items()}
     if provider.traits:
         yield "traits", list(provider.traits)
     if provider.aggregate:

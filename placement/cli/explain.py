@@ -44,8 +44,9 @@ def explain(
         document = _asked(Client(url, token=token, microversion=microversion), text)
     else:
         version = requested_version(f"placement {microversion}")
-        with readable(settings_of(context)) as database:
-            document = explain_query(database, Query.parse(text.encode()), version)
+        settings = settings_of(context)
+        with readable(settings) as database:
+            document = explain_query(database, Query.parse(text.encode()), version, locks=settings.locks_for_all)
     lines = [json.dumps(document, indent=2)] if as_json else explanation_text(document, width=available_width())
     for line in lines:
         click.echo(line)

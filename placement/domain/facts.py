@@ -23,6 +23,7 @@ class Facts:
         parents: the parent of every provider of the cloud; empty where the request does not need to know.
         roots: for each ``in_tree`` the root of that tree; unknown providers are absent.
         shares: for each provider that shares the roots of all trees it shares with.
+        held: the providers inside of places that somebody holds exclusively.
     """
 
     stocks: Mapping[str, Stocks] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class Facts:
     parents: Mapping[int, int | None] = field(default_factory=dict)
     roots: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    held: AbstractSet[int] = frozenset()
 
     def owners_of_any(self, any_of: AbstractSet[str]) -> AbstractSet[int]:
         """Return the providers with a trait of a set."""

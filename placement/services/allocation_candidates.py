@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass, replace
+from functools import partial
 
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition
@@ -10,7 +11,9 @@ from placement.candidates.packing import wanted_by
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.search import CandidateSearch
 from placement.candidates.walk import Candidate
+from placement.candidates.withheld import WithheldReader
 from placement.domain.candidate_request import CandidateRequest
+from placement.domain.place_lock import PlaceLock
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import OutOfSteps
@@ -18,6 +21,7 @@ from placement.services.families import classes_in_families
 from placement.services.left_out import serving_others
 from placement.services.packing import Packer
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.locks import withheld_providers
 from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
@@ -43,12 +47,14 @@ class SearchOptions:
 
     ``most`` bounds how many are generated at all (None: no bound), ``breadth_first`` takes one from each tree before
     the second of any, ``shuffled`` gives a random sample instead of the first ones. ``limits`` bound each search.
+    ``locks`` are what places have as locks: where all of one is taken, nobody serves.
     """
 
     most: int | None = None
     breadth_first: bool = False
     shuffled: bool = False
     limits: SearchLimits = LIMITS
+    locks: tuple[PlaceLock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +108,14 @@ def answer_to(
     plan, limits = plan_for(request), options.limits
     budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
     wanted = _wanted(request.limit, options)
-    ids = ids_for(tx, plan, ranking.levels if ranking else ())
+    ids = ids_for(tx, plan, ranking.levels if ranking else (), locks=options.locks)
     # Places matter only to a ranking, and only where some provider stands for one.
     narrowing = Narrowing(tx, plan, ids, with_fit_counts=ranking is not None and any(ids.levels))
     reader = TreeReader(tx, narrowing, all_wanted=wanted is None, limits=limits)
     scores = None if ranking is None else _scores(tx, plan, ranking, packer)
+    unheld = WithheldReader(reader, partial(withheld_providers, tx, ids.locks)) if ids.locks else None
     search = CandidateSearch(
-        reader, scores, budget=budget, wanted=wanted, breadth_first=options.breadth_first, limits=limits
+        unheld or reader, scores, budget=budget, wanted=wanted, breadth_first=options.breadth_first, limits=limits
     )
     candidates = _chosen(search.candidates(), request.limit, shuffled=options.shuffled)
     if budget.was_hit and not candidates:
@@ -116,10 +123,13 @@ def answer_to(
     if not candidates and wanted != 0:
         # Where there was a tree at all, every demand has somebody.
         nobody = {} if reader.found_any else conditions_that_left_nobody(tx, plan, ids)
-        return Answer(plan, [], Summaries(), frozenset(), cause=quick_cause(plan, nobody, some_tree=reader.found_any))
+        held = unheld is not None and unheld.left_out
+        cause = quick_cause(plan, nobody, some_tree=reader.found_any, some_held=held)
+        return Answer(plan, [], Summaries(), frozenset(), cause=cause)
     answer = _answer(tx, plan, candidates, reader)
     if not request.combines_nested and len(candidates) == request.limit:
-        others = serving_others(reader, candidates, answer.providers.members.values(), budget)
+        members = answer.providers.members.values()
+        others = serving_others(unheld or reader, candidates, members, budget, home=reader.home)
         answer = replace(answer, serving_others=others)
     return replace(answer, complete=not budget.was_hit)
 

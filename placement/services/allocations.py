@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from placement.domain.allocation import Claim, ConsumerAllocations, ConsumerShare, ProviderAllocations, ProviderShare
+from placement.domain.place_lock import PlaceLock
 from placement.errors import NotFound, ProviderNotFound
 from placement.services import claims as claiming
+from placement.services.held_places import refuse_held_places
 from placement.services.plain_gate import PlainGate
 from placement.store import allocations as store
 from placement.store.connection.unit_of_work import Transaction, reads_once, writes
@@ -52,12 +54,19 @@ def provider_allocations(tx: Transaction, provider_uuid: str) -> ProviderAllocat
 
 
 @writes
-def replace_allocations(tx: Transaction, claims: Sequence[Claim], gate: PlainGate | None = None) -> None:
-    """Make each consumer hold exactly what it claims; all of them or none, and none that the gate finds unfair."""
+def replace_allocations(
+    tx: Transaction, claims: Sequence[Claim], gate: PlainGate | None = None, *, locks: Sequence[PlaceLock] = ()
+) -> None:
+    """Make each consumer hold exactly what it claims; all of them or none, and none that the gate finds unfair.
+
+    ``locks`` are what places have as locks: nobody takes from a place of which another one holds all of it.
+    """
     situation = claiming.meet(tx, claims)
     claiming.check(claims, situation)
     with nullcontext() if gate is None else gate.watching(tx, [claim.consumer_uuid for claim in claims]):
-        claiming.carry_out(tx, claims, situation, claiming.supplies(tx, situation))
+        supplies, used = claiming.supplies_and_locks(tx, situation, locks)
+        claiming.carry_out(tx, claims, situation, supplies)
+        refuse_held_places(tx, claims, situation, locks=used)
 
 
 @writes

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from placement.domain.allocation import Claim, Place
 from placement.domain.capacity import Supply, check_fit
+from placement.domain.place_lock import PlaceLock
 from placement.errors import ConcurrentUpdate, Invalid
 from placement.store import allocations as store
 from placement.store.allocations import HeldRow
@@ -25,6 +26,7 @@ from placement.store.consumers import (
     lock_consumers,
 )
 from placement.store.kept_usage.write_gate import pass_write_gate
+from placement.store.locks import UsedLocks
 from placement.store.owners import owner_ids
 from placement.store.providers import LockedProvider, lock_providers, lock_providers_by_uuid, providers_by_uuid
 
@@ -133,10 +135,17 @@ def _check_generation(claim: Claim, actual: int | None) -> None:
 
 def supplies(tx: Transaction, situation: Situation) -> dict[Place, Supply]:
     """Return the inventories of the providers of a situation, with their usage before any claim."""
+    return supplies_and_locks(tx, situation, ())[0]
+
+
+def supplies_and_locks(
+    tx: Transaction, situation: Situation, locks: Sequence[PlaceLock]
+) -> tuple[dict[Place, Supply], UsedLocks]:
+    """Return the same, and which of some locks there are in the cloud."""
     uuids = {provider.id: provider.uuid for provider in situation.providers.values()}
-    found = store.supplies(tx, uuids)
+    found, used = store.supplies_with_locks(tx, uuids, locks)
     names = tx.names.classes.names(tx.connection, {class_id for _, class_id in found})
-    return {(uuids[provider], names[class_id]): supply for (provider, class_id), supply in found.items()}
+    return {(uuids[provider], names[class_id]): supply for (provider, class_id), supply in found.items()}, used
 
 
 def carry_out(tx: Transaction, claims: Sequence[Claim], situation: Situation, supplies: Mapping[Place, Supply]) -> None:

@@ -135,6 +135,13 @@ PLANNER = (
     cfg.BoolOpt(
         "enabled", default=True, help="Whether the planner API below /planner/v1 is served; if not, it is 404."
     ),
+    cfg.BoolOpt(
+        "exclusive_for_all",
+        default=True,
+        help="Whether a place that a claim of the planner holds exclusively is closed to everybody: GET "
+        "/allocation_candidates leaves it out, and PUT and POST /allocations of others into it are 409. The section "
+        "exclusive of the planner file says what places have as a lock; where nothing has, this changes nothing.",
+    ),
 )
 
 FAIR_SHARE = (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from placement.domain.place_lock import PlaceLock
 from placement.settings.planner.values import PlannerSettings
 
 if TYPE_CHECKING:
@@ -67,9 +68,10 @@ class RankingSettings:
 
 @dataclass(frozen=True, slots=True)
 class PlannerApiSettings:
-    """``[planner]``."""
+    """``[planner]``. ``exclusive_for_all``: whether plain requests keep out of places that are held exclusively."""
 
     enabled: bool = True
+    exclusive_for_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +232,11 @@ class Settings:
     max_request_body_size: int = LARGEST_BODY
     ignored_options: tuple[str, ...] = ()
     source: "ConfigOpts | None" = None
+
+    @property
+    def locks_for_all(self) -> tuple[PlaceLock, ...]:
+        """What places have as locks, where these hold for plain requests, too."""
+        if not self.planner_api.exclusive_for_all:
+            return ()
+        traits = self.planner.levels
+        return tuple([PlaceLock(lock, traits.get(level)) for level, lock in self.planner.exclusive.items()])

@@ -6,15 +6,18 @@ for a consumer while holding a provider, except for one that is being inserted, 
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, delete, func, select, update
 
 from placement.domain.capacity import Supply
 from placement.domain.inventory import Inventory
+from placement.domain.place_lock import PlaceLock
 from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.stock import StockSource
 from placement.store.tables import (
     allocations,
@@ -84,7 +87,9 @@ _ADVANCE_PROVIDERS = PreparedStatement(
 )
 
 
-def _supply_query(stock: StockSource) -> PreparedStatement:
+@lru_cache(maxsize=8)
+def _supply_query(locks: int, *, keeps_usage: bool) -> PreparedStatement:
+    stock = StockSource(keeps_usage=keeps_usage)
     # The condition on the usage itself keeps the database from summing up providers that nobody asked for.
     asked = stock.usage.c.resource_provider_id.in_(bindparam("providers", expanding=True))
     return PreparedStatement(
@@ -98,13 +103,11 @@ def _supply_query(stock: StockSource) -> PreparedStatement:
             inventories.c.max_unit,
             inventories.c.step_size,
             inventories.c.allocation_ratio,
+            *lock_columns(locks),
         )
         .select_from(stock.with_usage(inventories, asked))
         .where(inventories.c.resource_provider_id.in_(bindparam("providers", expanding=True)))
     )
-
-
-_SUPPLIES = {keeps_usage: _supply_query(StockSource(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}
 
 
 class HeldRow(NamedTuple):
@@ -114,6 +117,13 @@ class HeldRow(NamedTuple):
     provider_id: int
     class_id: int
     used: int
+
+
+class SuppliesWithLocks(NamedTuple):
+    """The inventories of providers with their usage; and which locks there are anywhere."""
+
+    found: dict[StockKey, Supply]
+    locks: UsedLocks
 
 
 class AllocationOfConsumer(NamedTuple):
@@ -158,9 +168,17 @@ def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[HeldRow]:
 
 def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[StockKey, Supply]:
     """Return the inventories of providers with their usage. Lock the providers first."""
-    query = _SUPPLIES[tx.database.keeps_usage]
-    rows = [row for some in chunks(list(provider_ids)) for row in tx.tuples(query, {"providers": some})]
-    return {(provider, class_): Supply(Inventory(*inventory), used) for provider, class_, used, *inventory in rows}
+    return supplies_with_locks(tx, provider_ids, ()).found
+
+
+def supplies_with_locks(
+    tx: Transaction, provider_ids: Collection[int], locks: Sequence[PlaceLock]
+) -> SuppliesWithLocks:
+    """Return the same, and which of some locks there are, without a statement more."""
+    query, names = _supply_query(len(locks), keeps_usage=tx.database.keeps_usage), lock_values(locks)
+    rows = [row for some in chunks(list(provider_ids)) for row in tx.tuples(query, {**names, "providers": some})]
+    found = {(row[0], row[1]): Supply(Inventory(*row[3:9]), row[2]) for row in rows}
+    return SuppliesWithLocks(found, used_locks(locks, rows[0][9:]) if rows else {})
 
 
 def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None:

@@ -32,6 +32,13 @@ COMPOSED = {"search/serving.py"}
 """Makes parts of statements that others send."""
 
 ONE, OTHER = str(UUID(int=1)), str(UUID(int=2))
+
+
+def _claim(provider: str, resource_class: str) -> dict[str, Any]:
+    owner = {"project_id": "demo", "user_id": "demo", "consumer_generation": None, "consumer_type": "INSTANCE"}
+    return {"allocations": {provider: {"resources": {resource_class: 1}}}, **owner}
+
+
 STEPS = [
     *STORY,
     Step("A tree", "POST", "/resource_providers", {"name": "one", "uuid": ONE}),
@@ -49,6 +56,16 @@ STEPS = [
         {"groups": {"_A": {"resources": {"CUSTOM_ONE": 1}}}, "profile": "packing"},
     ),
     Step("Another", "POST", "/resource_providers", {"name": "other", "uuid": OTHER}),
+    Step("A lock", "POST", "/resource_classes", {"name": "CUSTOM_PCIE_LOCK"}),
+    Step(
+        "A place with a lock",
+        "PUT",
+        f"/resource_providers/{OTHER}/inventories",
+        {"resource_provider_generation": 0, "inventories": {"CUSTOM_PCIE_LOCK": {"total": 1}}},
+    ),
+    Step("Somebody there alone", "PUT", f"/allocations/{OTHER}", _claim(OTHER, "CUSTOM_PCIE_LOCK")),
+    Step("Who can still serve", "GET", "/allocation_candidates?resources=CUSTOM_ONE:1"),
+    Step("Somebody elsewhere", "PUT", f"/allocations/{ONE}", _claim(ONE, "CUSTOM_ONE")),
     Step("They grow together", "PUT", f"/resource_providers/{OTHER}", {"name": "other", "parent_provider_uuid": ONE}),
 ]
 """What sends every statement."""

@@ -23,8 +23,9 @@ HOST = {
     "gpu_traits": [],
     "nic_traits": ["HW_NIC_SRIOV"],
 }
-CLASSES = ("CUSTOM_PCIE_LOCK", "CUSTOM_RDMA_SHARE")
+CLASSES = ("CUSTOM_PCIE_LOCK", "CUSTOM_DEVICE_LOCK", "CUSTOM_RDMA_SHARE")
 TRAITS = ("CUSTOM_HW_PCIE_SWITCH",)
+DEVICE_LOCK = {"CUSTOM_DEVICE_LOCK": {"total": 1000}}
 NAMESPACE = uuid.UUID("6f7f1b8e-0f0a-4a57-9d3b-2f5a3d1c9a10")
 
 
@@ -45,10 +46,10 @@ def register(send, name, host=HOST):
             lock = {"CUSTOM_PCIE_LOCK": {"total": 1000}}
             place = provider(send, f"{name}-pcie{number}.{index}", numa, lock, ["CUSTOM_HW_PCIE_SWITCH"])
             for _ in range(switch["gpus"]):
-                provider(send, f"{name}-gpu{gpu}", place, {"PGPU": {"total": 1}}, host["gpu_traits"])
+                provider(send, f"{name}-gpu{gpu}", place, {"PGPU": {"total": 1}, **DEVICE_LOCK}, host["gpu_traits"])
                 gpu += 1
             for _ in range(switch["nics"]):
-                share = {"CUSTOM_RDMA_SHARE": {"total": 100}}
+                share = {"CUSTOM_RDMA_SHARE": {"total": 100}, **DEVICE_LOCK}
                 port = provider(send, f"{name}-nic{nic}", place, share, host["nic_traits"])
                 functions = {"SRIOV_NET_VF": {"total": host["virtual_functions"]}}
                 provider(send, f"{name}-nic{nic}-vf", port, functions, [])

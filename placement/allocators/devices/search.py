@@ -36,6 +36,7 @@ class Knapsack:
         self._most = most
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required]
+        self._divided = _divided_cards(host.devices)
         self._counters = Counters(self._all_counters())
         self._by_card = [self._counters.mask([index]) for index, one in enumerate(request.groups) if one.by_card]
         self._apart = self._counters.mask([index for index, one in enumerate(request.groups) if one.apart])
@@ -64,7 +65,8 @@ class Knapsack:
     def _all_counters(self) -> list[Counter]:
         groups = [_counter_of(group) for group in self._request.groups]
         withins = [Counter(1, 0) for _within in self._bound]
-        return groups + withins + [Counter(1, 1, saturates=True)] * self._request.conditions
+        conditions = [Counter(1, 1, saturates=True)] * self._request.conditions
+        return groups + withins + conditions + [Counter(1, 0)] * len(self._request.groups) * len(self._divided)
 
     def _bounds_of(self, name: str) -> list[tuple[int, int, int]]:
         """Return what keeps groups in one place of a level: their mask, the floor where all are there, a unit."""
@@ -149,7 +151,15 @@ class Knapsack:
         meets = group.meets.get(option.device.name, 0)
         first = len(self._request.groups) + len(self._bound)
         conditions = [self._counters.units[first + bit] for bit in range(self._request.conditions) if meets >> bit & 1]
-        return self._counters.units[option.group] | sum(conditions)
+        return self._counters.units[option.group] | sum(conditions) | self._unit_of_card(option)
+
+    def _unit_of_card(self, option: DeviceOption) -> int:
+        """Return what marks that a group has taken of a card whose devices are in different places."""
+        if not self._request.groups[option.group].by_card or option.device.whole not in self._divided:
+            return 0
+        groups = len(self._request.groups)
+        first = groups + len(self._bound) + self._request.conditions
+        return self._counters.units[first + self._divided.index(option.device.whole) * groups + option.group]
 
     def _cost(self, option: DeviceOption) -> int:
         group = self._request.groups[option.group]
@@ -226,6 +236,14 @@ class Knapsack:
 
     def _mask(self, labels: Sequence[str]) -> int:
         return self._counters.mask([self._index[label] for label in labels])
+
+
+def _divided_cards(devices: Sequence[Device]) -> list[str]:
+    """Return the cards whose devices are in different places: no table of a place has all of such a card."""
+    paths: dict[str, set[tuple[str | None, ...]]] = defaultdict(set)
+    for device in devices:
+        paths[device.whole].add(device.path)
+    return sorted([card for card, found in paths.items() if len(found) > 1])
 
 
 def _absent_around(joint: Joint, label: str) -> int:

@@ -1,5 +1,6 @@
 """GET /planner/v1/explain: why does GET /allocation_candidates find nothing for this query string?"""
 
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Response
@@ -14,6 +15,7 @@ from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explanation import Hint, HintKind
 from placement.domain.candidate_request import CandidateRequest
+from placement.domain.place_lock import PlaceLock
 from placement.services.explain import explanation_of
 from placement.store.connection.database import Database
 
@@ -30,19 +32,22 @@ def explain_candidates(call: Call) -> Response:
     newest where none is sent.
     """
     asked = requested_version(call.request.headers.get("openstack-api-version"))
-    return call.json(explain_query(call.database, call.query, asked if asked >= FIRST_VERSION else MAXIMUM))
+    version = asked if asked >= FIRST_VERSION else MAXIMUM
+    return call.json(explain_query(call.database, call.query, version, locks=call.server.settings.locks_for_all))
 
 
-def explain_query(database: Database, query: Query, version: Version) -> dict[str, Any]:
-    """Return the explanation of a query string as a JSON document.
+def explain_query(
+    database: Database, query: Query, version: Version, *, locks: Sequence[PlaceLock] = ()
+) -> dict[str, Any]:
+    """Return the explanation of a query string as a JSON document; ``locks`` are what places have as locks.
 
     Raises:
         Invalid: the query string is none for GET /allocation_candidates. Only a missing group_policy is forgiven.
     """
     if version < POLICY_VERSION or POLICY in query:
-        return explanation_json(explanation_of(database, candidate_request(query, version)))
+        return explanation_json(explanation_of(database, candidate_request(query, version), locks=locks))
     request = candidate_request(Query([*query.pairs, (POLICY, "none")]), version)
-    return explanation_json(explanation_of(database, request), _missing_policy(request))
+    return explanation_json(explanation_of(database, request, locks=locks), _missing_policy(request))
 
 
 def _missing_policy(request: CandidateRequest) -> list[Hint]:

@@ -31,10 +31,16 @@ class Locks:
             for level, name in self._classes.items()
             if name in of_place and of_place[name].used >= of_place[name].capacity
         }
-        if not held and not details.held:
+        devices = {place for place, level in held if level == THE_DEVICE}.union(details.held)
+        if not held and not devices:
             return [list(row) for row in rows]
         return [
-            [p for p in row if held.isdisjoint(self._around(details, p)) and not _is_held(details, p)] for row in rows
+            [
+                one
+                for one in row
+                if held.isdisjoint(self._around(details, one)) and devices.isdisjoint(upwards(one, details.parents))
+            ]
+            for row in rows
         ]
 
     def _around(self, details: PlannerTree, provider: int) -> list[tuple[int | None, str]]:
@@ -88,7 +94,3 @@ class Locks:
             return 0
         found = details.stocks.get(place, {}).get(self._classes[level])
         return found.capacity if found else 0
-
-
-def _is_held(details: PlannerTree, provider: int) -> bool:
-    return bool(details.held) and not frozenset(details.held).isdisjoint(upwards(provider, details.parents))

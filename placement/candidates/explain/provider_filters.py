@@ -71,9 +71,7 @@ class ProviderFilters:
             for any_of in group.required:
                 condition = Condition(ConditionKind.REQUIRED, groups, any_of_value(any_of))
                 yield Filter(condition, facts.owners_of_any(any_of), keeps=True)
-        for name in sorted(group.forbidden):
-            condition = Condition(ConditionKind.FORBIDDEN, groups, f"!{name}")
-            yield Filter(condition, facts.owners.get(name, frozenset()), keeps=False)
+        yield from self._forbidden(group.forbidden, groups)
         for any_of in group.member_of:
             members = facts.members_of_any(any_of)
             condition = Condition(ConditionKind.MEMBER_OF, groups, any_of_value(any_of))
@@ -85,6 +83,13 @@ class ProviderFilters:
             # The reference finds no provider for a group that only forbids, whichever tree it names.
             yield Filter(Condition(ConditionKind.EMPTY_GROUP, groups), frozenset(), keeps=True)
         yield from self._tree(demand, groups, reach)
+        if facts.held:
+            yield Filter(Condition(ConditionKind.HELD, groups), facts.held, keeps=False)
+
+    def _forbidden(self, names: AbstractSet[str], groups: tuple[str, ...]) -> Iterator[Filter]:
+        for name in sorted(names):
+            condition = Condition(ConditionKind.FORBIDDEN, groups, f"!{name}")
+            yield Filter(condition, self._facts.owners.get(name, frozenset()), keeps=False)
 
     def _amounts(self, demand: Demand, groups: tuple[str, ...]) -> Iterator[Filter]:
         refused = [self._refused(name, amount) for name, amount in demand.resources]

@@ -10,13 +10,14 @@ from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.search_plan import Demand, Plan
 
 
-def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool) -> Condition:
+def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool, some_held: bool = False) -> Condition:
     """Return why a search found nothing.
 
     Args:
         plan: what was searched for.
         nobody: for each demand that nobody can serve the name of the condition after which nobody was left.
         some_tree: whether there was a tree with somebody for every demand.
+        some_held: whether anybody was left out for being in a place that is held exclusively.
     """
     for index, demand in enumerate(plan.demands):
         groups = groups_of(plan, index)
@@ -27,7 +28,8 @@ def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool) -> Co
             return Condition(ConditionKind.EMPTY_GROUP, groups)
     if not some_tree:
         return _of_trees(plan)
-    searched = [stage.condition for stage in stages(plan)]
+    searched = [Condition(ConditionKind.HELD)] if some_held else []
+    searched += [stage.condition for stage in stages(plan)]
     return searched[0] if len(searched) == 1 else Condition(ConditionKind.TOGETHER)
 
 

@@ -17,6 +17,7 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.facts import Facts, Stocks
 from placement.domain.search_plan import Plan
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.locks import withheld_providers
 from placement.store.search.names import NamedIds
 from placement.store.stock import StockSource
 from placement.store.tables import (
@@ -57,6 +58,7 @@ def facts_for(tx: Transaction, plan: Plan, ids: NamedIds) -> Facts:
         parents=parents,
         roots=ids.roots,
         shares=reader.shares(owners[SHARES]) if ids.shares else {},
+        held=withheld_providers(tx, ids.locks) if ids.locks else frozenset(),
     )
 
 

@@ -1,17 +1,19 @@
 """The names in a candidate request as ids of this database, and the few facts that steer the search."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import os_traits
 from sqlalchemy import bindparam, exists, func, select
 
 from placement.domain.candidate_request import CandidateRequest
+from placement.domain.place_lock import PlaceLock
 from placement.domain.search_plan import Plan
 from placement.errors import Invalid
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers, traits
 
 _AGGREGATES = PreparedStatement(
@@ -33,9 +35,12 @@ _SHARER = (
 )
 
 
-@lru_cache(maxsize=8)
-def _cloud(levels: int) -> PreparedStatement:
-    """Return the statement for the facts: highest root, least provider that shares, the traits of levels in use."""
+@lru_cache(maxsize=16)
+def _cloud(levels: int, locks: int) -> PreparedStatement:
+    """Return the statement for the facts.
+
+    They are the highest root, the least provider that shares, the traits of levels in use, the classes of locks in use.
+    """
     has = resource_provider_traits.c
     in_use = [
         select(traits.c.id)
@@ -43,7 +48,7 @@ def _cloud(levels: int) -> PreparedStatement:
         .scalar_subquery()
         for level in range(levels)
     ]
-    return PreparedStatement(select(_HIGHEST_ROOT, _SHARER, *in_use))
+    return PreparedStatement(select(_HIGHEST_ROOT, _SHARER, *in_use, *lock_columns(locks)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,8 @@ class NamedIds:
     """Ids by name. What a request names and the database does not know is absent.
 
     ``highest_root`` bounds the ids of root providers; ``shares`` says whether any provider shares with other trees;
-    ``levels`` are the traits of the levels that were asked for, None for one that no provider has.
+    ``levels`` are the traits of the levels that were asked for, None for one that no provider has; ``locks`` are
+    the locks that were asked for and of which there is inventory.
     """
 
     classes: Mapping[str, int]
@@ -61,6 +67,7 @@ class NamedIds:
     highest_root: int
     shares: bool
     levels: tuple[int | None, ...] = ()
+    locks: UsedLocks = field(default_factory=dict)
 
     @property
     def sharing_trait(self) -> int:
@@ -68,8 +75,8 @@ class NamedIds:
         return self.traits[os_traits.MISC_SHARES_VIA_AGGREGATE]
 
 
-def ids_for(tx: Transaction, plan: Plan, levels: Sequence[str] = ()) -> NamedIds:
-    """Look up all names of a plan, and which of the traits that mark levels are in use.
+def ids_for(tx: Transaction, plan: Plan, levels: Sequence[str] = (), *, locks: Sequence[PlaceLock] = ()) -> NamedIds:
+    """Look up all names of a plan, and which of the traits that mark levels, and of the lock classes, are in use.
 
     Raises:
         Invalid: a resource class or trait does not exist. Unknown aggregates and providers are no error: nothing is
@@ -83,9 +90,10 @@ def ids_for(tx: Transaction, plan: Plan, levels: Sequence[str] = ()) -> NamedIds
     trait_ids = tx.names.traits.ids(tx.connection, wanted | {os_traits.MISC_SHARES_VIA_AGGREGATE})
     if missing := sorted(wanted - trait_ids.keys()):
         raise Invalid(f"No such trait(s): {', '.join(missing)}.")
-    values = {f"level_{index}": name for index, name in enumerate(levels)}
+    values: dict[str, object] = {f"level_{index}": name for index, name in enumerate(levels)}
     sharing_trait = trait_ids.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)
-    highest, sharer, *in_use = tx.tuples(_cloud(len(levels)), {**values, "sharing_trait": sharing_trait})[0]
+    values |= {**lock_values(locks), "sharing_trait": sharing_trait}
+    highest, sharer, *in_use = tx.tuples(_cloud(len(levels), len(locks)), values)[0]
     return NamedIds(
         classes=classes,
         traits=trait_ids,
@@ -93,7 +101,8 @@ def ids_for(tx: Transaction, plan: Plan, levels: Sequence[str] = ()) -> NamedIds
         roots=_by_uuid(tx, _ROOTS, {group.in_tree for group in request.groups if group.in_tree}),
         highest_root=highest or 0,
         shares=sharer is not None,
-        levels=tuple(in_use),
+        levels=tuple(in_use[: len(levels)]),
+        locks=used_locks(locks, in_use[len(levels) :]),
     )
 
 

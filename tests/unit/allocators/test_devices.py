@@ -5,6 +5,7 @@ requests; here the groups are written as that translation makes them.
 """
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -306,3 +307,13 @@ def test_unknown_groups_and_levels_are_refused(rules) -> None:
     cloud = host(*STD)
     with pytest.raises(ValueError, match="There is no"):
         allocate(cloud, Request(groups=(group(cloud, "gpu", 1),), **rules))
+
+
+def test_functions_of_one_card_are_known_as_such_on_different_switches() -> None:
+    """A NIC with a port below each switch: whoever wants two cards does not get both ports of one."""
+    ports = [("a0", "pcie0", "a"), ("a1", "pcie1", "a"), ("b0", "pcie1", "b")]
+    cloud = Host(LEVELS, tuple([Device(name, ("numa0", place), card=card) for name, place, card in ports]))
+    nics = Group(label="nic", options={"a0": 0, "a1": 0, "b0": 0}, count=2, by_card=True)
+    assert chosen(cloud, nics, within=(InOnePlace(groups=("nic",), level="pcie"),)) == "a1 b0"
+    without_b = replace(nics, options={"a0": 0, "a1": 0})
+    assert chosen(cloud, without_b) is None

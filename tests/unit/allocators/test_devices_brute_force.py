@@ -104,7 +104,8 @@ class Everything:
                 numbers.append(len(taken))
             else:
                 touched = {self.place(name, level) for name in taken} - {None}
-                numbers.append(len({self.devices[name].whole for name in wanted if self.place(name, level) in touched}))
+                there = [(self.place(name, level), self.devices[name].whole) for name in wanted]
+                numbers.append(len({(place, card) for place, card in there if place in touched}))
         misfit = sum(group.options[name] for group in self.request.groups for name in choice[group.label])
         order = [number for group in self.request.groups for number in self._turns(group, choice[group.label])]
         every = [number for group in self.request.groups for number in self._turns(group, self._all_turns(group))]
@@ -142,7 +143,7 @@ def instances(draw):
         path = (None if numa is None else f"numa{numa}", None if switch is None else f"pcie{numa}{switch}")
         if inside_out:
             path = path[::-1]
-        card = draw(st.sampled_from(["", f"card{path}"]))
+        card = draw(st.sampled_from(["", f"card{path}", "a card with functions anywhere"]))
         devices.append(Device(f"d{index}", path, {"VF": draw(st.integers(1, 3))}, card))
     places = [place for device in devices for place in (*device.path, device.name) if place]
     in_use = draw(st.lists(st.sampled_from(places), max_size=2))
