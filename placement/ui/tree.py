@@ -7,13 +7,16 @@ from placement.api.filters import parse_member_of, parse_required, parse_resourc
 from placement.api.versions import MAXIMUM
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
+from placement.services.console.maintenance import emptying
 from placement.services.console.providers import FoundProviders, ProviderSearch, found_providers
 from placement.services.console.tree import provider_in_tree
 from placement.ui.changes import shown_changes, shown_past
+from placement.ui.commands import commands_for_host, commands_for_leaver
 from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
+from placement.ui.traits import grouped
 
-FIELDS = ("q", "resources", "required", "member_of")
+FIELDS = ("q", "resources", "required", "member_of", "in_tree")
 
 
 def providers(call: Call) -> Response:
@@ -32,7 +35,7 @@ def providers(call: Call) -> Response:
 
 def _search(sought: dict[str, str]) -> ProviderSearch:
     """Return what the form asks for; its fields are written as in the API's query string."""
-    resources, required_text, member_of_text = (sought[name] for name in FIELDS[1:])
+    resources, required_text, member_of_text, in_tree = (sought[name] for name in FIELDS[1:])
     required, forbidden = parse_required([required_text] if required_text else [], MAXIMUM)
     member_of, forbidden_aggregates = parse_member_of([member_of_text] if member_of_text else [], MAXIMUM)
     filter_ = ProviderFilter(
@@ -41,6 +44,7 @@ def _search(sought: dict[str, str]) -> ProviderSearch:
         forbidden=forbidden,
         member_of=tuple(member_of),
         forbidden_aggregates=forbidden_aggregates,
+        in_tree=in_tree or None,
     )
     return ProviderSearch(sought["q"], filter_)
 
@@ -52,7 +56,16 @@ def provider(call: Call, uuid: str) -> Response:
     found = provider_in_tree(call.database, uuid, levels=levels, first=paging.first, most=paging.size)
     changes = shown_changes(call, provider=found.focus.uuid)
     past = shown_past(call, found.focus.uuid)
-    return show("provider.html", found=found, paging=paging, changes=changes, past=past)
+    traits = grouped(found.focus.traits)
+    return show("provider.html", found=found, paging=paging, changes=changes, past=past, traits=traits)
+
+
+def maintenance(call: Call, uuid: str) -> Response:
+    """Show who has to leave the tree of a provider before its host is taken out of service, and where they could go."""
+    found = emptying(call.database, uuid)
+    leavers = [line for leaver in found.leavers for line in commands_for_leaver(leaver.uuid, leaver.type)]
+    host = commands_for_host(found.uuid, found.name)
+    return show("maintenance.html", found=found, host_commands=host, leaver_commands=leavers)
 
 
 _WHAT_PROVIDERS_HAVE = ("placement:resource_providers:inventories:list", "placement:resource_providers:usages")
@@ -76,6 +89,17 @@ PAGES = (
             "placement:resource_providers:traits:list",
             "placement:resource_providers:aggregates:list",
             "placement:resource_providers:allocations:list",
+        ),
+    ),
+    Page(
+        path="/providers/<uuid>/maintenance",
+        view=maintenance,
+        endpoint="maintenance",
+        below="providers",
+        rules=(
+            "placement:resource_providers:show",
+            "placement:resource_providers:allocations:list",
+            "placement:planner:headroom",
         ),
     ),
 )

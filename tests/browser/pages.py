@@ -25,6 +25,7 @@ LOOKED_AT = {
     "providers, searched": "/providers?q=numa&resources=VCPU:1",
     "root": f"/providers/{uuid_of('compute1')}",
     "sharing": f"/providers/{uuid_of('storage1')}",
+    "maintenance": f"/providers/{uuid_of('compute1')}/maintenance",
     "consumers": "/consumers",
     "consumer": f"/consumers/{CONSUMER}",
     "form": "/request",

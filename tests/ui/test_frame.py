@@ -18,6 +18,7 @@ from tests.ui.visitor import Document, Visitor
 PLAIN_PATHS = [f"/ui{page.path}" for page in PAGES if "<" not in page.path]
 STATIC = (
     "console.css",
+    "frame.js",
     "icon.svg",
     "tree.js",
     "vendor/d3-hierarchy/d3-hierarchy.min.js",

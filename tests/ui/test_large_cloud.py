@@ -10,7 +10,7 @@ from tests.ui.clouds import GrowingCloud
 from tests.ui.visitor import Visitor
 
 HOSTS, PROVIDERS_EACH = 1430, 7
-MOST_STATEMENTS = 15
+MOST_STATEMENTS = 18
 
 NESTED = "resources_N=VCPU:2&required_N=HW_NUMA_ROOT&resources_V=SRIOV_NET_VF:1&same_subtree=_N,_V&group_policy=none"
 
@@ -21,6 +21,7 @@ PATHS = (
     "/ui/providers?required=HW_NUMA_ROOT&page=3",
     f"/ui/providers/{provider_uuid('host0')}",
     f"/ui/providers/{provider_uuid('host0-numa1-pf0')}",
+    f"/ui/providers/{provider_uuid('host0')}/maintenance",
     "/ui/consumers",
     "/ui/consumers?project=bl&page=2",
     "/ui/request?query=resources=DISK_GB:1",

@@ -1,11 +1,17 @@
 """Providers in the console: the list with its search, and one provider in its tree."""
 
+import shlex
+
 from sqlalchemy import insert
 
 from placement.cli.demo_cloud import uuid_of
+from placement.domain.allocation import Claim
+from placement.domain.inventory import Inventory
 from placement.services.aggregates import replace_aggregates
-from placement.services.providers import create_provider
-from placement.services.traits import replace_provider_traits
+from placement.services.allocations import replace_allocations
+from placement.services.inventories import NewInventories, replace_inventories
+from placement.services.providers import create_provider, provider
+from placement.services.traits import ensure_trait, replace_provider_traits
 from placement.store.tables import traits as trait_rows
 from tests.ui.visitor import Document, Visitor
 
@@ -74,7 +80,9 @@ def test_a_provider_is_drawn_in_its_tree(demo: None, visitor: Visitor):
     current = [attributes["href"] for _, attributes in page.tags if attributes.get("aria-current") == "true"]
     assert current == [f"/ui/providers/{uuid_of('compute1-numa1')}"]
     assert page.table("Inventory")["VCPU"] == ["0", "16", "16", "0", "1", "1\N{EN DASH}all"]
-    assert "Level numa Consumers 0 Traits HW_NUMA_ROOT Aggregates none" in page.text
+    assert "numa 8 providers in its tree, 0 consumers of its own." in page.text
+    assert "The whole tree VCPU 16 of 32" in page.text
+    assert "Traits HW_NUMA_ROOT Aggregates none" in page.text
 
 
 def test_who_shares_and_who_is_shared_with_is_linked(demo: None, visitor: Visitor):
@@ -85,14 +93,88 @@ def test_who_shares_and_who_is_shared_with_is_linked(demo: None, visitor: Visito
     assert pool.items("Shares with this tree") == []
 
 
-def test_the_consumers_of_a_tree_are_listed(demo: None, visitor: Visitor):
+def test_the_consumers_of_a_tree_are_listed_with_their_sums(demo: None, visitor: Visitor):
     page = visitor.page(f"/ui/providers/{uuid_of('compute1')}")
-    assert page.cells("Who consumes it") == [
-        [uuid_of("vm0"), "blue", "INSTANCE", "compute1 numa0", "VCPU", "16"],
-        ["the same consumer", "compute1 numa0", "MEMORY_MB", "8 GiB"],
-        ["the same consumer", "compute1 gpu0", "PGPU", "1"],
-    ]
+    row = [uuid_of("vm0"), "blue", "INSTANCE", "16 VCPU 8 GiB MEMORY_MB 1 PGPU", "2"]
+    assert page.cells("Who consumes this tree") == [row]
+    below = visitor.page(f"/ui/providers/{uuid_of('compute1-numa0')}")
+    assert below.cells("Who consumes it") == [row]
+    (gpu,) = visitor.page(f"/ui/providers/{uuid_of('compute1-gpu0')}").cells("Who consumes it")
+    assert gpu[3:] == ["1 PGPU", "1"]
     assert "Nobody has anything" in visitor.page(f"/ui/providers/{uuid_of('compute3')}").text
+
+
+def test_turning_the_consumers_stays_at_their_list(app, demo: None, visitor: Visitor):
+    claims = [
+        Claim(
+            consumer_uuid=uuid_of(f"more{number}"),
+            allocations={uuid_of("storage1"): {"DISK_GB": 1}},
+            project_id="blue",
+            user_id="somebody",
+            consumer_type=None,
+            checks_generation=True,
+            consumer_generation=None,
+        )
+        for number in range(60)
+    ]
+    replace_allocations(app.extensions["placement"].database, claims)
+    links = visitor.page(f"/ui/providers/{uuid_of('storage1')}").links("href")
+    (following,) = [link for link in links if "page=2" in link]
+    assert following.endswith("#consumers")
+
+
+def test_what_is_reserved_is_drawn_on_the_scale_of_the_capacity(app, visitor: Visitor):
+    """Of ten, five are reserved: that is half, whatever the ratio."""
+    database = app.extensions["placement"].database
+    create_provider(database, uuid=uuid_of("host"), name="host")
+    stock = NewInventories({"VCPU": Inventory(total=10, reserved=5, allocation_ratio=16.0)}, may_be_all_reserved=True)
+    replace_inventories(database, uuid_of("host"), stock, generation=0)
+    rects = [tag for name, tag in visitor.page(f"/ui/providers/{uuid_of('host')}").tags if name == "rect"]
+    assert [tag["width"] for tag in rects if tag["class"] == "reserved"] == ["50.00"]
+
+
+def test_who_has_to_leave_a_host_is_listed_with_where_to(app, demo: None, visitor: Visitor):
+    path = f"/ui/providers/{uuid_of('compute1-numa0')}/maintenance"
+    page = visitor.page(path)
+    assert "All 1 consumers fit into other trees together." in page.text
+    assert page.cells("Who has to go, and where to") == [["8 GiB MEMORY_MB 1 PGPU 16 VCPU", "1", "1", "compute2 for 1"]]
+    assert uuid_of("vm0") in page.words
+    command = "openstack compute service set --disable --disable-reason maintenance compute1 nova-compute"
+    assert any(words.startswith(command) for words in page.words)
+    assert f"openstack resource provider allocation show {uuid_of('vm0')}" in page.text
+    assert "Nobody holds anything" in visitor.page(f"/ui/providers/{uuid_of('compute3')}/maintenance").text
+    assert visitor.open(f"/ui/providers/{uuid_of('nothing')}/maintenance").status_code == 404
+
+
+def test_where_nothing_else_has_room_that_is_told(app, demo: None, visitor: Visitor):
+    """What is disabled takes nobody in."""
+    database = app.extensions["placement"].database
+    generation = provider(database, uuid_of("compute2")).generation
+    replace_provider_traits(database, uuid_of("compute2"), ["COMPUTE_STATUS_DISABLED"], generation=generation)
+    assert "nowhere" in visitor.page(f"/ui/providers/{uuid_of('compute1')}/maintenance").text
+    assert "disabled" in visitor.page(f"/ui/providers/{uuid_of('compute2-numa0')}").words
+
+
+def test_a_command_names_a_host_as_a_shell_takes_it(app, visitor: Visitor):
+    database = app.extensions["placement"].database
+    for name in (HOSTILE, "rm\u202e-rf"):
+        create_provider(database, uuid=uuid_of(name), name=name)
+    page = visitor.page(f"/ui/providers/{uuid_of(HOSTILE)}/maintenance")
+    (line,) = [line for line in page.text.split(" openstack ") if "compute service" in line]
+    assert shlex.split(line)[-2] == HOSTILE
+    assert (
+        "compute service" not in visitor.page(f"/ui/providers/{uuid_of('rm' + chr(0x202E) + '-rf')}/maintenance").text
+    )
+
+
+def test_many_traits_come_in_groups(app, visitor: Visitor):
+    database = app.extensions["placement"].database
+    create_provider(database, uuid=uuid_of("host"), name="host")
+    traits = ["COMPUTE_NODE", "CUSTOM_OLD", *[f"HW_CPU_X86_{name}" for name in ("AVX", "AVX2", "BMI", "BMI2", "FMA3")]]
+    ensure_trait(database, "CUSTOM_OLD")
+    replace_provider_traits(database, uuid_of("host"), [*traits, "HW_GPU_API_VULKAN", "HW_NUMA_ROOT"], generation=0)
+    page = visitor.page(f"/ui/providers/{uuid_of('host')}")
+    assert "COMPUTE 1 COMPUTE_NODE CUSTOM 1 CUSTOM_OLD HW_CPU 5 HW_CPU_X86_AVX" in page.text
 
 
 def test_of_a_large_tree_the_part_around_a_provider_is_drawn(app, visitor: Visitor):
@@ -109,6 +191,19 @@ def test_of_a_large_tree_the_part_around_a_provider_is_drawn(app, visitor: Visit
     part = visitor.page(f"/ui/providers/{uuid_of('part1')}")
     assert part.items("Tree") == ["part1", *(f"leaf{number:03}" for number in range(1, 104, 2))]
     assert part.items("")[-2:] == ["Providers", "root"]
+
+
+def test_what_is_too_much_to_draw_below_a_provider_is_in_a_list(app, visitor: Visitor):
+    """The link led to the page that it stood on."""
+    database = app.extensions["placement"].database
+    create_provider(database, uuid=uuid_of("root"), name="root")
+    for number in range(104):
+        uuid = uuid_of(f"leaf{number}")
+        create_provider(database, uuid=uuid, name=f"leaf{number:03}", parent_uuid=uuid_of("root"))
+    page = visitor.page(f"/ui/providers/{uuid_of('root')}")
+    assert page.items("Tree")[-1] == "5 more below root"
+    assert f"/ui/providers?in_tree={uuid_of('root')}" in page.links("href")
+    assert "of 105" in visitor.page(f"/ui/providers?in_tree={uuid_of('root')}").text
 
 
 def test_a_provider_that_is_not_there_is_told_in_a_page(visitor: Visitor):

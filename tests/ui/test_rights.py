@@ -18,6 +18,7 @@ ADDRESSES = {
     "overview": "/ui/",
     "providers": "/ui/providers",
     "provider": f"/ui/providers/{uuid_of('compute1')}",
+    "maintenance": f"/ui/providers/{uuid_of('compute1')}/maintenance",
     "consumers": "/ui/consumers",
     "consumer": f"/ui/consumers/{uuid_of('vm0')}",
     "request": "/ui/request?query=resources=VCPU:1",

@@ -3,17 +3,25 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import os_traits
+
 from placement.domain.drawn_tree import Drawing, ancestors, drawing
 from placement.domain.inventory import Inventory
+from placement.domain.provider import subtree
 from placement.services.console.lists import Excerpt
 from placement.store.bulk_read import BulkRead
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
-from placement.store.console.stocks import ClassTotals
-from placement.store.console.tree import SHARES, ServedTree, Sharer, TreeHolding
+from placement.store.console.stocks import ClassTotals, stocks_of_trees
+from placement.store.console.tree import SHARES, ServedTree, Sharer, TreeHolder, TreePart
 from placement.store.providers import required_provider
 
 DRAWN, DEEPEST, RELATED = 100, 10, 50
+
+MOST_NAMED = 10_000
+"""So many providers are named in a statement; of larger parts of a tree the consumers of all of it are told."""
+
+DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,8 @@ class ProviderInTree:
         size: how many providers the tree has.
         sharers: who shares with the part of the tree that is drawn.
         served: some of the trees that it shares with; ``served_count`` tells of how many.
-        holdings: who holds something of what is drawn.
+        totals: what the whole tree has and uses.
+        holders: who holds something of the provider and what is below it.
         path: the ids from the root down to the provider, without itself.
     """
 
@@ -59,8 +68,19 @@ class ProviderInTree:
     sharers: list[Sharer]
     served: list[ServedTree]
     served_count: int
-    holdings: Excerpt[TreeHolding]
+    totals: list[ClassTotals]
+    holders: Excerpt[TreeHolder]
     path: list[int]
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the provider stands for its tree."""
+        return not self.path
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether nova has the host of the tree disabled."""
+        return DISABLED in (self.nodes[self.path[0]] if self.path else self.focus).traits
 
     @property
     def root_name(self) -> str:
@@ -76,8 +96,8 @@ def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], f
         tx: where to read.
         uuid: the provider.
         levels: name of a level -> the trait of its providers.
-        first: how many rows of what is held come before the part that is wanted.
-        most: how many rows this part has.
+        first: how many consumers come before the part that is wanted.
+        most: how many this part has.
 
     Raises:
         ProviderNotFound: there is no such provider.
@@ -91,7 +111,7 @@ def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], f
     nodes = _nodes(read, levels, counts)
     sharing = [id_ for id_ in drawn.drawn if SHARES in nodes[id_].traits]
     served, served_count = store.served(tx, sharing, root_id=found.root_id, most=RELATED)
-    rows = store.holdings(tx, drawn.drawn, first=first, most=most + 1)
+    holders = store.holders(tx, _part(parents, found.root_id, found.id), first=first, most=most + 1)
     return ProviderInTree(
         focus=nodes[found.id],
         drawing=drawn,
@@ -100,9 +120,16 @@ def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], f
         sharers=store.sharers(tx, drawn.drawn, root_id=found.root_id, most=RELATED),
         served=served,
         served_count=served_count,
-        holdings=Excerpt(rows[:most], len(rows) > most, None),
+        totals=stocks_of_trees(tx, [found.root_id]).get(found.root_id, []),
+        holders=Excerpt(holders[:most], len(holders) > most, None),
         path=path,
     )
+
+
+def _part(parents: Mapping[int, int | None], root_id: int, focus: int) -> TreePart:
+    """Return a provider with all that is below it."""
+    inside = subtree(parents, focus)
+    return TreePart(root_id, None if focus == root_id or len(inside) > MOST_NAMED else inside)
 
 
 def _nodes(read: BulkRead, levels: Mapping[str, str], counts: Mapping[int, int]) -> dict[int, DrawnProvider]:

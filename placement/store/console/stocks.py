@@ -24,6 +24,12 @@ class ClassTotals(NamedTuple):
     used: int
 
     @property
+    def set_aside(self) -> float:
+        """What is reserved, counted as capacity is: times the allocation ratio, as far as all of it has the same."""
+        given = self.total - self.reserved
+        return self.reserved * self.capacity / given if given > 0 else self.reserved
+
+    @property
     def free(self) -> int:
         """What is left."""
         return max(0, self.capacity - self.used)

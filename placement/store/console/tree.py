@@ -1,13 +1,15 @@
 """What is read of a provider tree to draw it, besides what belongs to each provider (store.bulk_read)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import os_traits
-from sqlalchemy import Join, Select, and_, distinct, func, select
+from sqlalchemy import ColumnElement, Join, Select, and_, distinct, func, select
 
 from placement.store.bulk_read import BulkRead, bulk_read
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.console.stocks import summed
 from placement.store.providers import RP
 from placement.store.tables import (
     allocations,
@@ -24,6 +26,7 @@ SHARES: str = os_traits.MISC_SHARES_VIA_AGGREGATE
 
 _A = allocations.c
 _HAS = resource_provider_traits.c
+_HELD = allocations.join(resource_providers, RP.id == _A.resource_provider_id)
 _MEMBER = resource_provider_aggregates.alias("member")
 _OTHER = resource_provider_aggregates.alias("other")
 
@@ -43,16 +46,39 @@ class ServedTree(NamedTuple):
     name: str
 
 
-class TreeHolding(NamedTuple):
-    """What a consumer holds of one class of a provider."""
+class PlacedAmount(NamedTuple):
+    """What a consumer holds of one class of one provider."""
 
     consumer_uuid: str
     project_id: str
     consumer_type: str | None
-    provider_uuid: str
-    provider_name: str
+    provider_id: int
     class_name: str
     used: int
+
+
+class TreeHolder(NamedTuple):
+    """A consumer that holds something of a tree: of how many providers, and how much of each class together."""
+
+    consumer_uuid: str
+    project_id: str
+    consumer_type: str | None
+    providers: int
+    held: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TreePart:
+    """A whole tree, or some of its providers, by ids."""
+
+    root_id: int
+    providers: Collection[int] | None = None
+
+    @property
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """What rows of resource_providers have to meet."""
+        whole = [RP.root_provider_id == self.root_id]
+        return whole if self.providers is None else [*whole, RP.id.in_(sorted(self.providers))]
 
 
 def parents_by_name(tx: Transaction, root_id: int) -> dict[int, int | None]:
@@ -76,32 +102,85 @@ def consumer_counts(tx: Transaction, provider_ids: Collection[int]) -> dict[int,
     return dict(tx.tuples(query))
 
 
-def holdings(tx: Transaction, provider_ids: Collection[int], *, first: int, most: int) -> list[TreeHolding]:
-    """Return a part of what is held of providers, consumer by consumer."""
+def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[TreeHolder]:
+    """Return some of the consumers that hold something of a part of a tree, with the sums of what they hold there."""
+    each = (
+        select(_A.consumer_id, func.count(distinct(_A.resource_provider_id)).label("providers"))
+        .select_from(_HELD)
+        .where(*part.conditions)
+        .group_by(_A.consumer_id)
+        .order_by(_A.consumer_id)
+        .offset(first)
+        .limit(most)
+        .subquery("each")
+    )
+    query = (
+        select(each.c.consumer_id, projects.c.external_id, consumer_types.c.name, each.c.providers)
+        .select_from(
+            each.join(consumers, consumers.c.uuid == each.c.consumer_id)
+            .join(projects, projects.c.id == consumers.c.project_id)
+            .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+        )
+        .order_by(each.c.consumer_id)
+    )
+    rows = tx.tuples(query)
+    sums = _sums(tx, part, [row[0] for row in rows])
+    return [TreeHolder(uuid, project, type_, count, sums[uuid]) for uuid, project, type_, count in rows]
+
+
+def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[PlacedAmount], bool]:
+    """Return all that the first so many consumers hold of a part of a tree, and whether there are more of them."""
+    some = (
+        select(_A.consumer_id)
+        .select_from(_HELD)
+        .where(*part.conditions)
+        .distinct()
+        .order_by(_A.consumer_id)
+        .limit(most + 1)
+        .subquery("some")
+    )
     query = (
         select(
             _A.consumer_id,
             projects.c.external_id,
             consumer_types.c.name,
-            RP.uuid,
-            func.coalesce(RP.name, RP.uuid),
+            _A.resource_provider_id,
             _A.resource_class_id,
             _A.used,
         )
         .select_from(
-            allocations.join(resource_providers, RP.id == _A.resource_provider_id)
+            _HELD.join(some, some.c.consumer_id == _A.consumer_id)
             .join(consumers, consumers.c.uuid == _A.consumer_id)
             .join(projects, projects.c.id == consumers.c.project_id)
             .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
         )
-        .where(_A.resource_provider_id.in_(sorted(provider_ids)))
-        .order_by(_A.consumer_id, _A.resource_provider_id, _A.resource_class_id)
-        .offset(first)
-        .limit(most)
+        .where(*part.conditions)
+        .order_by(_A.consumer_id)
     )
     rows = tx.tuples(query)
-    names = tx.names.classes.names(tx.connection, {row[5] for row in rows})
-    return [TreeHolding(*row)._replace(class_name=names[row[5]]) for row in rows]
+    names = tx.names.classes.names(tx.connection, {row[4] for row in rows})
+    told = set(list(dict.fromkeys([row[0] for row in rows]))[:most])
+    amounts = [PlacedAmount(*row)._replace(class_name=names[row[4]]) for row in rows if row[0] in told]
+    return amounts, len(amounts) < len(rows)
+
+
+def _sums(tx: Transaction, part: TreePart, uuids: Collection[str]) -> dict[str, dict[str, int]]:
+    """Return what consumers hold of each class in a part of a tree, by uuid."""
+    found: dict[str, dict[str, int]] = {uuid: {} for uuid in uuids}
+    if not found:
+        return found
+    query = (
+        select(_A.consumer_id, _A.resource_class_id, summed(_A.used))
+        .select_from(_HELD)
+        .where(_A.consumer_id.in_(sorted(found)), *part.conditions)
+        .group_by(_A.consumer_id, _A.resource_class_id)
+        .order_by(_A.resource_class_id)
+    )
+    rows = tx.tuples(query)
+    names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
+    for uuid, class_id, used in rows:
+        found[uuid][names[class_id]] = int(used)
+    return found
 
 
 def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> list[Sharer]:

@@ -1,0 +1,51 @@
+// Comforts of every page: copy buttons, the search from anywhere, and pages that are read anew by themselves.
+"use strict";
+
+(() => {
+  // Where the page is not served over TLS, browsers have no clipboard for it: then the line is selected instead.
+  async function copy(button) {
+    const text = button.previousElementSibling;
+    try {
+      await navigator.clipboard.writeText(text.dataset.text ?? text.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(text);
+      button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  }
+
+  function show(root) {
+    for (const button of root.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (button) copy(button);
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const busy = event.target.closest("input, textarea, select, [contenteditable]");
+    if (event.key !== "/" || busy || event.ctrlKey || event.metaKey || event.altKey) return;
+    const search = document.querySelector("[data-search]");
+    if (!search) return;
+    event.preventDefault();
+    search.focus();
+    search.select();
+  });
+
+  // Not while somebody fills in something, or looks elsewhere.
+  function reload() {
+    const busy = document.activeElement?.closest("input, textarea, select");
+    if (!busy && !document.hidden) location.reload();
+  }
+
+  show(document);
+  document.body.addEventListener("htmx:afterSwap", (event) => show(event.detail.elt));
+  const refresh = document.querySelector("[data-refresh]");
+  if (refresh) {
+    refresh.hidden = false;
+    const seconds = Number(refresh.dataset.refresh);
+    if (seconds > 0) setInterval(reload, 1000 * seconds);
+  }
+})();
