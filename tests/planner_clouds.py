@@ -98,6 +98,14 @@ def random_cloud(chance: Random) -> Cloud:
     return builder.cloud
 
 
+def random_hosts(chance: Random, number: int) -> Cloud:
+    """Return so many hosts, and nothing that they share but what one of them may share."""
+    builder = _Builder(chance)
+    for _ in range(number):
+        builder.host()
+    return builder.cloud
+
+
 def _group(chance: Random, suffix: str, resources: dict[str, int]) -> RequestGroup:
     conditions = {
         "required": lambda: random_sets(chance, TRAITS),

@@ -4,7 +4,7 @@ Only trees in which an overlay changes something are judged again, in memory. Wh
 below has to let the released providers through, whether or not they have room now: here they are judged.
 """
 
-from collections import Counter, defaultdict
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -28,13 +28,6 @@ class ChangedProvider(NamedTuple):
         """Return it with a change of what is in use."""
         changed = {name: stock.taken(amounts.get(name, 0)) for name, stock in self.stocks.items()}
         return self._replace(stocks=changed)
-
-    def allows(self, name: str, amount: int) -> bool:
-        """Tell whether an amount that is counted as in use already keeps to the rules of its inventory."""
-        stock = self.stocks.get(name)
-        if stock is None or stock.used > stock.capacity:
-            return False
-        return stock.min_unit <= amount <= stock.max_unit and amount % stock.step_size == 0
 
 
 class OverlaidReader(WrappedReader):
@@ -113,4 +106,5 @@ def with_stocks(tree: Tree, plan: Plan, changed: Mapping[int, Mapping[str, Stock
         for place in [(one, name) for one in changed for name in plan.contended]
         if place in tree.room and (stock := changed[place[0]].get(place[1]))
     }
-    return replace(tree, options=options, room={**tree.room, **room})
+    # A tree has the room of all that were read with it: that is not copied for each.
+    return replace(tree, options=options, room=ChainMap(room, tree.room) if room else tree.room)

@@ -81,20 +81,26 @@ class RememberingReader(WrappedReader):
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
         """Yield all trees in portions, each with the highest root id that it may reach."""
         if wanted not in self._chunks:
-            self._chunks[wanted] = Replayed(self._reader.chunks(wanted))
+            self._chunks[wanted] = Replayed(self._noted(self._reader.chunks(wanted)))
         return iter(self._chunks[wanted])
+
+    def _noted(self, chunks: Iterator[tuple[TreesRead, int]]) -> Iterator[tuple[TreesRead, int]]:
+        for read, last in chunks:
+            self._trees.update({tree.root: tree for tree in read.trees})
+            yield read, last
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
         """Return the trees with these roots."""
-        if unknown := [root for root in roots if root not in self._trees]:
+        if self._all is None and (unknown := [root for root in roots if root not in self._trees]):
             self._trees.update(dict.fromkeys(unknown))
             self._trees.update({tree.root: tree for tree in self._reader.trees_of(unknown).trees})
-        return TreesRead([tree for root in sorted(roots) if (tree := self._trees[root]) is not None])
+        return TreesRead([tree for root in sorted(roots) if (tree := self._trees.get(root)) is not None])
 
     def all_trees(self) -> TreesRead:
         """Return all trees."""
         if self._all is None:
             self._all = TreesRead(self._reader.all_trees().trees)
+            self._trees = {tree.root: tree for tree in self._all.trees}
         return self._all
 
 

@@ -46,6 +46,15 @@ class Overlay:
         """Return this with less in use."""
         return self.taking({one: {name: -amount for name, amount in of.items()} for one, of in amounts.items()})
 
+    def within(self, providers: Collection[int]) -> "Overlay":
+        """Return the part of this that concerns some providers; no tree is left out.
+
+        >>> Overlay({7: {"VCPU": 1}, 8: {"VCPU": 2}}, frozenset({8, 9})).within([7, 9])
+        Overlay(changes={7: {'VCPU': 1}}, held=frozenset({9}), avoided=frozenset())
+        """
+        changed = {one: self.changes[one] for one in providers if one in self.changes}
+        return Overlay(changed, self.held.intersection(providers))
+
     def avoiding(self, roots: Collection[int]) -> "Overlay":
         """Return this with further trees left out."""
         return replace(self, avoided=self.avoided.union(roots))

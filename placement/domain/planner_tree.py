@@ -27,6 +27,11 @@ class Stock:
         """Return it with so much more in use."""
         return replace(self, used=self.used + amount) if amount else self
 
+    def allows(self, amount: int) -> bool:
+        """Tell whether so much more may be taken at once."""
+        is_unit = self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
+        return is_unit and self.used + amount <= self.capacity
+
 
 @dataclass(slots=True)
 class PlannerTree:

@@ -1,6 +1,6 @@
 """Trees as the search sees them: which of their providers can serve what, and how much room they have."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class Tree:
 
     root: int
     options: list[list[int]]
-    room: dict[tuple[int, str], float] = field(default_factory=dict)
+    room: MutableMapping[tuple[int, str], float] = field(default_factory=dict)
     met: Mapping[int, int] = field(default_factory=dict)
     parents: Mapping[int, int | None] = field(default_factory=dict)
     home: Mapping[int, int] = field(default_factory=dict)

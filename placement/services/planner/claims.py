@@ -77,7 +77,7 @@ def claim(
     for attempt in range(ATTEMPTS):
         with database.claim_turns.taken(longest_wait_s=LONGEST_WAIT_S):
             plan = _planned(
-                database, members, digest, composers=composers, gates=gates, attempt=attempt or int(dry_run)
+                database, members, digest, composers=composers, gates=gates, attempt=attempt, is_final=dry_run
             )
             if isinstance(plan, Outcome):
                 return plan
@@ -101,8 +101,18 @@ def _planned(
     composers: Composers,
     gates: Collection[Gate],
     attempt: int,
+    is_final: bool,
 ) -> Outcome | Sequence[Draft]:
     """Return a place for each member in one snapshot, or what was answered to the same claim before.
+
+    Args:
+        tx: the snapshot.
+        members: who wants what.
+        digest: tells this claim from others.
+        composers: those of the claim.
+        gates: what else must agree.
+        attempt: how often it has lost a race.
+        is_final: whether nobody will write it, and see then what is wrong with it.
 
     Raises:
         NoCandidate: there is none.
@@ -113,8 +123,9 @@ def _planned(
     for gate in gates:
         gate(tx, members)
     overlay = released(tx, [member.uuid for member in members if member.replaces])
-    doubt = max(attempt, int(tx.database.claim_turns.pressure))
-    drafting = Drafting(tx, composers, overlay, among=min(2**doubt, MOST_CHOICES), checks_units=attempt > 0)
+    doubt = 0 if is_final else max(attempt, int(tx.database.claim_turns.pressure))
+    among, checks_units = min(2**doubt, MOST_CHOICES), is_final or attempt > 0
+    drafting = Drafting(tx, composers, overlay, among=among, checks_units=checks_units)
     in_order = by_difficulty(members)
     placement = one_by_one(drafting, in_order)
     if placement.stuck is None:

@@ -121,20 +121,33 @@ class DetailedComposer:
         self._overlay = overlay
         self.known: dict[int, PlannerTree] = {}
         """The trees that were composed in, by root id."""
-        self.complete = True
-        """Whether no search was cut off."""
         self.exhausted: dict[int, bool] = {}
         """The roots of trees where nothing was found, and whether it is certain that there is nothing."""
+        self._cut_off: set[int] = set()
+
+    @property
+    def complete(self) -> bool:
+        """Whether no search was cut off; of a tree that was composed in again, the last one."""
+        return not self._cut_off
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Proposal]]:
         """Yield the proposals of each tree."""
         for tree, as_it_is in zip(trees, self._details.of(trees), strict=True):
-            details = self.known[tree.root] = as_it_is.under(self._overlay)
-            found = self._composer.proposals(tree, details, self._composers.share)
-            self.complete = self.complete and found.complete
-            if not found.found:
-                self.exhausted[tree.root] = found.complete
-            yield Composed((), iter(found.found))
+            yield Composed((), iter(self.found(tree, as_it_is.under(self._overlay))))
+
+    def rule_out(self, root: int) -> None:
+        """Take note that there is nothing in a tree."""
+        self.exhausted[root] = True
+        self._cut_off.discard(root)
+
+    def found(self, tree: Tree, details: PlannerTree) -> Sequence[Proposal]:
+        """Return the proposals of one tree, with its details as they are or would be."""
+        self.known[tree.root] = details
+        found = self._composer.proposals(tree, details, self._composers.share)
+        (self._cut_off.discard if found.complete else self._cut_off.add)(tree.root)
+        if not found.found:
+            self.exhausted[tree.root] = found.complete
+        return found.found
 
 
 def _roots(tree: Tree) -> frozenset[int]:

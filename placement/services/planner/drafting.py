@@ -1,14 +1,14 @@
 """Finds places for members in one snapshot, beside what those before them would take. Locks and writes nothing."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 
 from placement.candidates.compose.proposals import Proposal
 from placement.domain.overlay import Overlay
 from placement.services.planner.composers import Composers, Prepared
 from placement.services.planner.ground import Ground
+from placement.services.planner.lineups import Lineup, lineup_for
 from placement.services.planner.members import ClaimMember, Draft
 from placement.services.planner.overlays import KnownStocks
 from placement.services.planner.planning import Planning
@@ -43,12 +43,12 @@ class Drafting:
         """Return what a member wants: the same object for all that want the same."""
         return self.composers.prepared(member.request, member.options)
 
-    def planning(self, member: ClaimMember, overlay: Overlay, *, wanted: int | None = None) -> Planning:
+    def planning(self, member: ClaimMember, overlay: Overlay) -> Planning:
         """Return the plans of a member in the cloud as it would be."""
-        return Planning(self.ground(member), overlay, wanted=wanted)
+        return Planning(self.ground(member), overlay)
 
-    def ground(self, member: ClaimMember) -> Ground:
-        """Return what is known of the snapshot for a member."""
+    def ground(self, member: ClaimMember, *, members: int = 1) -> Ground:
+        """Return what is known of the snapshot for so many members that want the same."""
         prepared = self.prepared(member)
         if prepared not in self._grounds:
             self._grounds[prepared] = Ground(
@@ -58,20 +58,26 @@ class Drafting:
                 composers=self.composers,
                 stocks=self._stocks,
                 overlay=self.overlay,
+                with_units=self._checks_units or members > 1,
             )
         return self._grounds[prepared]
 
-    def best(self, member: ClaimMember, planning: Planning, overlay: Overlay) -> Draft | None:
-        """Return the best place for a member, or one of the best; None if there is none."""
-        found = list(islice(self.drafts(member, planning.proposals(), planning, overlay), self._among))
-        return random.choice(found) if found else None  # noqa: S311 - spreads load, keeps no secret
+    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int) -> Lineup:
+        """Return what is there for so many members that want the same."""
+        ground = self.ground(member, members=members)
+        return lineup_for(ground, overlay, members=members, checks_units=self._checks_units)
 
-    def drafts(
-        self, member: ClaimMember, proposals: Iterator[Proposal], planning: Planning, overlay: Overlay
-    ) -> Iterator[Draft]:
+    def best(self, member: ClaimMember, lineup: Lineup, overlay: Overlay) -> Draft | None:
+        """Return the best place for a member, or one of the best; None if there is none."""
+        found = lineup.best(overlay, most=self._among)
+        if not found:
+            return None
+        return _draft(member, random.choice(found), lineup.planning)  # noqa: S311 - spreads load, keeps no secret
+
+    def drafts(self, member: ClaimMember, proposals: Sequence[Proposal], planning: Planning) -> Iterator[Draft]:
         """Yield the proposals that inventories allow, as drafts."""
         for proposal in proposals:
-            if not self._checks_units or self._stocks.allow(proposal.amounts, overlay):
+            if not self._checks_units or planning.allows(proposal):
                 yield _draft(member, proposal, planning)
 
 
@@ -83,4 +89,5 @@ def _draft(member: ClaimMember, proposal: Proposal, planning: Planning) -> Draft
         for suffix, providers in proposal.mappings.items()
     }
     alone = planning.inside([lock.provider for lock in proposal.locks])
-    return Draft(member, proposal, replace(member.consumer, allocations=allocations), mappings, alone)
+    consumer = replace(member.consumer, allocations=allocations)
+    return Draft(member, proposal, consumer, mappings, alone, planning.roots_of(proposal))

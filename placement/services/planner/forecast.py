@@ -1,12 +1,14 @@
 """What can be expected of the trees of a cloud, and so which of them are read first."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from placement.allocators.compactness import Counts
 from placement.candidates.bounds import BoundedScores
-from placement.candidates.frontier import LAST, Portion
+from placement.candidates.frontier import LAST, Key, Portion
 from placement.candidates.ranking import Ranking
 from placement.candidates.reading import ByScore, promising_first
+from placement.domain.amounts import ResourceAmounts
 from placement.domain.overlay import Overlay
 from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import overlaid
@@ -39,6 +41,20 @@ class Forecast:
         """
         self._falls_short = self._falls_short or self._scores.lost(counts) > 0
         return self._scores.negated_score(root, counts)
+
+    def key(self, root: int, taken: ResourceAmounts) -> Key | None:
+        """Return the key that a tree would have if so much more of it was in use; None if it would be left out."""
+        classes = self._scores.classes
+        more = [0] * (1 + len(classes)) + [taken.get(name, 0) for name in classes]
+        row = self._rows.get(root) or (root, *[0] * 2 * len(classes))
+        (key,) = self._scores.keys([tuple(map(sum, zip(row, more, strict=True)))])
+        return None if key[0] and self._scores.filters else key
+
+    @cached_property
+    def _rows(self) -> Mapping[int, Sequence[int]]:
+        """What scores look at in each tree as it is."""
+        classes = self._scores.classes
+        return {row[0]: row for row in self._ground.reader.sums(classes, ())} if classes else {}
 
     def portions(self) -> Iterator[Portion]:
         """Yield the trees in portions."""

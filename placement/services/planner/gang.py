@@ -6,7 +6,7 @@ another moves on to its next best place, in the same tree or in another one. Wha
 to go back costs nothing.
 """
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from placement.domain.overlay import Overlay
 from placement.services.planner.composers import Prepared
 from placement.services.planner.drafting import Drafting
+from placement.services.planner.lineups import Lineup
 from placement.services.planner.members import ClaimMember, Draft
 from placement.services.planner.planning import Planning
 
@@ -59,17 +60,20 @@ def one_by_one(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
     """Give each member in turn the best that is left. Each has its share of the steps that are left."""
     drafts: list[Draft] = []
     overlay = drafting.overlay
-    exhausted = defaultdict[Prepared, dict[int, bool]](dict)  # Members only take: what has no room gets none.
+    kinds = Counter(map(drafting.prepared, members))
+    lineups = dict[Prepared, Lineup]()
     for number, member in enumerate(members):
         drafting.composers.share_out(among=len(members) - number)
-        known = exhausted[drafting.prepared(member)]
-        planning = drafting.planning(member, overlay.avoiding(known), wanted=1)
-        draft = drafting.best(member, planning, overlay)
-        known.update(planning.exhausted)
+        kind = drafting.prepared(member)
+        if kind not in lineups:
+            lineups[kind] = drafting.lineup(member, overlay, members=kinds[kind])
+        draft = drafting.best(member, lineups[kind], overlay)
         if draft is None:
-            return GangPlan(drafts, member, planning.complete and all(known.values()))
+            return GangPlan(drafts, member, lineups[kind].complete)
         drafts.append(draft)
         overlay = draft.upon(overlay)
+        for lineup in lineups.values():
+            lineup.note(draft.roots)
     return GangPlan(drafts)
 
 
@@ -132,7 +136,7 @@ class _GangSearch:
         for root in self._roots[wanted]:
             if root in without:
                 continue
-            for draft in self._places(first, root, planning, overlay):
+            for draft in self._places(first, root, planning):
                 done = [_Left(wanted, one) for one in (*tried, *planning.exhausted) if one != root]
                 found = self.placed(rest, draft.upon(overlay), (*left, *done))
                 if found is not None:
@@ -143,12 +147,12 @@ class _GangSearch:
         self.is_complete = self.is_complete and planning.complete and all(planning.exhausted.values())
         return None
 
-    def _places(self, member: ClaimMember, root: int, planning: Planning, overlay: Overlay) -> Iterator[Draft]:
+    def _places(self, member: ClaimMember, root: int, planning: Planning) -> Iterator[Draft]:
         """Yield the places of a member in a tree, as far as they are tried."""
         proposals = list(islice(planning.proposals(only=root), PLACES_OF_A_TREE + 1))
         # One more than is tried tells whether there are more.
         self.is_complete = self.is_complete and len(proposals) <= PLACES_OF_A_TREE
-        for draft in self._drafting.drafts(member, iter(proposals[:PLACES_OF_A_TREE]), planning, overlay):
+        for draft in self._drafting.drafts(member, proposals[:PLACES_OF_A_TREE], planning):
             self._places_left -= 1
             if self._places_left < 0:
                 raise _OutOfPlaces

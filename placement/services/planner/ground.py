@@ -36,6 +36,7 @@ class Ground:
         composers: what has been worked out is taken from here, and kept here, if there are other requests.
         stocks: those that have been read, likewise.
         overlay: no overlay that it is planned under releases providers that this one does not.
+        with_units: whether the unit rules of all inventories are read with them.
 
     Raises:
         InvalidAt: the request names a class, trait or level that does not exist.
@@ -50,6 +51,7 @@ class Ground:
         composers: Composers | None = None,
         stocks: KnownStocks | None = None,
         overlay: Overlay = AS_IT_IS,
+        with_units: bool = False,
     ) -> None:
         self.tx = tx
         self.request = request
@@ -65,7 +67,15 @@ class Ground:
         # Each demand by itself, as for candidates; what rules say of several providers is left to composing.
         self._narrowing = Narrowing(tx, plan, ids_for(tx, plan), spared=overlay.released)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
-        self.details = RememberedDetails(tx, self.prepared.levels, with_units=bool(request.paths))
+        self.details = RememberedDetails(tx, self.prepared.levels, with_units=with_units or bool(request.paths))
+
+    @property
+    def is_tree_by_tree(self) -> bool:
+        """Whether what is taken of a tree changes nothing in another one, neither what it can serve nor its score.
+
+        It does where providers share with other trees, and where devices are judged.
+        """
+        return self._packer is None and not self._narrowing.sharing.home
 
     def packing(self, overlay: Overlay) -> TreePacking | None:
         """Return what the request does to the devices of trees, where the profile counts that."""

@@ -42,6 +42,7 @@ class Draft:
         consumer: with its allocations.
         mappings: who serves which group.
         alone: the providers that are to be used by nobody else.
+        roots: the roots of the trees that it takes from.
     """
 
     member: ClaimMember
@@ -49,6 +50,7 @@ class Draft:
     consumer: Claim
     mappings: Mapping[str, tuple[str, ...]]
     alone: frozenset[str]
+    roots: frozenset[int]
 
     def upon(self, overlay: Overlay) -> Overlay:
         """Return an overlay with this on top."""

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from placement.candidates.overlaid import ChangedProvider, OverlaidReader
 from placement.candidates.reading import Reader
-from placement.domain.overlay import AS_IT_IS, Overlay, ProviderAmounts
+from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import Stock
 from placement.store.allocations import held_by, supplies
 from placement.store.connection.unit_of_work import Transaction
@@ -33,11 +33,6 @@ class KnownStocks:
         """Return what the providers that an overlay changes would have, and what of that would be in use."""
         self._read(overlay.changes.keys() - self._known.keys())
         return {one: self._known[one].after(amounts) for one, amounts in overlay.changes.items()}
-
-    def allow(self, amounts: ProviderAmounts, overlay: Overlay) -> bool:
-        """Tell whether inventories allow that amounts are taken beside what an overlay takes, unit rules included."""
-        after = self.under(overlay.taking(amounts))
-        return all(after[one].allows(name, amount) for one, of in amounts.items() for name, amount in of.items())
 
     def _read(self, unknown: Collection[int]) -> None:
         if not unknown:

@@ -6,10 +6,13 @@ from operator import itemgetter
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import Batches, Keyed, Portion, best_first
+from placement.candidates.overlaid import with_stocks
 from placement.candidates.scores import Score, score
 from placement.domain.amounts import summed
 from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.planner_tree import PlannerTree
+from placement.domain.tree import Tree
 from placement.services.planner.details import DetailedComposer
 from placement.services.planner.forecast import Forecast
 from placement.services.planner.ground import Ground
@@ -18,8 +21,13 @@ from placement.store.search.summaries import Summaries
 LARGEST_BATCH = 64
 """Trees whose details are read together: not many more than are needed, and not each by itself."""
 
-RankedProposal = tuple[tuple[bool, float, int, int], Proposal]
-"""A proposal, led by the key of its tree with the score that it has, and its number in the tree."""
+RankedKey = tuple[bool, float, int, int]
+"""The key of a proposal's tree with the score that it has, and its number in the tree. The third is the root."""
+
+FIRST = 0
+"""The number of the best proposal of a tree."""
+
+RankedProposal = tuple[RankedKey, Proposal]
 
 
 class Planning:
@@ -68,7 +76,46 @@ class Planning:
     def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
         """Yield proposals, the best first. ``only`` is the root of the one tree to be looked at."""
         portions = self._forecast.as_needed() if only is None else self._forecast.only(only)
-        return map(itemgetter(1), best_first(self._hopeful(portions), self._ranked, self._batches))
+        return map(itemgetter(1), self._in_order(portions))
+
+    def ranked(self) -> Iterator[RankedProposal]:
+        """Yield the same with their keys."""
+        return self._in_order(self._forecast.as_needed())
+
+    def expected(self, root: int, overlay: Overlay) -> RankedKey | None:
+        """Return a key that what is in a tree is not below, where an overlay has grown by what is taken of that tree.
+
+        For a ground that is tree by tree: then what is in other trees has not changed. None if there is nothing.
+        """
+        for _tree, as_it_is in self._in_detail(root):
+            taken = overlay.within(as_it_is.parents).changes.values()
+            if key := self._forecast.key(root, summed(taken)):
+                return (*key, FIRST)
+        self._composer.rule_out(root)
+        return None
+
+    def again(self, root: int, overlay: Overlay) -> RankedProposal | None:
+        """Return the best proposal of such a tree, with its own key."""
+        for tree, as_it_is in self._in_detail(root):
+            part = overlay.within(as_it_is.parents)
+            details = as_it_is.under(part)
+            changed = with_stocks(tree, self.prepared.plan, {one: details.stocks.get(one, {}) for one in part.changes})
+            key = self._forecast.key(root, summed(part.changes.values()))
+            if key is None or not all(changed.options) or self.prepared.composer.is_hopeless(changed):
+                break
+            for proposal in self._composer.found(changed, details):
+                return (key[0], self._forecast.negated_score(root, proposal.counts), root, FIRST), proposal
+            return None
+        self._composer.rule_out(root)
+        return None
+
+    def _in_detail(self, root: int) -> Iterator[tuple[Tree, PlannerTree]]:
+        """Yield a tree as it is, if it is one that may serve."""
+        found = self._ground.reader.trees_of([root]).trees
+        return zip(found, self._ground.details.of(found), strict=True)
+
+    def _in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
+        return best_first(self._hopeful(portions), self._ranked, self._batches)
 
     def roots(self) -> Iterator[int]:
         """Yield the roots of the trees where the request may fit, the most promising first; composes nothing."""
@@ -88,6 +135,17 @@ class Planning:
         for ((fails, _highest, root), _tree), one in zip(batch, composed, strict=True):
             for number, proposal in enumerate(one.ways):
                 yield (fails, self._forecast.negated_score(root, proposal.counts), root, number), proposal
+
+    def allows(self, proposal: Proposal) -> bool:
+        """Tell whether inventories allow what a proposal takes, unit rules included; they have been read for that."""
+        stocks = self._composer.known[proposal.root].stocks
+        taken = [(stocks[one].get(name), amount) for one, of in proposal.amounts.items() for name, amount in of.items()]
+        return all(stock is not None and stock.allows(amount) for stock, amount in taken)
+
+    def roots_of(self, proposal: Proposal) -> frozenset[int]:
+        """Return the roots of the trees that a proposal takes from."""
+        members = self.summaries.members
+        return frozenset([members[provider].root_id for provider in proposal.amounts])
 
     def inside(self, places: Collection[int]) -> frozenset[str]:
         """Return the uuids of places that have been proposed, and of all providers below them."""

@@ -123,15 +123,15 @@ def test_a_gang_that_is_refused_is_told_who_was_stuck_and_why(api: Api) -> None:
     assert found["detail"].endswith("They want 3 PGPU, and 2 are left.")
 
 
-def test_a_gang_costs_a_constant_number_of_statements_and_some_for_each_member(app: Flask, api: Api) -> None:
+def test_a_gang_costs_no_more_statements_than_one_member(app: Flask, api: Api) -> None:
     for number in range(4):
         register(api, f"host{number}")
     ask(api, "POST", CLAIMS, body={**ONE, "consumer": consumer()})
     counts = []
-    for members in (2, 6, 10):
+    for members in (1, 4, 8, 12):
         with statements(app) as sent:
             ask(api, "POST", CLAIMS, body={**ONE, "consumer": consumer(), "members": members})
         counts.append(len(sent))
-    assert counts[2] - counts[1] <= counts[1] - counts[0] + 2
-    assert counts[2] - counts[1] <= 4 * 3
-    assert counts[0] <= 45
+    # Units are read besides; and now and then one of the claims sweeps.
+    assert max(counts) <= min(counts) + 6
+    assert counts[0] <= 40

@@ -1,0 +1,172 @@
+"""Members of a gang that are placed by one search, compared with a search for each of them."""
+
+import random
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.domain.allocation import Claim
+from placement.domain.candidate_request import RequestGroup
+from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.services.planner.composers import Composers, PlannerOptions
+from placement.services.planner.drafting import Drafting
+from placement.services.planner.gang import by_difficulty, one_by_one
+from placement.services.planner.lineups import Lineup, PlannedAnew, TreeByTree
+from placement.services.planner.members import ClaimMember
+from placement.store.connection.unit_of_work import Transaction, reads
+from tests.api.conftest import Api
+from tests.claims import ask, new_uuid
+from tests.planner_clouds import (
+    LEVELS,
+    LOCKS,
+    MADE_CLASSES,
+    MADE_TRAITS,
+    body_of,
+    random_cloud,
+    random_hosts,
+    random_request,
+)
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer
+from tests.small_clouds import Cloud, write
+
+CLOUDS, MEMBERS = 30, 4
+
+PROFILES = [
+    RankingProfile("spread"),
+    RankingProfile("pack", Profile(fit=Fit({name: Preference("MostAllocated") for name in ("PGPU", "VCPU")})), 3),
+    RankingProfile(
+        "scarce",
+        Profile(
+            fit=Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated")}, weight=7),
+            sra=Sra({"PGPU": 2, "SRIOV_NET_VF": 1}, weight=5),
+            proportional=Proportional({"PGPU": {"VCPU": 2}}, exempt="own"),
+        ),
+        4,
+    ),
+    RankingProfile(
+        "kept", Profile(fit=Fit(), proportional=Proportional({"PGPU": {"VCPU": 1}}, exempt="own", mode="filter"))
+    ),
+    RankingProfile("compactness alone", Profile(), 1),
+]
+
+
+class DraftingAnew(Drafting):
+    """Plans in the whole cloud for each member: what one search for all of them has to come to."""
+
+    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int) -> Lineup:
+        return PlannedAnew(self.ground(member, members=members), checks_units=self._checks_units)
+
+
+class Drafts(Drafting):
+    """Counts the members that are placed by one search."""
+
+    by_one_search = 0
+
+    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int) -> Lineup:
+        lineup = super().lineup(member, overlay, members=members)
+        Drafts.by_one_search += members if isinstance(lineup, TreeByTree) else 0
+        return lineup
+
+
+@pytest.fixture
+def names(api: Api) -> None:
+    """The traits and classes of random clouds."""
+    for name in MADE_TRAITS:
+        ask(api, "PUT", f"/traits/{name}")
+    for name in MADE_CLASSES:
+        ask(api, "PUT", f"/resource_classes/{name}")
+
+
+def store(app: Flask, cloud: Cloud) -> None:
+    with app.extensions["placement"].database.writer.begin() as connection:
+        write(connection, cloud)
+
+
+def modest_request(chance: Random) -> PlannerRequest:
+    """Return a request that several members find a place for: a device, perhaps with something beside it."""
+    device = PlannerGroup(group=RequestGroup(suffix="_A", resources={"PGPU": 1}), count=chance.choice((1, 1, 2)))
+    beside = PlannerGroup(group=RequestGroup(suffix="_B", resources={"SRIOV_NET_VF": 1}))
+    core = PlannerGroup(group=RequestGroup(suffix="", resources={"VCPU": 1}))
+    further = chance.choice(([], [], [beside], [core], [beside, core]))
+    level, mode = chance.choice(("numa", "pcie")), chance.random() < 0.3
+    rules: dict[str, Any] = {"within": (Within(groups=("_A",), level=level, required=mode),)}
+    if beside in further and chance.random() < 0.5:
+        rules = {"affinity": (Affinity(primary="_A", secondaries=("_B",), level=level, required=mode),)}
+    elif chance.random() < 0.3:
+        rules = {"exclusive": (Exclusive(groups=("_A",), level="pcie"),)}
+    return PlannerRequest(groups=(device, *further), isolate=chance.random() < 0.5, **rules)
+
+
+def any_request(chance: Random) -> PlannerRequest:
+    return chance.choice((modest_request, random_request))(chance)
+
+
+def member(request: PlannerRequest, profile: RankingProfile) -> ClaimMember:
+    who = Claim(consumer_uuid=new_uuid(), allocations={}, project_id="p", user_id="u", consumer_type="INSTANCE")
+    options = PlannerOptions(profile=profile, levels=LEVELS, locks=LOCKS, base={})
+    return ClaimMember(who, replace(request, limit=1, per_tree=1), options)
+
+
+@reads
+def placed(tx: Transaction, members: list[ClaimMember], way: type[Drafting], **how: Any) -> list[Any]:
+    """Return what each member would hold, then who found nothing, and whether that is certain."""
+    random.seed(1)
+    plan = one_by_one(way(tx, Composers(), AS_IT_IS, **how), by_difficulty(members))
+    drafts = [(one.member.uuid, one.consumer.allocations, one.mappings, one.alone) for one in plan.drafts]
+    return [*drafts, plan.stuck and plan.stuck.uuid, plan.complete]
+
+
+@pytest.mark.any_database
+@pytest.mark.usefixtures("names")
+def test_one_search_finds_what_a_search_for_each_would(
+    app: Flask, is_long: bool, request: pytest.FixtureRequest
+) -> None:
+    """Kinds of members are mixed; some take one of the best by chance, some look at unit rules."""
+    first = 1000 * request.config.getoption("--seed")
+    Drafts.by_one_search = 0
+    for seed in range(first, first + CLOUDS * (10 if is_long else 1)):
+        chance = Random(seed)
+        store(app, random_hosts(chance, chance.randint(3, 8)) if chance.random() < 0.8 else random_cloud(chance))
+        profile = chance.choice(PROFILES)
+        kinds = [any_request(chance) for _ in range(chance.choice((1, 1, 2, 3)))]
+        members = [member(chance.choice(kinds), profile) for _ in range(chance.randint(2, 10))]
+        how = {"among": chance.choice((1, 1, 1, 2, 4)), "checks_units": chance.random() < 0.5}
+        database = app.extensions["placement"].database
+        found = placed(database, members, Drafts, **how)
+        assert found == placed(database, members, DraftingAnew, **how), seed
+    assert Drafts.by_one_search > CLOUDS
+
+
+@pytest.mark.any_database
+@pytest.mark.usefixtures("names")
+def test_a_gang_gets_what_single_claims_would_get_one_after_the_other(
+    app: Flask, api: Api, request: pytest.FixtureRequest
+) -> None:
+    """Candidates are asked for and put, so that nothing has to be remembered of what the others have taken."""
+    first = 1000 * request.config.getoption("--seed")
+    compared = 0
+    for seed in range(first, first + CLOUDS):
+        chance = Random(seed)
+        store(app, random_hosts(chance, chance.randint(4, 8)))
+        wanted = body_of(replace(modest_request(chance), limit=1))
+        gang = api.post(CLAIMS, {**wanted, "consumer": consumer(), "members": MEMBERS, "dry_run": True})
+        singles = [one for _ in range(MEMBERS) if (one := put_the_best(api, wanted))]
+        if len(singles) == MEMBERS:
+            compared += 1
+            assert [(one["allocations"], one["mappings"]) for one in gang.json["members"]] == singles, seed
+    assert compared > CLOUDS // 4
+
+
+def put_the_best(api: Api, wanted: dict[str, Any]) -> tuple[Any, Any] | None:
+    """Return what the best candidate takes from whom; None if there is none, or it breaks a rule of units in sum."""
+    for best in ask(api, "POST", CANDIDATES, body=wanted)["allocation_requests"]:
+        owner = {key: value for key, value in consumer().items() if key != "uuid"}
+        if api.put(f"/allocations/{new_uuid()}", {**best, **owner}).status_code == 204:
+            return best["allocations"], best["mappings"]
+    return None
