@@ -6,12 +6,13 @@ from typing import Any
 
 from flask import Response
 
+from placement.allocators.fair_share import Amounts
 from placement.api.call import Call
 from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.fields import Array, Exact, Integer, JsonNumber, Object, Uuid
 from placement.api.fields import Mapping as MappingField
 from placement.api.planner.candidates import options_for
-from placement.api.planner.headroom_json import counted_json, headrooms_json
+from placement.api.planner.headroom_json import counted_json, headrooms_json, shares_json
 from placement.api.planner.index import PATH
 from placement.api.planner.request_document import planner_request
 from placement.api.planner.request_schemas import ChangesSchema, OneOf, RequestSchema
@@ -23,6 +24,7 @@ from placement.candidates.headroom.plans import CountedRequest, has_rules
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
+from placement.services.headroom_by_share import amounts_of_copy, by_share
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.headroom import Changes, Listing, headrooms
 from placement.store.connection.database import Database
@@ -62,7 +64,7 @@ class HeadroomSchema(ChangesSchema, _More):  # type: ignore[misc, valid-type]
     """The body of POST /planner/v1/headroom. Without ``requests``, the flavors of the planner file are counted."""
 
     requests = MappingField(NAME, QueryOrRequest(), smallest=1, required=False)
-    per = OneOf("total", "tree", "aggregate")
+    per = OneOf("total", "tree", "aggregate", "share")
     mix = MappingField(NAME, JsonNumber(minimum=0, maximum=MOST_WEIGHT), smallest=1, required=False)
     limit = Integer(minimum=1, maximum=MOST_LISTED, required=False)
 
@@ -80,16 +82,40 @@ def count(call: Call) -> Response:
             ("requests",), f"There must be 1 to {MOST_REQUESTS} requests, here or as flavors of the server."
         )
     requests = {name: _request(call, name, one) for name, one in asked.items()}
-    per = body.get("per", "total")
+    options = {name: _options(call, request) for name, request in requests.items()}
+    per, limit = body.get("per", "total"), body.get("limit", Listing().limit)
+    taken = _taken(call, requests, options) if per == "share" else None
     found = headrooms(
         call.database,
         requests,
-        Listing(trees=per == "tree", aggregates=per == "aggregate", limit=body.get("limit", Listing().limit)),
+        Listing(trees=per == "tree", aggregates=per == "aggregate", limit=limit),
         mix=_mix(body["mix"], requests) if "mix" in body else None,
         changes=changes_of(body),
-        options={name: _options(call, request) for name, request in requests.items()},
+        options=options,
     )
-    return call.json(headrooms_json(found))
+    answer = headrooms_json(found)
+    if taken is not None:
+        copies = {name: room.copies for name, room in found.of.items()}
+        for name, rooms in by_share(call.database, call.server.usage_cache, copies, taken).items():
+            answer["headroom"][name]["shares"] = shares_json(rooms[:limit], call.server.settings.planner.fair_share)
+    return call.json(answer)
+
+
+def _taken(
+    call: Call, requests: Mapping[str, CountedRequest], options: Mapping[str, PlannerOptions]
+) -> Mapping[str, Amounts]:
+    """Return what one copy of each request takes of the classes that count towards fair shares."""
+    counting = call.server.settings.planner.fair_share.classes
+    taken = {}
+    for name, request in requests.items():
+        try:
+            amounts = amounts_of_copy(request, options[name])
+        except Invalid as wrong:
+            raise InvalidAt(("requests", name), wrong.message) from wrong
+        taken[name] = {class_: amounts[class_] for class_ in counting if amounts.get(class_)}
+        if not taken[name]:
+            raise InvalidAt(("requests", name), f"None of these counts towards fair shares; {', '.join(counting)} do.")
+    return taken
 
 
 def count_query(call: Call) -> Response:

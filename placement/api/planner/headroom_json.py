@@ -1,11 +1,14 @@
 """The JSON of headroom."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from placement.allocators.headroom import Copies
+from placement.api.planner.fair_share_json import named
 from placement.candidates.headroom.headroom import Headroom
+from placement.services.headroom_by_share import ShareRoom
 from placement.services.planner.headroom import Headrooms, HostModel, Named, RequestRoom
+from placement.settings.planner.values import FairShareSettings
 
 HeadroomJson = dict[str, Any]
 
@@ -33,6 +36,11 @@ def counted_json(counted: RequestRoom, found: Headrooms) -> HeadroomJson:
         "trees": [{**_named(root, found.providers), **_copies(copies)} for root, copies in counted.trees],
         "aggregates": [{"uuid": uuid, **_copies(copies)} for uuid, copies in counted.aggregates],
     }
+
+
+def shares_json(rooms: Iterable[ShareRoom], settings: FairShareSettings) -> list[HeadroomJson]:
+    """Return how many copies queues of fair shares may have."""
+    return [{"path": room.path, **named(room.member, settings), **_copies(room.copies)} for room in rooms]
 
 
 def _copies(copies: Copies) -> HeadroomJson:

@@ -88,6 +88,9 @@ _CONSUMER = record(
 )
 _CLAIM = {"anyOf": [shared("Claimed"), record({"members": array(shared("Claimed"))})]}
 
+# Who a leaf of the tree of fair shares is: a project or a consumer type, as the operator says.
+_LEAF = {"project_id": TEXT, "consumer_type": TEXT}
+
 # Headroom
 _COPIES = {"fits": COUNT, "at_most": COUNT, "complete": FLAG}
 _TREE_NAME = {"uuid": or_null(UUID), "name": TEXT}
@@ -102,7 +105,8 @@ _HEADROOM = record(
         "one_more": array(record({"like": record(_TREE_NAME), "trees": COUNT} | _COPIES)),
         "trees": array(record(_TREE_NAME | _COPIES)),
         "aggregates": array(record({"uuid": UUID} | _COPIES)),
-    }
+    },
+    {"shares": array(record({"path": TEXT} | _COPIES, _LEAF))},
 )
 _HEADROOMS = record({"headroom": by_name(shared("Headroom")), "complete": FLAG}, {"mix": record(_COPIES)})
 
@@ -206,8 +210,7 @@ _INDEX = record(
     }
 )
 
-# Fair shares. Leaves are projects or consumer types, as the operator says.
-_LEAF = {"project_id": TEXT, "consumer_type": TEXT}
+# Fair shares
 _STANDING = {"share": NUMBER, "weighted_share": NUMBER, "dominant": or_null(TEXT), "blocked": FLAG}
 _AMOUNTS = {
     "usage": _SHARES,

@@ -134,6 +134,21 @@ def test_aggregates_are_counted(api: Api, cloud: Cloud) -> None:
     }
 
 
+def test_projects_are_told_what_their_shares_leave_them(api: Api) -> None:
+    """Of 48 processors each of two is entitled to 24; ann has 20 of hers, bob 12 of his."""
+    hosts = build(call(api), *[provider(f"host{number}", VCPU=16, PGPU=1) for number in range(3)]).providers
+    allocate(call(api), hosts["host0"], {"VCPU": 16}, project="ann")
+    allocate(call(api), hosts["host1"], {"VCPU": 4}, project="ann")
+    allocate(call(api), hosts["host2"], {"VCPU": 12}, project="bob")
+    plain, planned = "resources=VCPU:2", {"groups": {"": {"resources": {"VCPU": 1}}, "_G": {"resources": {"PGPU": 1}}}}
+    found = ask(api, {"requests": {"plain": plain, "planned": planned}, "per": "share"})
+    assert found["plain"]["fits"] == 8
+    shares = {name: [(one["project_id"], one["fits"]) for one in room["shares"]] for name, room in found.items()}
+    assert shares == {"plain": [("bob", 6), ("ann", 2)], "planned": [("ann", 2), ("bob", 2)]}
+    first = ask(api, {"requests": {"plain": plain}, "per": "share", "limit": 1})["plain"]["shares"]
+    assert first == [{"path": "root/default/bob", "project_id": "bob", "fits": 6, "at_most": 6, "complete": True}]
+
+
 def test_one_more_host_of_a_model_is_told(api: Api, cloud: Cloud) -> None:
     assert cloud
     found = ask(api, {"requests": {"it": "resources=VCPU:8"}})["it"]
@@ -188,6 +203,14 @@ def test_a_mix_has_bounds(api: Api, cloud: Cloud) -> None:
         ({"requests": {"a": "resources=VCPU:1"}, "with": [{"like": UNKNOWN, "count": 1}]}, "with[0].like: There is no"),
         ({"requests": {"a": "resources=VCPU:1"}, "mix": {"b": 1}}, "mix.b: Expected a weight"),
         ({"requests": {"a": "resources=VCPU:1"}, "mix": {"a": 0}}, "mix.a: Expected a weight"),
+        (
+            {"requests": {"a": "resources=PGPU:1"}, "per": "share"},
+            "requests.a: None of these counts",
+        ),
+        (
+            {"requests": {"a": {"groups": {"_G": {"resources": {"VCPU": 1}, "count": "all"}}}}, "per": "share"},
+            "differs from tree to tree",
+        ),
         ({"requests": {"a": "resources=VCPU:1"}, "per": "host"}, "per: 'host' is not one of"),
     ],
     ids=str,

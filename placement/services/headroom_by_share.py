@@ -1,0 +1,70 @@
+"""How many more of a request may each queue have? Headroom beside what fair shares leave of an entitlement."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from placement.allocators.fair_share import Amounts, Entitlements
+from placement.allocators.fair_share.state import UNBOUNDED
+from placement.allocators.headroom import Copies
+from placement.candidates.headroom.plans import CountedRequest
+from placement.domain.candidate_request import CandidateRequest
+from placement.errors import Invalid
+from placement.services.fair_share import leaf_names
+from placement.services.planner.composers import Composers, PlannerOptions
+from placement.services.usage_cache import Reading, UsageCache
+from placement.settings.planner.values import FairShareSettings
+from placement.store.connection.database import Database
+
+
+class ShareRoom(NamedTuple):
+    """How many copies a queue may have: its path, who it is, and the number."""
+
+    path: str
+    member: str
+    copies: Copies
+
+
+def amounts_of_copy(request: CountedRequest, options: PlannerOptions) -> Amounts:
+    """Return what one copy of a request takes of each class.
+
+    Raises:
+        Invalid: that differs from tree to tree.
+    """
+    if isinstance(request, CandidateRequest):
+        taken: Counter[str] = Counter()
+        for group in request.groups:
+            taken.update(dict(group.resources))
+        return taken
+    if any(one.everything or one.per_subtree for one in request.groups):
+        raise Invalid('What count "all" or "per-subtree" takes differs from tree to tree; it is not counted by share.')
+    return Composers().prepared(request, options).composer.requested
+
+
+def by_share(
+    database: Database, cache: UsageCache, copies: Mapping[str, Copies], taken: Mapping[str, Amounts]
+) -> dict[str, list[ShareRoom]]:
+    """Return how many copies of each request each queue may have before it holds more than it is entitled to.
+
+    Entitled as if everybody wanted more of this. Usage may be as old as the cache allows.
+
+    Args:
+        database: where usage is read.
+        cache: what was read last.
+        copies: how many copies of each request fit in all.
+        taken: what one copy of each takes of the classes that count.
+    """
+    reading = cache.reading(database)
+    return {name: _by_share(reading, cache.settings, amounts, copies[name]) for name, amounts in taken.items()}
+
+
+def _by_share(reading: Reading, settings: FairShareSettings, taken: Amounts, copies: Copies) -> list[ShareRoom]:
+    shares = reading.shares(settings)
+    more = dict.fromkeys(taken, UNBOUNDED)
+    entitlements = Entitlements(shares, taken, waiting=dict.fromkeys(shares.leaves(), more))
+    rooms = []
+    for path, member in leaf_names(settings, reading.members(settings)).items():
+        entitled, used = entitlements.of(path), entitlements.used[path]
+        own = max(0, min([int((entitled[name] - used[name]) // amount) for name, amount in taken.items()]))
+        rooms.append(ShareRoom(path, member, Copies(min(copies.least, own), min(copies.most, own))))
+    return sorted(rooms, key=lambda room: (-room.copies.least, room.path))
