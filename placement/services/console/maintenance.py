@@ -79,7 +79,7 @@ class Emptying:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Emptied:
     """The tree that is emptied, and what is held of it."""
 
     uuid: str
@@ -115,11 +115,11 @@ def emptying(database: Database, uuid: str) -> Emptying:
 
 
 @reads_anywhere
-def _held(tx: Transaction, uuid: str) -> _Held:
+def _held(tx: Transaction, uuid: str) -> _Emptied:
     provider = required_provider(tx, uuid)
     root = required_provider(tx, provider.root_uuid)
     amounts, goes_on = store.placed_amounts(tx, TreePart(root.id), most=MOST_CONSUMERS)
-    return _Held(root.uuid, root.name or root.uuid, amounts, goes_on)
+    return _Emptied(root.uuid, root.name or root.uuid, amounts, goes_on)
 
 
 def _shapes(amounts: Sequence[PlacedAmount]) -> dict[Shape, list[Leaver]]:
