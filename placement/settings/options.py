@@ -166,7 +166,17 @@ FAIR_SHARE = (
     ),
 )
 
-UI = (cfg.BoolOpt("enabled", default=True, help="Whether the console below /ui is served; if not, it is 404."),)
+UI = (
+    cfg.BoolOpt("enabled", default=True, help="Whether the console below /ui is served; if not, it is 404."),
+    cfg.StrOpt("title", default="", help="What the console calls this cloud or region, on top of every page."),
+    cfg.StrOpt(
+        "colour",
+        default="",
+        sample_default="#b3261e",
+        help="The colour of a stripe on top of every page of the console, such as #b3261e or the name of a colour, so "
+        "that nobody takes one region for another.",
+    ),
+)
 
 JOURNAL = (
     cfg.BoolOpt(

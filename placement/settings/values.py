@@ -3,6 +3,7 @@
 The fields of each group are named as the options are, so that a configuration file reads like this page.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -88,9 +89,15 @@ class FairnessSettings:
 
 @dataclass(frozen=True, slots=True)
 class UiSettings:
-    """``[ui]``."""
+    """``[ui]``: whether there is a console, and what tells it from that of another region."""
 
     enabled: bool = True
+    title: str = ""
+    colour: str = ""
+
+    def __post_init__(self) -> None:
+        if self.colour and not re.fullmatch(r"#[0-9a-fA-F]{6}|[a-zA-Z]{3,30}", self.colour):
+            raise ValueError(f"[ui] colour must be like #1d4f91, or the name of a colour; found {self.colour}.")
 
 
 @dataclass(frozen=True, slots=True)

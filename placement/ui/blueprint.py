@@ -13,17 +13,20 @@ from placement.api.errors import SENTENCES, log_unexpected, status_of
 from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
 from placement.rationed_log import RationedLog
-from placement.ui import consumers, overview, shares, tree, try_request
+from placement.ui import consumers, overview, projects, search, shares, tree, try_request
 from placement.ui.changes import in_words
+from placement.ui.frame import START, elsewhere, frame
 from placement.ui.names import install_names
 from placement.ui.numbers import install_filters
-from placement.ui.page import HTML, Page, call_of, navigation
-from placement.ui.security import authorize, refuse_nul, secure
+from placement.ui.page import HTML, Page, call_of
+from placement.ui.security import allows, authorize, refuse_nul, secure
 from placement.ui.static_files import install_static_files
 
 LOG = logging.getLogger(__name__)
 
-PAGES: tuple[Page, ...] = (*overview.PAGES, *tree.PAGES, *consumers.PAGES, *try_request.PAGES, *shares.PAGES)
+PAGES: tuple[Page, ...] = tuple(
+    page for module in (overview, tree, consumers, projects, try_request, shares, search) for page in module.PAGES
+)
 """All pages; those with a title stand in the navigation in this order."""
 
 
@@ -39,7 +42,7 @@ def install_console(app: Flask, server: Server) -> None:
     console.register_error_handler(HTTPException, lambda error: _http_exception(server, error))
     log = RationedLog(LOG)
     console.register_error_handler(Exception, lambda error: _unexpected(server, log, error))
-    console.context_processor(lambda: _frame(server))
+    console.context_processor(lambda: frame(server, PAGES))
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     install_filters(app)
@@ -52,20 +55,14 @@ def _endpoint(server: Server, page: Page) -> View:
     def serve(**parts: str) -> Response:
         call = call_of(server)
         g.page = page
+        leads_to = elsewhere(PAGES, call) if page.endpoint == START and not allows(call, page.rules) else None
+        if leads_to is not None:
+            return Response(status=303, headers={"location": leads_to})
         authorize(call, page.rules)
         refuse_nul(request)
         return page.view(call, **parts)
 
     return serve
-
-
-def _frame(server: Server) -> dict[str, Any]:
-    """Return what every template knows."""
-    page: Page | None = g.get("page")
-    return {
-        "navigation": [] if g.get("identity") is None else navigation(PAGES, call_of(server)),
-        "here": page and (page.below or page.endpoint),
-    }
 
 
 def _no_such_page(rest: str) -> Response:

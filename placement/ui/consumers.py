@@ -14,6 +14,7 @@ def consumers(call: Call) -> Response:
     """Show the newest consumers, or those that a search finds."""
     arguments = call.request.args
     sought = {name: arguments.get(name, "").strip() for name in FIELDS}
+    sought["uuid"] = sought["uuid"] or arguments.get("q", "").strip()
     paging = paging_of(call.request)
     found = found_consumers(call.database, ConsumerSearch(**sought), first=paging.first, most=paging.size)
     return show("consumers.html", found=found, sought=sought, types=[*found.types, NO_TYPE], paging=paging)
@@ -26,9 +27,9 @@ def consumer(call: Call, uuid: str) -> Response:
     return show("consumer.html", found=found, paging=paging)
 
 
-_RULES = ("placement:allocations:list",)
+CONSUMER_RULES = ("placement:allocations:list",)
 
 PAGES = (
-    Page(path="/consumers", view=consumers, endpoint="consumers", title="Consumers", rules=_RULES),
-    Page(path="/consumers/<uuid>", view=consumer, endpoint="consumer", below="consumers", rules=_RULES),
+    Page(path="/consumers", view=consumers, endpoint="consumers", title="Consumers", rules=CONSUMER_RULES),
+    Page(path="/consumers/<uuid>", view=consumer, endpoint="consumer", below="consumers", rules=CONSUMER_RULES),
 )

@@ -138,6 +138,7 @@ def fair_shares(call: Call) -> Response:
         paging=paging,
         has_more=paging.first + CHILDREN < rows[0].parts,
         sees_all=own is None,
+        of_projects=call.server.settings.planner.fair_share.leaves == "project",
     )
 
 

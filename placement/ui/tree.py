@@ -69,6 +69,14 @@ def maintenance(call: Call, uuid: str) -> Response:
 
 
 _WHAT_PROVIDERS_HAVE = ("placement:resource_providers:inventories:list", "placement:resource_providers:usages")
+LIST_RULES = ("placement:resource_providers:list", *_WHAT_PROVIDERS_HAVE)
+PROVIDER_RULES = (
+    "placement:resource_providers:show",
+    *_WHAT_PROVIDERS_HAVE,
+    "placement:resource_providers:traits:list",
+    "placement:resource_providers:aggregates:list",
+    "placement:resource_providers:allocations:list",
+)
 
 PAGES = (
     Page(
@@ -76,20 +84,14 @@ PAGES = (
         view=providers,
         endpoint="providers",
         title="Providers",
-        rules=("placement:resource_providers:list", *_WHAT_PROVIDERS_HAVE),
+        rules=LIST_RULES,
     ),
     Page(
         path="/providers/<uuid>",
         view=provider,
         endpoint="provider",
         below="providers",
-        rules=(
-            "placement:resource_providers:show",
-            *_WHAT_PROVIDERS_HAVE,
-            "placement:resource_providers:traits:list",
-            "placement:resource_providers:aggregates:list",
-            "placement:resource_providers:allocations:list",
-        ),
+        rules=PROVIDER_RULES,
     ),
     Page(
         path="/providers/<uuid>/maintenance",

@@ -32,6 +32,8 @@ LOOKED_AT = {
     "candidates": trying(FOUND),
     "waterfall": trying(EMPTY),
     "shares": "/fair-share",
+    "project": "/project?id=vision",
+    "search": "/search",
     "branch": "/fair-share?at=cloud/research",
 }
 """A name -> a path below /ui."""

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from placement.settings import DatabaseSettings, Settings, UiSettings
 from placement.ui.blueprint import PAGES
 from tests.ui.visitor import Document, Visitor
 
-PLAIN_PATHS = [f"/ui{page.path}" for page in PAGES if "<" not in page.path]
+PLAIN_PATHS = [f"/ui{page.path}" for page in PAGES if "<" not in page.path and page.endpoint != "project"]
 STATIC = (
     "console.css",
     "frame.js",
@@ -134,6 +135,31 @@ def test_the_console_can_be_switched_off(settings: Settings):
     assert Visitor(app, headers={"x-auth-token": "admin"}).open("/ui/").status_code == 404
     assert Visitor(app).open("/ui/").status_code == 401
     app.extensions["placement"].database.dispose()
+
+
+def test_a_page_tells_its_region_its_visitor_and_its_time(settings: Settings):
+    app = create_app(replace(settings, ui=UiSettings(title="eu-west-1 <b>", colour="#b3261e")))
+    page = Visitor(app, headers={"x-auth-token": "alice:blue", "x-roles": "admin,reader"}).page("/ui/")
+    assert "Overview · eu-west-1 <b> · Placement" in page.text
+    assert "alice in project blue as" in page.text
+    assert re.search(r"As of \d\d:\d\d:\d\d UTC", page.text)
+    assert "#b3261e" in [tag.get("fill") for name, tag in page.tags if name == "rect"]
+    refused = Visitor(app, headers={"x-auth-token": "alice:blue"}).open("/ui/providers")
+    assert refused.status_code == 403
+    assert "As of" not in refused.text
+    app.extensions["placement"].database.dispose()
+
+
+@pytest.mark.parametrize("colour", ["red; } body {", "url(//evil)", "#12345", '"><script>'])
+def test_a_colour_that_is_none_stops_the_start(colour: str):
+    with pytest.raises(ValueError, match="colour must be like"):
+        UiSettings(colour=colour)
+
+
+def test_pages_refresh_themselves_only_where_that_is_asked_for(visitor: Visitor):
+    for query, seconds in (("", "0"), ("?refresh=10", "10"), ("?refresh=1", "0")):
+        tags = visitor.page(f"/ui/{query}").tags
+        assert [tag["data-refresh"] for _, tag in tags if "data-refresh" in tag] == [seconds]
 
 
 def test_who_may_not_ask_the_api_may_not_look_either(app: Flask):

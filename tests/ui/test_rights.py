@@ -19,6 +19,8 @@ ADDRESSES = {
     "providers": "/ui/providers",
     "provider": f"/ui/providers/{uuid_of('compute1')}",
     "maintenance": f"/ui/providers/{uuid_of('compute1')}/maintenance",
+    "project": "/ui/project?id=blue",
+    "search": "/ui/search",
     "consumers": "/ui/consumers",
     "consumer": f"/ui/consumers/{uuid_of('vm0')}",
     "request": "/ui/request?query=resources=VCPU:1",
@@ -60,6 +62,8 @@ def test_each_right_of_a_page_is_needed(visitor: Visitor, policy: Path, endpoint
     for number, rule in enumerate(page.rules):
         policy.write_text(f'"{rule}": "!"{" " * number}\n')  # of another length, so that the change is seen at once
         answer = visitor.open(ADDRESSES[endpoint])
+        if endpoint == "overview" and answer.status_code == 303:
+            continue  # to a page that is open to the visitor
         assert answer.status_code == 403, rule
         assert f"Policy does not allow {rule} to be performed." in Document(answer.text).text
 

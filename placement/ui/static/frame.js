@@ -44,8 +44,14 @@
   document.body.addEventListener("htmx:afterSwap", (event) => show(event.detail.elt));
   const refresh = document.querySelector("[data-refresh]");
   if (refresh) {
-    refresh.hidden = false;
     const seconds = Number(refresh.dataset.refresh);
+    refresh.hidden = false;
+    refresh.addEventListener("click", () => {
+      const address = new URL(location.href);
+      if (seconds > 0) address.searchParams.delete("refresh");
+      else address.searchParams.set("refresh", "10");
+      location.replace(address);
+    });
     if (seconds > 0) setInterval(reload, 1000 * seconds);
   }
 })();

@@ -1,0 +1,39 @@
+"""What stands around every page: which region this is, who looks, as of when, and where one may go."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import g, request, url_for
+
+from placement.api.call import Call, Server
+from placement.ui.page import Page, call_of, navigation
+from placement.ui.projects import PROJECT_RULE
+
+REFRESH_S = 10
+START = "overview"
+
+
+def frame(server: Server, pages: tuple[Page, ...]) -> dict[str, Any]:
+    """Return what every template knows."""
+    page: Page | None = g.get("page")
+    identity = g.get("identity")
+    links = [] if identity is None else navigation(pages, call_of(server))
+    return {
+        "navigation": links,
+        "here": page and (page.below or page.endpoint),
+        "region": server.settings.ui.title,
+        "colour": server.settings.ui.colour,
+        "who": identity,
+        "searches": any(link.endpoint in ("providers", "consumers") for link in links),
+        "now": datetime.now(UTC),
+        "refresh_s": REFRESH_S if request.args.get("refresh") == str(REFRESH_S) else 0,
+    }
+
+
+def elsewhere(pages: tuple[Page, ...], call: Call) -> str | None:
+    """Return the address of the page that a caller may see who may not see the first one: its project, or any other."""
+    project = call.identity.project_id
+    if project and call.is_allowed(PROJECT_RULE, project_id=project):
+        return url_for("ui.project", id=project)
+    others = navigation(pages, call)
+    return url_for(f"ui.{others[0].endpoint}") if others else None

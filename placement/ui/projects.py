@@ -1,0 +1,99 @@
+"""One project: what it holds, where, and how that compares with its share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from flask import Response
+
+from placement.allocators.fair_share import NodeShare
+from placement.api.call import Call
+from placement.api.planner.fair_share import RULE
+from placement.errors import Invalid
+from placement.services.console.projects import project_standing
+from placement.services.fair_share import all_shares
+from placement.ui.page import Page, show
+from placement.ui.paging import paging_of
+
+PROJECT_RULE = "placement:usages"
+HOSTS_RULE = "placement:resource_providers:allocations:list"
+
+MOST_GIVERS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ShareOfClass:
+    """What a project holds of a class that counts, of how much there is, and how much it is entitled to."""
+
+    name: str
+    used: int
+    total: int
+    entitled: float
+
+    @property
+    def over(self) -> float:
+        """How much more than it is entitled to it has; negative for less."""
+        return self.used - self.entitled
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStanding:
+    """How a project stands among the others.
+
+    Args:
+        node: its leaf in the tree of queues.
+        classes: what it holds of the classes that count.
+        gives: class -> how much it would give back to those who lack theirs.
+        givers: who would give back to it, and what; None where that is not for the caller.
+    """
+
+    node: NodeShare
+    classes: Sequence[ShareOfClass]
+    gives: Mapping[str, int]
+    givers: Sequence[tuple[str, Mapping[str, int]]] | None
+
+
+def project(call: Call) -> Response:
+    """Show one project."""
+    name = call.request.args.get("id", "")
+    if not name:
+        raise Invalid("The id of a project is missing: /ui/project?id=ID.")
+    call.authorize(PROJECT_RULE, project_id=name)
+    paging = paging_of(call.request)
+    with_hosts = call.is_allowed(HOSTS_RULE)
+    found = project_standing(call.database, name, with_hosts=with_hosts, first=paging.first, most=paging.size)
+    return show(
+        "project.html", name=name, found=found, standing=_standing(call, name), with_hosts=with_hosts, paging=paging
+    )
+
+
+def _standing(call: Call, project: str) -> ShareStanding | None:
+    """Return how a project stands, or None where shares are not those of projects, or not for the caller."""
+    settings = call.server.settings.planner.fair_share
+    sees_all = call.is_allowed(f"{RULE}:show_all")
+    if settings.leaves != "project" or not (sees_all or call.is_allowed(f"{RULE}:show", project_id=project)):
+        return None
+    shares = all_shares(call.database, call.server.usage_cache)
+    path = settings.queues.path_of(project)
+    node = next((node for node in shares.nodes if node.path == path), None)
+    if node is None:
+        return None
+    entitled = shares.entitled[path]
+    classes = [
+        ShareOfClass(name, node.usage.get(name, 0), shares.totals[name], entitled[name]) for name in settings.classes
+    ]
+    lacking = shares.under(node).keys()
+    givers = [
+        (shares.members[other.path], gives)
+        for other in shares.nodes
+        if other.is_leaf
+        and other.path != path
+        and (gives := {name: amount for name, amount in shares.gives(other).items() if name in lacking})
+    ]
+    givers.sort(key=lambda giver: -max(giver[1].values()))
+    return ShareStanding(node, classes, shares.gives(node), givers[:MOST_GIVERS] if sees_all else None)
+
+
+PAGES = (
+    # Who may see a project's usage is decided by its id, as in the API; the view asks for leave itself.
+    Page(path="/project", view=project, endpoint="project", below="consumers", rules=(), any_of=(PROJECT_RULE,)),
+)

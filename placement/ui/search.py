@@ -1,0 +1,44 @@
+"""The search from anywhere: to what has the identifier or the name, else to the list of providers like it."""
+
+from flask import Response, url_for
+
+from placement.api.call import Call
+from placement.services.console.search import known_as
+from placement.ui.consumers import CONSUMER_RULES
+from placement.ui.page import Page, show
+from placement.ui.projects import PROJECT_RULE
+from placement.ui.security import allows
+from placement.ui.tree import LIST_RULES, PROVIDER_RULES
+
+ANY_OF = ("placement:resource_providers:list", "placement:allocations:list")
+
+
+def search(call: Call) -> Response:
+    """Lead to the page of what is searched for; without anything, show the form."""
+    if not any(call.is_allowed(rule) for rule in ANY_OF):
+        call.authorize(ANY_OF[0])
+    text = call.request.args.get("q", "").strip()
+    return Response(status=303, headers={"location": _found(call, text)}) if text else show("search.html")
+
+
+def _found(call: Call, text: str) -> str:
+    """Return the address of what may be shown to the caller."""
+    known = known_as(call.database, text)
+    if known.provider and allows(call, PROVIDER_RULES):
+        return url_for("ui.provider", uuid=known.provider)
+    if known.consumer and allows(call, CONSUMER_RULES):
+        return url_for("ui.consumer", uuid=known.consumer)
+    if known.project and call.is_allowed(PROJECT_RULE, project_id=known.project):
+        return url_for("ui.project", id=known.project)
+    return url_for("ui.providers" if allows(call, LIST_RULES) else "ui.consumers", q=text)
+
+
+PAGES = (
+    Page(
+        path="/search",
+        view=search,
+        endpoint="search",
+        rules=(),
+        any_of=ANY_OF,
+    ),
+)

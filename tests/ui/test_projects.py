@@ -1,0 +1,92 @@
+"""One project in the console: what it holds, where, and how that compares with its share."""
+
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+
+from placement.allocators.fair_share import Queue, tree_of
+from placement.cli.demo_cloud import uuid_of
+from placement.settings import DatabaseSettings, Settings
+from placement.settings.planner.values import FairShareSettings
+from tests import clouds
+from tests.clouds import provider
+from tests.ui.apis import calls_of
+from tests.ui.visitor import Visitor
+
+PATH = "/ui/project?id="
+
+
+@pytest.fixture
+def settings(sqlite_url: str) -> Settings:
+    """Two queues of the same weight; none of this has to do with the kind of database."""
+    tree = tree_of([Queue("all/left", (None, 1), ("p1",)), Queue("all/right", (None, 1), ("a/../b",))])
+    fair_share = FairShareSettings(classes=("VCPU",), queues=tree, keep_s=0)
+    settings = Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2")
+    return replace(settings, planner=replace(settings.planner, fair_share=fair_share))
+
+
+@pytest.fixture
+def cloud(app: Flask) -> clouds.Cloud:
+    """Ten CPUs, of which p1 has nine and a/../b one."""
+    call = calls_of(app)
+    made = clouds.build(call, provider("host", VCPU=10), provider("other", MEMORY_MB=2048))
+    clouds.allocate(call, made.providers["host"], {"VCPU": 9}, project="p1")
+    clouds.allocate(call, made.providers["other"], {"MEMORY_MB": 1024}, project="p1")
+    clouds.allocate(call, made.providers["host"], {"VCPU": 1}, project="a/../b")
+    return made
+
+
+def test_a_project_is_shown_with_its_sums_and_hosts(visitor: Visitor, cloud: clouds.Cloud):
+    page = visitor.page(f"{PATH}p1")
+    assert "9 VCPU 1 GiB MEMORY_MB 2 " in page.text
+    assert page.cells("Hosts") == [["host", "1", "9 VCPU"], ["other", "1", "1 GiB MEMORY_MB"]]
+
+
+def test_who_is_over_would_give_back_to_who_is_under(visitor: Visitor, cloud: clouds.Cloud):
+    assert visitor.page(f"{PATH}p1").cells("Its share") == [["VCPU", "", "9", "5", "+4", "4"]]
+    under = visitor.page(f"{PATH}a/../b")
+    assert under.cells("Its share") == [["VCPU", "", "1", "5", "-4", ""]]
+    assert under.items("Who would give back to it") == ["p1"]
+    assert visitor.page(f"{PATH}p1").items("Who would give back to it") == []
+
+
+def test_a_project_of_any_name_is_linked_from_its_consumers(visitor: Visitor, cloud: clouds.Cloud):
+    links = [link for link in visitor.page("/ui/consumers").links("href") if "project?" in link]
+    assert len(links) == 3
+    for link in links:
+        assert visitor.follow(link, seen_at="/ui/consumers").status_code == 200, link
+    assert any("p1" in link for link in visitor.page("/ui/fair-share").links("href"))
+
+
+def test_a_reader_sees_its_own_project_without_hosts_and_starts_there(app: Flask, cloud: clouds.Cloud):
+    """The first page is for those who may list providers: a reader met 403 there."""
+    reader = Visitor(app, headers={"x-auth-token": "somebody:p1", "x-roles": "reader"})
+    start = reader.open("/ui/")
+    assert (start.status_code, start.headers["location"]) == (303, f"{PATH}p1")
+    page = reader.page(f"{PATH}p1")
+    assert "9 VCPU" in page.text
+    assert "Its share" in page.text
+    assert "Hosts" not in page.text
+    assert "Who would give back" not in page.text
+    assert reader.open(f"{PATH}a/../b").status_code == 403
+
+
+def test_a_project_that_holds_nothing_is_told_as_such(visitor: Visitor):
+    assert "Nothing." in visitor.page(f"{PATH}nobody").text
+    assert visitor.open("/ui/project").status_code == 400
+
+
+def test_the_search_leads_to_what_is_called_so(app: Flask, visitor: Visitor, demo: None):
+    found = {
+        uuid_of("compute1").upper(): f"/ui/providers/{uuid_of('compute1')}",
+        "compute1": f"/ui/providers/{uuid_of('compute1')}",
+        uuid_of("vm0"): f"/ui/consumers/{uuid_of('vm0')}",
+        "blue": "/ui/project?id=blue",
+        "gpu 1": "/ui/providers?q=gpu+1",
+    }
+    for text, place in found.items():
+        answer = visitor.open("/ui/search", query_string={"q": text})
+        assert (answer.status_code, answer.headers["location"]) == (303, place), text
+    reader = Visitor(app, headers={"x-auth-token": "somebody:p1", "x-roles": "reader"})
+    assert reader.open("/ui/search?q=compute1").status_code == 403
