@@ -1,5 +1,7 @@
 """Providers: the list with its search, and one provider in its tree."""
 
+from collections.abc import Mapping
+
 from flask import Response
 
 from placement.api.call import Call
@@ -8,7 +10,7 @@ from placement.api.versions import MAXIMUM
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
 from placement.services.console.maintenance import emptying
-from placement.services.console.providers import FoundProviders, ProviderSearch, found_providers
+from placement.services.console.providers import FoundProviders, ListOrder, ProviderSearch, found_providers
 from placement.services.console.tree import provider_in_tree
 from placement.ui.changes import shown_changes, shown_past
 from placement.ui.commands import commands_for_host, commands_for_leaver
@@ -16,26 +18,46 @@ from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
 from placement.ui.traits import grouped
 
-FIELDS = ("q", "resources", "required", "member_of", "in_tree")
+FIELDS = ("q", "resources", "required", "member_of", "in_tree", "list", "kind", "disabled", "full", "changed", "sort")
+WITHIN_H = {"hour": 1, "day": 24, "week": 168}
+YES = {"yes": True, "no": False}
+SIZE = 100
+MOST_WORDS = 10
 
 
 def providers(call: Call) -> Response:
     """Show the trees, or the providers that a search finds."""
     arguments = call.request.args
     sought = {name: arguments.get(name, "").strip() for name in FIELDS}
-    paging = paging_of(call.request)
+    paging = paging_of(call.request, size=SIZE)
     found: FoundProviders | None = None
     fault = ""
     try:
         found = found_providers(call.database, _search(sought), first=paging.first, most=paging.size)
     except Invalid as error:
         fault = error.message
-    return show("providers.html", status=400 if fault else 200, found=found, fault=fault, sought=sought, paging=paging)
+    return show(
+        "providers.html",
+        status=400 if fault else 200,
+        found=found,
+        fault=fault,
+        sought=sought,
+        trees=_lists_trees(sought),
+        paging=paging,
+        within=WITHIN_H,
+    )
 
 
-def _search(sought: dict[str, str]) -> ProviderSearch:
-    """Return what the form asks for; its fields are written as in the API's query string."""
-    resources, required_text, member_of_text, in_tree = (sought[name] for name in FIELDS[1:])
+def _lists_trees(sought: Mapping[str, str]) -> bool:
+    """Tell whether trees are listed; by default unless what is sought is inside them."""
+    if sought["list"] in ("trees", "providers"):
+        return sought["list"] == "trees"
+    return not (sought["q"] or sought["required"] or sought["in_tree"])
+
+
+def _search(sought: Mapping[str, str]) -> ProviderSearch:
+    """Return what the form asks for; of its fields four are written as in the API's query string."""
+    resources, required_text, member_of_text = (sought[name] for name in ("resources", "required", "member_of"))
     required, forbidden = parse_required([required_text] if required_text else [], MAXIMUM)
     member_of, forbidden_aggregates = parse_member_of([member_of_text] if member_of_text else [], MAXIMUM)
     filter_ = ProviderFilter(
@@ -44,9 +66,21 @@ def _search(sought: dict[str, str]) -> ProviderSearch:
         forbidden=forbidden,
         member_of=tuple(member_of),
         forbidden_aggregates=forbidden_aggregates,
-        in_tree=in_tree or None,
+        in_tree=sought["in_tree"] or None,
     )
-    return ProviderSearch(sought["q"], filter_)
+    order = sought["sort"] or ListOrder.NAME
+    if order not in list(ListOrder):
+        raise Invalid(f"sort must be one of {', '.join(ListOrder)}.")
+    return ProviderSearch(
+        words=tuple(sought["q"].split()[:MOST_WORDS]),
+        filter=filter_,
+        trees=_lists_trees(sought),
+        kind=tuple(sorted({name for name in sought["kind"].split(",") if name})),
+        disabled=YES.get(sought["disabled"]),
+        full=YES.get(sought["full"]),
+        changed_h=WITHIN_H.get(sought["changed"]),
+        order=ListOrder(order),
+    )
 
 
 def provider(call: Call, uuid: str) -> Response:

@@ -18,6 +18,8 @@ PATHS = (
     "/ui/",
     "/ui/providers",
     "/ui/providers?q=numa0&resources=VCPU:1",
+    "/ui/providers?resources=SRIOV_NET_VF:8&kind=DISK_GB,MEMORY_MB,SRIOV_NET_VF,VCPU&sort=fullest&full=no",
+    "/ui/providers?q=host+1&list=trees&changed=hour&disabled=no&sort=changed",
     "/ui/providers?required=HW_NUMA_ROOT&page=3",
     f"/ui/providers/{provider_uuid('host0')}",
     f"/ui/providers/{provider_uuid('host0-numa1-pf0')}",

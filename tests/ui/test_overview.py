@@ -1,10 +1,17 @@
 """The first page counts what there is."""
 
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
+
+from placement.app import create_app
 from placement.domain.inventory import Inventory
+from placement.services.console.overview import AT_LEAST
 from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import create_provider
+from placement.settings import Settings
 from tests.rows_of_a_cloud import uuid_of
-from tests.ui.visitor import Visitor
+from tests.ui.clouds import load_demo
+from tests.ui.visitor import Document, Visitor
 
 
 def test_an_empty_cloud_is_told_as_such(visitor: Visitor):
@@ -32,10 +39,53 @@ def test_devices_tell_on_how_many_trees_a_request_still_fits(demo: None, visitor
     }
 
 
-def test_trees_come_by_the_class_of_which_most_is_in_use(demo: None, visitor: Visitor):
+def test_the_fullest_and_the_emptiest_are_told_by_kind_of_tree(demo: None, visitor: Visitor):
+    """A pool of disks is not the emptiest host."""
     page = visitor.page("/ui/")
-    assert page.items("Fullest trees") == ["compute1", "compute2", "storage1"]  # 1/2 of PGPU, 4/32 VCPU, 250/10000
-    assert page.items("Emptiest trees") == ["compute3", "storage1", "compute2", "compute1"]
+    assert "1 tree with DISK_GB" in page.text
+    assert page.items("Fullest")[0] != page.items("Emptiest")[0] or len(page.items("Fullest")) == 1
+    kinds = [words for words in page.text.split(" with ") if words.startswith(("VCPU", "DISK_GB"))]
+    assert len(kinds) >= 2
+    assert all(
+        "compute" not in words.split("Emptiest")[1].split(" tree")[0] for words in kinds if words[:7] == "DISK_GB"
+    )
+
+
+def test_trees_that_are_alike_are_counted(app, visitor: Visitor):
+    database = app.extensions["placement"].database
+    for number in range(7):
+        create_provider(database, uuid=uuid_of(f"host{number}"), name=f"host{number}")
+        new = NewInventories({"VCPU": Inventory(total=8)}, may_be_all_reserved=False)
+        replace_inventories(database, uuid_of(f"host{number}"), new, generation=0)
+    page = visitor.page("/ui/")
+    assert "7 trees with VCPU" in page.text
+    assert "Nothing is in use." in page.text
+    assert page.items("Emptiest") == ["host0", "host1", "host2"]
+    assert "7 are 0 % full" in page.text
+    (link,) = [link for link in page.links("href") if "sort=emptiest" in link]
+    assert len(visitor.page(link).table("Providers")) == 7
+
+
+def test_fragmentation_leads_to_the_hosts_that_it_counts(demo: None, visitor: Visitor):
+    """As many trees are listed as the number says."""
+    page = visitor.page("/ui/")
+    links = [link for link in page.links("href") if "resources=" in link]
+    assert links
+    for link in links:
+        listed = Document(visitor.follow(link, seen_at="/ui/").text)
+        rows = page.table("Fragmentation of devices")
+        name, amount = parse_qs(urlsplit(link).query)["resources"][0].split(":")
+        assert len(listed.table("Providers")) == int(rows[name][1 + AT_LEAST.index(int(amount))]), link
+
+
+def test_the_room_for_flavors_is_told(settings: Settings):
+    flavors = {"small": "resources=VCPU:4", "large": "resources=VCPU:17&root_required=HW_NUMA_ROOT"}
+    app = create_app(replace(settings, planner=replace(settings.planner, flavors=flavors)))
+    load_demo(app.extensions["placement"].database)
+    rows = Visitor(app).page("/ui/").table("Room for flavors")
+    assert rows["small"][:2] == ["13", "3"]
+    assert rows["large"][:2] == ["0", "0"]
+    app.extensions["placement"].database.dispose()
 
 
 def test_capacity_is_a_whole_number_for_each_provider(app, visitor: Visitor):

@@ -1,8 +1,9 @@
 """Providers in the console: the list with its search, and one provider in its tree."""
 
 import shlex
+from datetime import datetime
 
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from placement.cli.demo_cloud import uuid_of
 from placement.domain.allocation import Claim
@@ -12,6 +13,7 @@ from placement.services.allocations import replace_allocations
 from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import create_provider, provider
 from placement.services.traits import ensure_trait, replace_provider_traits
+from placement.store.tables import resource_providers
 from placement.store.tables import traits as trait_rows
 from tests.ui.visitor import Document, Visitor
 
@@ -44,6 +46,8 @@ FAULTS = {
     "resources=VCPU": "Badly formed resources parameter",
     "resources=CUSTOM_NONE:1": "No such resource class CUSTOM_NONE",
     "member_of=here": "parameter to contain valid UUID(s). Got: here",
+    "kind=CUSTOM_NONE": "No such resource class CUSTOM_NONE",
+    "sort=upwards": "sort must be one of name, fullest",
     "page=0": "page must be a number",
     "page=-1": "page must be a number",
     "page=%C2%B2": "page must be a number",
@@ -62,15 +66,50 @@ def test_a_search_that_means_nothing_is_told_why(visitor: Visitor):
 
 def test_long_lists_come_in_parts(app, visitor: Visitor):
     database = app.extensions["placement"].database
-    for number in range(51):
-        create_provider(database, uuid=uuid_of(f"host{number:02}"), name=f"host{number:02}")
+    for number in range(101):
+        create_provider(database, uuid=uuid_of(f"host{number:02}"), name=f"host{number:03}")
     first = visitor.page("/ui/providers?q=host")
-    assert "Providers 1\N{EN DASH}50 of 51" in first.text
+    assert "Providers 1\N{EN DASH}100 of 101" in first.text
     (following,) = [link for link in first.links() if "page=" in link]
     last = Document(visitor.follow(following, seen_at="/ui/providers").text)
-    assert list(last.table("Providers")) == ["host50 alone"]
-    assert "Providers 51\N{EN DASH}51 of 51" in last.text
+    assert list(last.table("Providers")) == ["host100 alone"]
+    assert "Providers 101\N{EN DASH}101 of 101" in last.text
     assert "The list ends before this page." in visitor.page("/ui/providers?page=3").text
+
+
+def test_what_is_left_is_asked_of_trees_as_the_overview_counts_it(demo: None, visitor: Visitor):
+    """Two NUMA nodes have sixteen CPUs each, and no provider has seventeen: none was found."""
+    assert names(visitor, "resources=VCPU:17") == ["compute2"]
+    assert names(visitor, "resources=VCPU:17&list=providers") == []
+    assert names(visitor, "resources=PGPU:1,VCPU:16") == ["compute1", "compute2"]
+    assert names(visitor, "required=HW_NUMA_ROOT&list=trees") == ["compute1", "compute2"]
+
+
+def test_every_word_is_part_of_the_name(demo: None, visitor: Visitor):
+    assert names(visitor, "q=numa+compute2") == ["compute2 numa0", "compute2 numa1"]
+    assert names(visitor, "q=numa+compute2&list=trees") == ["compute2"]
+    assert names(visitor, "q=numa+gpu") == []
+
+
+def test_facets_narrow_by_the_tree(app, demo: None, visitor: Visitor):
+    database = app.extensions["placement"].database
+    assert names(visitor, "kind=DISK_GB") == ["storage1"]
+    assert names(visitor, "kind=DISK_GB&sort=fullest&full=no") == ["storage1"]
+    assert names(visitor, "full=yes") == []
+    generation = provider(database, uuid_of("compute3")).generation
+    replace_provider_traits(database, uuid_of("compute3"), ["COMPUTE_STATUS_DISABLED"], generation=generation)
+    assert names(visitor, "disabled=yes") == ["compute3"]
+    assert names(visitor, "disabled=no&changed=hour") == ["compute1", "compute2", "storage1"]
+    with database.writer.begin() as connection:
+        connection.execute(update(resource_providers).values(updated_at=None, created_at=datetime(2020, 1, 1)))
+    assert names(visitor, "changed=week") == []
+
+
+def test_a_list_has_the_order_that_is_asked_for(app, demo: None, visitor: Visitor):
+    assert names(visitor, "sort=fullest") == ["compute1", "compute2", "storage1", "compute3"]
+    assert names(visitor, "sort=emptiest") == ["compute3", "storage1", "compute2", "compute1"]
+    create_provider(app.extensions["placement"].database, uuid=uuid_of("newest"), name="newest")
+    assert names(visitor, "sort=changed")[0] == "newest"
 
 
 def test_a_provider_is_drawn_in_its_tree(demo: None, visitor: Visitor):
@@ -226,7 +265,7 @@ def test_names_are_shown_as_they_are_and_mean_nothing_to_the_browser(app, visito
         ] == []
     searched = visitor.page("/ui/providers?q=%3Cscript%3Ealert(1)%3C/script%3E%22")
     assert len(searched.table("Providers")) == 2
-    (box,) = [attributes for tag, attributes in searched.tags if tag == "input" and attributes["name"] == "q"]
+    (box,) = [attributes for tag, attributes in searched.tags if tag == "input" and attributes.get("id") == "q"]
     assert box["value"] == '<script>alert(1)</script>"'
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
-from placement.store.console.overview import AT_LEAST, ClassStock, CloudCounts, LatestChange, LoadedTree, Scattering
+from placement.store.console.loads import LoadedTree, TreeKind, kinds_of_trees
+from placement.store.console.overview import AT_LEAST, ClassStock, CloudCounts, LatestChange, Scattering
 from placement.store.console.stocks import ClassTotals, stocks_of_trees
 
 __all__ = [
@@ -17,10 +18,11 @@ __all__ = [
     "LoadedTree",
     "Overview",
     "Scattering",
+    "TreeKind",
     "overview",
 ]
 
-TREES, CHANGES = 5, 10
+TREES, KINDS, CHANGES = 3, 4, 10
 
 AMOUNTS = frozenset(
     {
@@ -45,12 +47,22 @@ AMOUNTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the first page shows; ``tree_stocks`` is by the id of the root."""
+    """What the first page shows.
+
+    Args:
+        counts: how many there are.
+        classes: what there is of each class.
+        kinds: the most numerous kinds of trees, with their fullest and emptiest.
+        more_kinds: how many other kinds there are.
+        tree_stocks: what these trees have, by the id of the root.
+        devices: how devices lie in the trees.
+        changes: the providers that were changed last.
+    """
 
     counts: CloudCounts
     classes: list[ClassStock]
-    fullest: list[LoadedTree]
-    emptiest: list[LoadedTree]
+    kinds: list[TreeKind]
+    more_kinds: int
     tree_stocks: Mapping[int, list[ClassTotals]]
     devices: list[Scattering]
     changes: list[LatestChange]
@@ -59,13 +71,15 @@ class Overview:
 @reads_anywhere
 def overview(tx: Transaction, *, locks: Collection[str] = ()) -> Overview:
     """Return the cloud at a glance. ``locks`` are classes that stand for no device, but for its exclusive use."""
-    fullest, emptiest = store.loaded_trees(tx, limit=TREES)
+    classes = store.class_stocks(tx)
+    kinds = kinds_of_trees(tx, [stock.class_id for stock in classes], limit=TREES)
+    shown = kinds[:KINDS]
     return Overview(
         counts=store.counts(tx),
-        classes=store.class_stocks(tx),
-        fullest=fullest,
-        emptiest=emptiest,
-        tree_stocks=stocks_of_trees(tx, {tree.id for tree in (*fullest, *emptiest)}),
+        classes=classes,
+        kinds=shown,
+        more_kinds=len(kinds) - len(shown),
+        tree_stocks=stocks_of_trees(tx, {tree.id for kind in shown for tree in (*kind.fullest, *kind.emptiest)}),
         devices=store.scattering(tx, but=AMOUNTS | set(locks)),
         changes=store.latest_changes(tx, limit=CHANGES),
     )

@@ -1,39 +1,63 @@
 """Search for providers, a part of the list at a time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from placement.domain.provider import ProviderFilter
+from placement.errors import Invalid
 from placement.services.console.lists import Excerpt, part_of
 from placement.services.providers import ids_in_filter
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.console import providers as store
-from placement.store.console.providers import ConsoleProvider
+from placement.store.console.loads import KindCount, kind_counts
+from placement.store.console.providers import ConsoleProvider, Facets, Listed, ListOrder
 from placement.store.console.stocks import ClassTotals, stocks_of_providers, stocks_of_trees
 from placement.store.provider_list import conditions_of
 
+__all__ = ["FoundProviders", "ListOrder", "ProviderSearch", "found_providers"]
+
 EVERY = ProviderFilter()
+KINDS = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSearch:
-    """What is looked for: part of a name, or the beginning of a uuid, and what the API filters by."""
+    """What is looked for; what is not said is not asked.
 
-    text: str = ""
+    Args:
+        words: each is part of the name; a single one may be the beginning of a uuid.
+        filter: what the API filters by.
+        trees: whether trees are looked for, by what all of each has; if not, providers, by what each has itself.
+        kind: the resource classes of the tree: just these.
+        disabled: whether nova has the host disabled.
+        full: whether nothing is left of the class of which most is in use.
+        changed_h: changed within so many hours.
+        order: in which order they are listed.
+    """
+
+    words: tuple[str, ...] = ()
     filter: ProviderFilter = EVERY
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether everything is asked for: then trees are listed, not what is inside them."""
-        return not self.text and self.filter == EVERY
+    trees: bool = True
+    kind: tuple[str, ...] = ()
+    disabled: bool | None = None
+    full: bool | None = None
+    changed_h: int | None = None
+    order: ListOrder = ListOrder.NAME
 
 
 @dataclass(frozen=True, slots=True)
 class FoundProviders:
-    """A part of the providers found. ``stocks``, by id: of the whole tree for a root, else the provider's own."""
+    """A part of the providers found.
+
+    Args:
+        part: they.
+        stocks: by id: of the whole tree for a root, else the provider's own.
+        kinds: the kinds of trees that there are, the most numerous first.
+    """
 
     part: Excerpt[ConsoleProvider]
     stocks: Mapping[int, list[ClassTotals]]
+    kinds: list[KindCount]
 
 
 @reads_anywhere
@@ -41,17 +65,36 @@ def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, most
     """Return a part of the providers that a search finds, roots of trees first.
 
     Raises:
-        Invalid: the filter names a resource class or trait that does not exist.
+        Invalid: the search names a resource class or trait that does not exist.
     """
     classes, traits = ids_in_filter(tx, search.filter)
-    conditions = conditions_of(tx, search.filter, class_ids=classes, trait_ids=traits)
-    if search.text:
-        conditions.append(store.named_like(search.text))
-    if search.is_empty:
-        conditions.append(store.is_root())
-    rows = store.listed_providers(tx, conditions, first=first, most=most + 1)
-    total = store.provider_count(tx, conditions)
-    part = part_of(rows, most=most, total=total)
+    facets = Facets(
+        words=search.words,
+        room={classes[name]: amount for name, amount in search.filter.resources.items()} if search.trees else {},
+        kind=_class_ids(tx, search.kind),
+        disabled=search.disabled,
+        full=search.full,
+        changed_since=None if search.changed_h is None else _hours_ago(search.changed_h),
+    )
+    asked = replace(search.filter, resources={}) if search.trees else search.filter
+    of_each = conditions_of(tx, asked, class_ids=classes, trait_ids=traits)
+    listed = Listed(tx, of_each, facets, trees=search.trees)
+    rows = listed.rows(search.order, first=first, most=most + 1)
+    part = part_of(rows, most=most, total=listed.count())
     roots = {row.id for row in part.rows if row.is_root}
     others = {row.id for row in part.rows} - roots
-    return FoundProviders(part, {**stocks_of_trees(tx, roots), **stocks_of_providers(tx, others)})
+    stocks = {**stocks_of_trees(tx, roots), **stocks_of_providers(tx, others)}
+    return FoundProviders(part, stocks, kind_counts(tx, limit=KINDS))
+
+
+def _hours_ago(hours: int) -> datetime:
+    """Return a time as the database keeps it: naive UTC."""
+    return datetime.now(UTC).replace(tzinfo=None) - timedelta(hours=hours)
+
+
+def _class_ids(tx: Transaction, names: tuple[str, ...]) -> list[int]:
+    ids = tx.names.classes.ids(tx.connection, names)
+    for name in names:
+        if name not in ids:
+            raise Invalid(f"Invalid kind: No such resource class {name}.")
+    return sorted(ids.values())

@@ -1,12 +1,11 @@
-"""The whole cloud in a few statements: sums of each class, the fullest and the emptiest trees, what changed last."""
+"""The whole cloud in a few statements: sums of each class, how devices lie in trees, what changed last."""
 
 from collections import defaultdict
 from collections.abc import Collection
 from datetime import datetime
-from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Float, case, cast, func, or_, select
+from sqlalchemy import case, func, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import INV, ClassTotals, amounts, per_tree_and_class, summed
@@ -26,19 +25,11 @@ class CloudCounts(NamedTuple):
 
 
 class ClassStock(NamedTuple):
-    """What the cloud has of a resource class, and how many providers have it."""
+    """What the cloud has of a resource class, its id, and how many providers have it."""
 
+    class_id: int
     stock: ClassTotals
     providers: int
-
-
-class LoadedTree(NamedTuple):
-    """A tree, and how much of its most used class is in use (1.0: all)."""
-
-    id: int
-    uuid: str
-    name: str
-    load: float
 
 
 class Scattering(NamedTuple):
@@ -85,35 +76,9 @@ def class_stocks(tx: Transaction) -> list[ClassStock]:
     )
     rows = tx.tuples(query)
     names = tx.names.classes.names(tx.connection, {row[0] for row in rows})
-    return [ClassStock(ClassTotals(names[class_id], *map(int, sums)), count) for class_id, count, *sums in rows]
-
-
-def loaded_trees(tx: Transaction, *, limit: int) -> tuple[list[LoadedTree], list[LoadedTree]]:
-    """Return the trees that are most in use and those that are least, by the class of which most is in use.
-
-    None is among the fullest that has nothing in use.
-    """
-    each = per_tree_and_class(tx).subquery("each_class")
-    loads = (
-        select(each.c.root_id, func.max(cast(each.c.used, Float) / each.c.capacity).label("load"))
-        .where(each.c.capacity > 0)
-        .group_by(each.c.root_id)
-        .subquery("loads")
-    )
-    places = (
-        func.row_number().over(order_by=(loads.c.load.desc(), loads.c.root_id)).label("from_full"),
-        func.row_number().over(order_by=(loads.c.load, loads.c.root_id)).label("from_empty"),
-    )
-    placed = select(loads, *places).subquery("placed")
-    query = (
-        select(RP.id, RP.uuid, func.coalesce(RP.name, RP.uuid), placed.c.load, placed.c.from_full, placed.c.from_empty)
-        .select_from(placed.join(resource_providers, RP.id == placed.c.root_id))
-        .where(or_(placed.c.from_full <= limit, placed.c.from_empty <= limit))
-    )
-    rows = tx.tuples(query)
-    fullest = sorted([row for row in rows if row[4] <= limit and row[3] > 0], key=itemgetter(4))
-    emptiest = sorted([row for row in rows if row[5] <= limit], key=itemgetter(5))
-    return [LoadedTree(*row[:4]) for row in fullest], [LoadedTree(*row[:4]) for row in emptiest]
+    return [
+        ClassStock(class_id, ClassTotals(names[class_id], *map(int, sums)), count) for class_id, count, *sums in rows
+    ]
 
 
 def scattering(tx: Transaction, *, but: Collection[str]) -> list[Scattering]:

@@ -1,15 +1,21 @@
 """Lists of providers, a part at a time: search, order and cut in SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple
 
+import os_traits
 from sqlalchemy import ColumnElement, func, or_, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.counting import counted
+from placement.store.console.loads import free_in_trees, of_kind, tree_loads
 from placement.store.providers import RP
-from placement.store.tables import resource_providers
+from placement.store.tables import resource_provider_traits, resource_providers
+
+DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
 
 
 class ConsoleProvider(NamedTuple):
@@ -51,29 +57,106 @@ _COLUMNS = select(
 ).select_from(resource_providers.join(_ROOT, RP.root_provider_id == _ROOT.c.id))
 
 
-def named_like(text: str) -> ColumnElement[bool]:
-    """Return the condition that a text is part of a provider's name, or the beginning of its uuid."""
-    return or_(RP.name.icontains(text, autoescape=True), RP.uuid.istartswith(text, autoescape=True))
+class ListOrder(StrEnum):
+    """In which order providers are listed; names decide between those that are alike."""
+
+    NAME = "name"
+    FULLEST = "fullest"
+    EMPTIEST = "emptiest"
+    CHANGED = "changed"
 
 
-def is_root() -> ColumnElement[bool]:
-    """Return the condition that a provider is the root of its tree."""
-    return RP.parent_provider_id.is_(None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """What is asked of providers, or of the trees they are in, besides what the API filters by.
+
+    Args:
+        words: each is part of the name, or the beginning of the uuid.
+        room: class id -> how much is left of it in the whole tree.
+        kind: the ids of the classes of the tree, all of them.
+        disabled: whether nova has the host disabled.
+        full: whether all is in use of a class.
+        changed_since: when the last change was at the earliest (naive UTC).
+    """
+
+    words: Sequence[str] = ()
+    room: Mapping[int, int]
+    kind: Collection[int] = ()
+    disabled: bool | None = None
+    full: bool | None = None
+    changed_since: datetime | None = None
 
 
-def listed_providers(
-    tx: Transaction, conditions: Sequence[ColumnElement[bool]], *, first: int, most: int
-) -> list[ConsoleProvider]:
-    """Return a part of the providers that meet the conditions: roots first, then by name."""
-    query = (
-        _COLUMNS.where(*conditions)
-        .order_by(RP.parent_provider_id.is_not(None), RP.name, RP.id)
-        .offset(first)
-        .limit(most)
-    )
-    return [ConsoleProvider(*row) for row in tx.execute(query)]
+class Listed:
+    """Providers that meet conditions, or the roots of the trees in which one does.
+
+    Args:
+        tx: where to read.
+        conditions: what a provider has to meet.
+        facets: what it, or its tree, has to meet besides.
+        trees: whether trees are listed.
+    """
+
+    def __init__(
+        self, tx: Transaction, conditions: Sequence[ColumnElement[bool]], facets: Facets, *, trees: bool
+    ) -> None:
+        self._tx = tx
+        self._trees = trees
+        of_each = [*conditions, *_of_each(facets)]
+        self._conditions = [RP.parent_provider_id.is_(None)] if trees else of_each
+        if trees and of_each:
+            # A statement of its own: the conditions are about the same table as what is selected.
+            inside = select(RP.root_provider_id).where(*of_each).correlate(None).subquery("inside")
+            self._conditions.append(RP.id.in_(select(inside.c.root_provider_id)))
+        self._conditions += _of_tree(tx, facets)
+
+    def rows(self, order: ListOrder, *, first: int, most: int) -> list[ConsoleProvider]:
+        """Return a part of them."""
+        by_name = (RP.parent_provider_id.is_not(None), RP.name, RP.id)
+        changed_at = func.coalesce(RP.updated_at, RP.created_at)
+        query = _COLUMNS.where(*self._conditions)
+        if order in (ListOrder.FULLEST, ListOrder.EMPTIEST):
+            loads = tree_loads(self._tx)
+            query = query.outerjoin(loads, loads.c.root_id == RP.root_provider_id)
+            load = func.coalesce(loads.c.load, 0)
+            by = load.desc() if order is ListOrder.FULLEST else load
+            query = query.order_by(by, *by_name)
+        elif order is ListOrder.CHANGED:
+            # Nulls are last on one database and first on another.
+            query = query.order_by(changed_at.is_(None), changed_at.desc(), *by_name)
+        else:
+            query = query.order_by(*by_name)
+        return [ConsoleProvider(*row) for row in self._tx.execute(query.offset(first).limit(most))]
+
+    def count(self) -> int | None:
+        """Return how many there are; None for too many to count."""
+        return counted(self._tx, select(RP.id).where(*self._conditions))
 
 
-def provider_count(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> int | None:
-    """Return how many providers meet the conditions; None for too many to count."""
-    return counted(tx, select(RP.id).where(*conditions))
+def _of_each(facets: Facets) -> list[ColumnElement[bool]]:
+    found = [
+        or_(RP.name.icontains(word, autoescape=True), RP.uuid.istartswith(word, autoescape=True))
+        for word in facets.words
+    ]
+    if facets.changed_since is not None:
+        found.append(func.coalesce(RP.updated_at, RP.created_at) >= facets.changed_since)
+    return found
+
+
+def _of_tree(tx: Transaction, facets: Facets) -> list[ColumnElement[bool]]:
+    root = RP.root_provider_id
+    found: list[ColumnElement[bool]] = []
+    if facets.room:
+        found.append(root.in_(free_in_trees(tx, facets.room)))
+    if facets.kind:
+        found.append(root.in_(of_kind(facets.kind)))
+    if facets.disabled is not None:
+        disabled = tx.names.traits.ids(tx.connection, [DISABLED])[DISABLED]
+        has = resource_provider_traits.c
+        those = select(has.resource_provider_id).where(has.trait_id == disabled)
+        found.append(root.in_(those) if facets.disabled else root.not_in(those))
+    if facets.full is not None:
+        loads = tree_loads(tx)
+        those = select(loads.c.root_id).where(loads.c.load >= 1)
+        found.append(root.in_(those) if facets.full else root.not_in(those))
+    return found

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, case, cast
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.providers import RP
-from placement.store.stock import StockSource
+from placement.store.stock import StockSource, stock_by_tree
 from placement.store.tables import inventories, resource_providers
 
 INV = inventories.c
@@ -93,14 +93,11 @@ def _stocks_by(tx: Transaction, key: ColumnElement[int], ids: Collection[int]) -
 
 def per_tree_and_class(tx: Transaction) -> Select[Any]:
     """Return the query for (root_id, class_id, capacity, used) of all trees."""
-    have = amounts(tx)
-    return (
-        select(
-            RP.root_provider_id.label("root_id"),
-            INV.resource_class_id.label("class_id"),
-            summed(have.capacity).label("capacity"),
-            summed(have.used).label("used"),
-        )
-        .select_from(have.source)
-        .group_by(RP.root_provider_id, INV.resource_class_id)
-    )
+    has = stock_by_tree(keeps_usage=tx.database.keeps_usage).c
+    return select(
+        has.root_provider_id.label("root_id"),
+        has.resource_class_id.label("class_id"),
+        # Where a DBA has reserved more than there is, nothing may be allocated, not less than nothing.
+        summed(case((has.capacity > 0, has.capacity), else_=0)).label("capacity"),
+        summed(has.used).label("used"),
+    ).group_by(has.root_provider_id, has.resource_class_id)

@@ -1,0 +1,163 @@
+"""How full trees are, and of which kind: a kind of trees are those that have the same resource classes."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, ColumnElement, Float, Select, Subquery, case, cast, func, literal, or_, select
+
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.console.stocks import INV, per_tree_and_class, summed
+from placement.store.providers import RP
+from placement.store.tables import inventories, resource_providers
+
+MOST_BITS = 62
+"""So many classes tell kinds apart; nobody has more, and a BIGINT has no room for them."""
+
+
+class LoadedTree(NamedTuple):
+    """A tree, how much of its most used class is in use (1.0: all), and how many of its kind are as full as it."""
+
+    id: int
+    uuid: str
+    name: str
+    load: float
+    alike: int
+
+
+class TreeKind(NamedTuple):
+    """The trees that have the same classes: how many there are, the fullest and the emptiest."""
+
+    classes: tuple[str, ...]
+    trees: int
+    fullest: Sequence[LoadedTree]
+    emptiest: Sequence[LoadedTree]
+
+
+class KindCount(NamedTuple):
+    """A kind of trees, and how many of them there are."""
+
+    classes: tuple[str, ...]
+    trees: int
+
+
+def kind_counts(tx: Transaction, *, limit: int) -> list[KindCount]:
+    """Return the most numerous kinds of trees."""
+    class_ids = [class_id for (class_id,) in tx.tuples(select(INV.resource_class_id).distinct())]
+    bits = _bits(class_ids)
+    if not bits:
+        return []
+    each = per_tree_and_class(tx).subquery("each_class")
+    trees = select(summed(_bit(bits, each.c.class_id)).label("kind")).group_by(each.c.root_id).subquery("trees")
+    number = func.count().label("number")
+    query = select(trees.c.kind, number).group_by(trees.c.kind).order_by(number.desc(), trees.c.kind).limit(limit)
+    names = tx.names.classes.names(tx.connection, bits)
+    return [KindCount(_classes(int(kind), bits, names), count) for kind, count in tx.tuples(query)]
+
+
+def _bits(class_ids: Collection[int]) -> dict[int, int]:
+    return {class_id: 1 << place for place, class_id in enumerate(sorted(class_ids)[:MOST_BITS])}
+
+
+def _bit(bits: Mapping[int, int], class_id: ColumnElement[int]) -> ColumnElement[int]:
+    return case({id_: literal(bit, BigInteger) for id_, bit in bits.items()}, value=class_id, else_=literal(0))
+
+
+def _classes(kind: int, bits: Mapping[int, int], names: Mapping[int, str]) -> tuple[str, ...]:
+    return tuple([names[class_id] for class_id, bit in bits.items() if kind & bit])
+
+
+def tree_loads(tx: Transaction) -> Subquery:
+    """Return what to select (root_id, load) of every tree from: the part in use of the class of which most is."""
+    each = per_tree_and_class(tx).subquery("each_class")
+    load = func.max(case((each.c.capacity > 0, cast(each.c.used, Float) / each.c.capacity)))
+    return select(each.c.root_id, load.label("load")).group_by(each.c.root_id).subquery("loads")
+
+
+def free_in_trees(tx: Transaction, wanted: Mapping[int, int]) -> Select[Any]:
+    """Return the query for the roots of trees that have amounts left in all, by class id."""
+    each = per_tree_and_class(tx).subquery("each_class")
+    enough = [
+        (each.c.class_id == class_id) & (each.c.capacity - each.c.used >= literal(amount, BigInteger))
+        for class_id, amount in sorted(wanted.items())
+    ]
+    return select(each.c.root_id).where(or_(*enough)).group_by(each.c.root_id).having(func.count() == len(wanted))
+
+
+def of_kind(class_ids: Collection[int]) -> Select[Any]:
+    """Return the query for the roots of trees that have just these classes."""
+    has = INV.resource_class_id
+    return (
+        select(RP.root_provider_id)
+        .select_from(inventories.join(resource_providers, RP.id == INV.resource_provider_id))
+        .group_by(RP.root_provider_id)
+        .having(
+            func.count(func.distinct(has)) == len(class_ids),
+            func.count(func.distinct(case((has.in_(sorted(class_ids)), has)))) == len(class_ids),
+        )
+    )
+
+
+def kinds_of_trees(tx: Transaction, class_ids: Sequence[int], *, limit: int) -> list[TreeKind]:
+    """Return the kinds of trees, the most numerous first, each with so many of its fullest and emptiest.
+
+    None is among the fullest that has nothing in use.
+
+    Args:
+        tx: where to read.
+        class_ids: all classes that there is anything of.
+        limit: how many trees of each kind.
+    """
+    bits = _bits(class_ids)
+    if not bits:
+        return []
+    placed = _placed(tx, bits)
+    query = (
+        select(RP.id, RP.uuid, func.coalesce(RP.name, RP.uuid), *[column for column in placed.c if column.key != "id"])
+        .select_from(placed.join(resource_providers, RP.id == placed.c.id))
+        .where(or_(placed.c.from_full <= limit, placed.c.from_empty <= limit))
+        .order_by(placed.c.trees.desc(), placed.c.kind)
+    )
+    found: dict[int, list[Any]] = {}
+    for row in tx.tuples(query):
+        found.setdefault(int(row[4]), []).append(row)
+    names = tx.names.classes.names(tx.connection, bits)
+    return [
+        TreeKind(
+            _classes(kind, bits, names),
+            rows[0][5],
+            [_loaded(row) for row in sorted(rows, key=lambda row: row[7]) if row[7] <= limit and row[3] > 0],
+            [_loaded(row) for row in sorted(rows, key=lambda row: row[8]) if row[8] <= limit],
+        )
+        for kind, rows in found.items()
+    ]
+
+
+def _placed(tx: Transaction, bits: Mapping[int, int]) -> Subquery:
+    """Return what to select (id, load, kind, trees, alike, from_full, from_empty) of each tree from."""
+    each = per_tree_and_class(tx).subquery("each_class")
+    load = func.max(case((each.c.capacity > 0, cast(each.c.used, Float) / each.c.capacity)))
+    trees = (
+        select(each.c.root_id.label("id"), load.label("load"), summed(_bit(bits, each.c.class_id)).label("kind"))
+        .group_by(each.c.root_id)
+        .having(load.is_not(None))
+        .subquery("trees")
+    )
+    its = trees.c
+    return select(
+        its.id,
+        its.load,
+        its.kind,
+        func.count().over(partition_by=its.kind).label("trees"),
+        func.count().over(partition_by=[its.kind, its.load]).label("alike"),
+        _rank(its.kind, its.load.desc(), its.id).label("from_full"),
+        _rank(its.kind, its.load, its.id).label("from_empty"),
+    ).subquery("placed")
+
+
+def _rank(kind: ColumnElement[int], *order: ColumnElement[Any]) -> ColumnElement[int]:
+    return func.row_number().over(partition_by=kind, order_by=order)
+
+
+def _loaded(row: Any) -> LoadedTree:
+    id_, uuid, name, load, _kind, _trees, alike, *_places = row
+    return LoadedTree(id_, uuid, name, load, alike)
