@@ -78,6 +78,8 @@ class Unavailable(PlacementError):
 class OutOfSteps(Unavailable):
     """The search limit was reached before any candidate was found; make the request narrower."""
 
+    retry_after_s = None
+
 
 class ProviderNotFound(NotFound):
     """No resource provider has this uuid."""

@@ -25,13 +25,17 @@ def refuse(sentence: str, rule: str) -> ValidationError:
 
 
 class Exact(fields.Field[Any]):
-    """A field that checks and never converts; ``null`` only where ``nullable``."""
+    """A field that checks and never converts; ``null`` only where ``nullable``.
+
+    ``default`` is for the API reference: what a body without it means. Whoever reads the body applies it.
+    """
 
     kind = "string"
 
-    def __init__(self, *, required: bool = True, nullable: bool = False, **options: Any) -> None:
+    def __init__(self, *, required: bool = True, nullable: bool = False, default: Any = None, **options: Any) -> None:
         super().__init__(required=required, allow_none=True, **options)
         self.nullable = nullable
+        self.default = default
 
     def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
         """Check one value. ``None`` goes the same way as any other wrong type."""
@@ -146,10 +150,19 @@ class Array(Exact):
 
     kind = "array"
 
-    def __init__(self, items: fields.Field[Any], *, shortest: int = 0, unique: bool = False, **options: Any) -> None:
+    def __init__(
+        self,
+        items: fields.Field[Any],
+        *,
+        shortest: int = 0,
+        longest: int | None = None,
+        unique: bool = False,
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         self.items = items
         self.shortest = shortest
+        self.longest = longest
         self.unique = unique
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> list[Any]:
@@ -157,6 +170,8 @@ class Array(Exact):
             raise self._wrong_type(value)
         if len(value) < self.shortest:
             raise refuse(f"{shown(value)} should be non-empty", "minItems")
+        if self.longest is not None and len(value) > self.longest:
+            raise refuse(f"{shown(value)} is too long", "maxItems")
         loaded, faults = [], {}
         for index, item in enumerate(value):
             try:

@@ -25,9 +25,17 @@ def schema_json(schema: Schema) -> Json:
 
 
 def field_json(field: Any) -> Json:
-    """Return the JSON Schema of one field: what it says itself (``documented``), or what its kind tells."""
+    """Return the JSON Schema of one field, with what it means if it is left out."""
+    shown, default = _kind_json(field), getattr(field, "default", None)
+    return shown if default is None else {**shown, "default": default}
+
+
+def _kind_json(field: Any) -> Json:
+    """Return what a field says itself (``documented``, ``alternatives``), or what its kind tells."""
     if documented := getattr(field, "documented", None):
         return dict(documented)
+    if alternatives := getattr(field, "alternatives", None):
+        return {"anyOf": [field_json(one) for one in alternatives]}
     for kind, convert in _CONVERTERS.items():
         if isinstance(field, kind):
             shown = convert(field)
@@ -58,6 +66,8 @@ def _array(field: fields.Array) -> Json:
     shown: Json = {"type": "array", "items": field_json(field.items)}
     if field.shortest:
         shown["minItems"] = field.shortest
+    if field.longest:
+        shown["maxItems"] = field.longest
     return {**shown, "uniqueItems": True} if field.unique else shown
 
 

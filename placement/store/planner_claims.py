@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from sqlalchemy import bindparam, delete, func, insert, select
+from sqlalchemy import bindparam, delete, func, select
 
 from placement.store.connection.chunks import chunks
+from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import consumers, planner_claims
 
@@ -16,10 +17,13 @@ SWEPT_ROWS = 64
 CLAIMS_PER_SWEEP = 16
 
 _C = planner_claims.c
-_BY_CONSUMERS = select(_C.consumer_uuid, _C.digest, _C.generation, _C.answer).where(
-    _C.consumer_uuid.in_(bindparam("uuids", expanding=True))
+_BY_CONSUMERS = PreparedStatement(
+    select(_C.consumer_uuid, _C.digest, _C.generation, _C.answer).where(
+        _C.consumer_uuid.in_(bindparam("uuids", expanding=True))
+    )
 )
-_FORGET = delete(planner_claims).where(_C.consumer_uuid.in_(bindparam("uuids", expanding=True)))
+_FORGET = PreparedStatement(delete(planner_claims).where(_C.consumer_uuid.in_(bindparam("uuids", expanding=True))))
+_INSERT = PreparedInsert(planner_claims, _C.consumer_uuid, _C.digest, _C.generation, _C.answer)
 _HIGHEST = select(func.max(_C.id))
 _WINDOW = (
     select(_C.id, consumers.c.id)
@@ -51,19 +55,9 @@ def remembered_claims(tx: Transaction, consumer_uuids: Collection[str]) -> dict[
 
 def remember_claims(tx: Transaction, claims: Collection[RememberedClaim]) -> None:
     """Remember claims, in the place of what was remembered of their consumers."""
-    tx.execute(_FORGET, {"uuids": [claim.consumer_uuid for claim in claims]})
-    tx.execute(
-        insert(planner_claims),
-        [
-            {
-                "consumer_uuid": one.consumer_uuid,
-                "digest": one.digest,
-                "generation": one.generation,
-                "answer": one.answer,
-            }
-            for one in claims
-        ],
-    )
+    for some in chunks([claim.consumer_uuid for claim in claims]):
+        tx.change(_FORGET, {"uuids": some})
+    tx.insert(_INSERT, [asdict(one) for one in claims])
 
 
 def sweep_now_and_then(tx: Transaction) -> None:

@@ -173,7 +173,7 @@ def test_a_search_that_runs_out_of_steps_empty_handed_is_no_empty_answer(app, ap
     with_limits(app, steps_per_tree=1, steps_per_request=1)
     response = api.get(f"/allocation_candidates?{QUERIES[3]}")
     assert response.status_code == 503
-    assert response.headers["retry-after"]
+    assert "retry-after" not in response.headers  # It would be the same again.
     assert "search limit was reached" in response.get_json()["errors"][0]["detail"]
 
 

@@ -39,6 +39,11 @@ def _claim(provider: str, resource_class: str) -> dict[str, Any]:
     return {"allocations": {provider: {"resources": {resource_class: 1}}}, **owner}
 
 
+PLANNED = {
+    "groups": {"_A": {"resources": {"CUSTOM_ONE": 1}}},
+    "consumer": {"uuid": str(UUID(int=3)), "project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE"},
+}
+
 STEPS = [
     *STORY,
     Step("A tree", "POST", "/resource_providers", {"name": "one", "uuid": ONE}),
@@ -47,7 +52,7 @@ STEPS = [
         "What it has of it",
         "PUT",
         f"/resource_providers/{ONE}/inventories",
-        {"resource_provider_generation": 0, "inventories": {"CUSTOM_ONE": {"total": 1}}},
+        {"resource_provider_generation": 0, "inventories": {"CUSTOM_ONE": {"total": 2}}},
     ),
     Step(
         "Where it is packed",
@@ -55,6 +60,8 @@ STEPS = [
         "/planner/v1/candidates",
         {"groups": {"_A": {"resources": {"CUSTOM_ONE": 1}}}, "profile": "packing"},
     ),
+    Step("Claimed for", "POST", "/planner/v1/claims", PLANNED),
+    Step("Claimed for once more", "POST", "/planner/v1/claims", PLANNED),
     Step("Another", "POST", "/resource_providers", {"name": "other", "uuid": OTHER}),
     Step("A lock", "POST", "/resource_classes", {"name": "CUSTOM_PCIE_LOCK"}),
     Step(

@@ -1,16 +1,16 @@
-"""POST /planner/v1/claims: plan and allocate in one go, for one consumer or for several that belong together."""
+"""POST /planner/v1/claims: plan and allocate in one go, for one consumer or for several."""
 
-import hashlib
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from flask import Response
 
 from placement.api.call import JSON, Call
-from placement.api.fields import Object, canonical_uuid, fitting_uuid
+from placement.api.fields import Object, canonical_uuid
 from placement.api.planner.candidates import options_for
+from placement.api.planner.claim_answers import streamed, what_fitted
+from placement.api.planner.claim_digest import digest_of
 from placement.api.planner.fair_share_terms import FairShareTerms, fair_gates
 from placement.api.planner.index import PATH
 from placement.api.planner.request_document import Body, planner_request
@@ -18,7 +18,7 @@ from placement.api.planner.request_schemas import ClaimSchema
 from placement.api.routing import Route
 from placement.domain.allocation import Claim
 from placement.errors import InvalidAt
-from placement.services.planner.claims import claim
+from placement.services.planner.claims import ClaimTerms, claim, claim_what_fits
 from placement.services.planner.members import ClaimMember
 
 
@@ -34,83 +34,91 @@ SCHEMA = ClaimBody()
 def make_claim(call: Call) -> Response:
     """Answer with what was allocated: 201, or 200 where the same claim had been made before."""
     body = call.document(SCHEMA)
+    _check_fields(body)
     members = list(_members(call, body))
     _check_consumers(members)
-    outcome = claim(
-        call.database,
-        members,
-        digest=_digest(body),
-        gates=fair_gates(call, body, members),
-        dry_run=body.get("dry_run", False),
-    )
-    answers = [outcome.answers[member.consumer.consumer_uuid] for member in members]
+    terms = ClaimTerms(digest_of(members), fair_gates(call, body, members), dry_run=body.get("dry_run", False))
+    if not body.get("all_or_nothing", True):
+        outcomes = claim_what_fits(call.database, members, terms)
+        return streamed(outcomes) if body.get("stream") else what_fitted(members, list(outcomes))
+    outcome = claim(call.database, members, terms)
+    answers = [outcome.answers[member.uuid] for member in members]
     text = answers[0] if "members" not in body else f'{{"members":[{",".join(answers)}]}}'
     response = Response(text, 201 if outcome.is_new else 200, content_type=JSON)
     if "members" not in body and not body.get("dry_run"):
-        call.locate(response, f"/allocations/{members[0].consumer.consumer_uuid}")
+        call.locate(response, f"/allocations/{members[0].uuid}")
     return response
 
 
+def _check_fields(body: Body) -> None:
+    """Refuse what does not go together."""
+    whole, has_members = body.get("all_or_nothing", True), "members" in body
+    if "consumer" not in body and not isinstance(body.get("members"), list):
+        raise InvalidAt((), "'consumer' is a required property")
+    if not whole and not has_members:
+        raise InvalidAt(("all_or_nothing",), "There have to be members.")
+    if not whole and body.get("replaces"):
+        raise InvalidAt(("replaces",), "Members that are replaced are claimed all or none.")
+    if body.get("stream") and (whole or body.get("dry_run")):
+        raise InvalidAt(
+            ("stream",), 'Only what is allocated in portions is streamed: "all_or_nothing": false, no dry_run.'
+        )
+
+
 def _members(call: Call, body: Body) -> Iterator[ClaimMember]:
-    members, replaces = body.get("members", 1), body.get("replaces", False)
+    members = body.get("members", 1)
     if isinstance(members, list):
         if "consumer" in body:
             raise InvalidAt(("consumer",), "Listed members have a consumer each.")
-        for one in members:
-            yield replace(_member(call, one["consumer"], one.get("request", body)), replaces=replaces)
+        yield from _listed(call, body, members)
         return
-    if "consumer" not in body:
-        raise InvalidAt((), "'consumer' is a required property")
-    member = replace(_member(call, body["consumer"], body), replaces=replaces)
+    member = _member(call, body["consumer"], body)
+    member = replace(member, replaces=body.get("replaces", False))
     yield member
     for number in range(1, members):
         yield replace(member, consumer=_numbered(member.consumer, number))
+
+
+def _listed(call: Call, body: Body, members: Sequence[Body]) -> Iterator[ClaimMember]:
+    same: ClaimMember | None = None
+    for one in members:
+        if "request" in one:
+            member = _member(call, one["consumer"], one["request"])
+        elif same is None:
+            member = same = _member(call, one["consumer"], body)
+        else:
+            member = replace(same, consumer=_consumer(one["consumer"]))
+        yield replace(member, replaces=body.get("replaces", False))
 
 
 def _member(call: Call, consumer: Body, body: Body) -> ClaimMember:
     # What is only about the number of candidates is the same for all that want the same.
     asked = planner_request(body, call.server.settings.planner)
     request = replace(asked, limit=1, per_tree=1, explain=False)
-    return ClaimMember(
-        Claim(
-            consumer_uuid=fitting_uuid(consumer["uuid"]),
-            allocations={},
-            project_id=consumer["project_id"],
-            user_id=consumer["user_id"],
-            consumer_type=consumer["consumer_type"],
-            checks_generation=True,
-            consumer_generation=consumer.get("consumer_generation"),
-        ),
-        request,
-        options_for(call, request),
+    return ClaimMember(_consumer(consumer), request, options_for(call, request))
+
+
+def _consumer(consumer: Body) -> Claim:
+    return Claim(
+        consumer_uuid=canonical_uuid(consumer["uuid"]),
+        allocations={},
+        project_id=consumer["project_id"],
+        user_id=consumer["user_id"],
+        consumer_type=consumer["consumer_type"],
+        checks_generation=True,
+        consumer_generation=consumer.get("consumer_generation"),
     )
 
 
 def _numbered(first: Claim, number: int) -> Claim:
     """Return a further member of a gang: its uuid follows from the first one's, so that the claim can be repeated."""
-    return replace(first, consumer_uuid=str(uuid.uuid5(uuid.UUID(canonical_uuid(first.consumer_uuid)), str(number))))
+    return replace(first, consumer_uuid=str(uuid.uuid5(uuid.UUID(first.consumer_uuid), str(number))))
 
 
-def _check_consumers(members: list[ClaimMember]) -> None:
-    uuids = [member.consumer.consumer_uuid for member in members]
+def _check_consumers(members: Sequence[ClaimMember]) -> None:
+    uuids = [member.uuid for member in members]
     if len(set(uuids)) < len(uuids):
         raise InvalidAt(("members",), "A consumer is there twice.")
-
-
-def _digest(body: Body) -> str:
-    """Return what tells a claim from others: the body, however it is written down, but not who else waits."""
-    claimed = {key: value for key, value in body.items() if key not in {"fair_share", "dry_run"}}
-    return hashlib.sha256(repr(_ordered(claimed)).encode()).hexdigest()
-
-
-def _ordered(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return sorted((key, _ordered(inner)) for key, inner in value.items())
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, list | tuple):
-        return [_ordered(inner) for inner in value]
-    return value
 
 
 ROUTES = (

@@ -77,7 +77,7 @@ class Count(Exact):
     )
 
     def __init__(self) -> None:
-        super().__init__(required=False)
+        super().__init__(required=False, default=1)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:
         is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= self.MOST

@@ -3,7 +3,6 @@
 What concerns several fields at once is checked in ``request_document.py``.
 """
 
-from types import MappingProxyType
 from typing import Any
 
 from placement.api.allocation_schemas import owner_id
@@ -12,17 +11,21 @@ from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Objec
 from placement.api.planner.request_fields import AggregateFilters, Count, Traits
 from placement.api.validation import Schema, shown
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
+from placement.domain.planner_request import PlannerRequest
 
 MOST_CANDIDATES = 1000
 MOST_PER_TREE = 20
-MOST_MEMBERS = 64
+MOST_MEMBERS = 1000
 LEVEL = "[A-Za-z0-9_]{1,255}"
 
 
 class Flag(Exact):
-    """``true`` or ``false``."""
+    """``true`` or ``false``; one that is not required is false unless its default says otherwise."""
 
     kind = "boolean"
+
+    def __init__(self, *, required: bool = True, default: bool = False) -> None:
+        super().__init__(required=required, default=None if required else default)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> bool:  # noqa: ARG002
         if not isinstance(value, bool):
@@ -33,8 +36,8 @@ class Flag(Exact):
 class OneOf(JsonText):
     """One of a few words."""
 
-    def __init__(self, *words: str, required: bool = False) -> None:
-        super().__init__(required=required)
+    def __init__(self, *words: str, required: bool = False, default: str | None = None) -> None:
+        super().__init__(required=required, default=default)
         self.words = words
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
@@ -92,7 +95,7 @@ class GroupSchema(Schema):
     member_of = AggregateFilters()
     in_tree = Uuid(required=False)
     count = Count()
-    at_least = Integer(minimum=1, maximum=Count.MOST, required=False)
+    at_least = Integer(minimum=1, maximum=Count.MOST, required=False, default=1)
     selector = Traits()
     vf_selector = Traits()
 
@@ -103,7 +106,7 @@ class AffinitySchema(Schema):
     groups = _names_of_groups(shortest=2)
     primary = JsonText(pattern=SUFFIX, required=False)
     level = JsonText(pattern=LEVEL)
-    mode = OneOf("required", "preferred")
+    mode = OneOf("required", "preferred", default="required")
 
 
 class WithinSchema(Schema):
@@ -111,7 +114,7 @@ class WithinSchema(Schema):
 
     groups = _names_of_groups()
     level = JsonText(pattern=LEVEL)
-    mode = OneOf("required", "preferred")
+    mode = OneOf("required", "preferred", default="required")
 
 
 class ExclusiveSchema(Schema):
@@ -169,7 +172,7 @@ class RequestSchema(Schema):
     """What is asked for, in the planner's words, in Koordinator's, or in hierarchical names."""
 
     groups = Mapping(f"({SUFFIX})?", Object(GroupSchema), required=False)
-    group_policy = OneOf("none", "isolate")
+    group_policy = OneOf("none", "isolate", default="none")
     same_subtree = Array(_names_of_groups(), required=False)
     root_required = Traits()
     affinity = Array(Object(AffinitySchema), required=False)
@@ -197,8 +200,8 @@ class ChangesSchema(Schema):
 class LimitsSchema(Schema):
     """How many candidates are wanted. A claim may say it, too, so that one body serves both; there it has no effect."""
 
-    limit = Integer(minimum=1, maximum=MOST_CANDIDATES, required=False)
-    per_tree = Integer(minimum=1, maximum=MOST_PER_TREE, required=False)
+    limit = Integer(minimum=1, maximum=MOST_CANDIDATES, required=False, default=PlannerRequest().limit)
+    per_tree = Integer(minimum=1, maximum=MOST_PER_TREE, required=False, default=1)
 
 
 class CandidatesSchema(RequestSchema, ChangesSchema, LimitsSchema):
@@ -225,18 +228,10 @@ class MemberSchema(Schema):
 class Members(Exact):
     """How many consumers want the same, or each of them."""
 
-    documented = MappingProxyType(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 1, "maximum": MOST_MEMBERS},
-                {"type": "array", "items": {"type": "object", "required": ["consumer"]}, "maxItems": MOST_MEMBERS},
-            ]
-        }
-    )
-
     def __init__(self) -> None:
-        super().__init__(required=False)
-        self.listed = Array(Object(MemberSchema), shortest=1)
+        super().__init__(required=False, default=1)
+        self.listed = Array(Object(MemberSchema), shortest=1, longest=MOST_MEMBERS)
+        self.alternatives = (Integer(minimum=1, maximum=MOST_MEMBERS), self.listed)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | list[Any]:  # noqa: ARG002
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_MEMBERS:
@@ -251,5 +246,7 @@ class ClaimSchema(RequestSchema, LimitsSchema):
 
     consumer = Object(ConsumerSchema, required=False)
     members = Members()
+    all_or_nothing = Flag(required=False, default=True)
+    stream = Flag(required=False)
     replaces = Flag(required=False)
     dry_run = Flag(required=False)

@@ -86,7 +86,9 @@ _SCORES = record(
 _CONSUMER = record(
     {"uuid": UUID, "project_id": TEXT, "user_id": TEXT, "consumer_type": TEXT, "consumer_generation": COUNT}
 )
-_CLAIM = {"anyOf": [shared("Claimed"), record({"members": array(shared("Claimed"))})]}
+_REFUSED = record({"consumer": UUID, "code": TEXT, "detail": TEXT}, {"complete": FLAG})
+_MEMBERS = record({"members": array(shared("Claimed"))}, {"refused": array(_REFUSED)})
+_CLAIM = {"anyOf": [shared("Claimed"), _MEMBERS]}
 
 # Who a leaf of the tree of fair shares is: a project or a consumer type, as the operator says.
 _LEAF = {"project_id": TEXT, "consumer_type": TEXT}

@@ -9,7 +9,7 @@ from placement.candidates.explain.wording import cause_in_words
 from placement.candidates.scores import Score
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
-from placement.errors import Unavailable
+from placement.errors import OutOfSteps
 from placement.services.explain import Explained
 from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
 from placement.services.planner.composers import PlannerOptions
@@ -82,14 +82,14 @@ def planned_candidates(
 
     Raises:
         InvalidAt: the request, or a change, names something that does not exist.
-        Unavailable: the search was cut off before it found anything.
+        OutOfSteps: the search was cut off before it found anything.
     """
     overlay = overlay_of(tx, changes, overlay)
     ground = Ground(tx, request, options, overlay=overlay)
     planning = Planning(ground, overlay)
     chosen = list(islice(_not_seen(planning.proposals()), request.limit))
     if not chosen and not planning.complete:
-        raise Unavailable("The search limit was reached before any candidate was found; make the request narrower.")
+        raise OutOfSteps
     return PlannerAnswer(
         candidates=[PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen],
         providers=planning.summaries,

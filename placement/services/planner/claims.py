@@ -8,24 +8,24 @@ that found nothing, which is true of the snapshot, and has locked nothing.
 import contextlib
 import random
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from placement.errors import ConcurrentUpdate
+from placement.errors import ConcurrentUpdate, Conflict
 from placement.services.planner.allocating import Outdated, allocate
 from placement.services.planner.composers import Composers
 from placement.services.planner.drafting import Drafting
-from placement.services.planner.gang import GangPlan, by_difficulty, one_by_one, together
+from placement.services.planner.gang import GangPlan, as_many_as_fit, by_difficulty, one_by_one, together
 from placement.services.planner.members import ClaimMember, Draft
 from placement.services.planner.overlays import released
-from placement.services.planner.records import is_held, written
-from placement.services.planner.refusals import NoCandidate, refusal, shortage
+from placement.services.planner.records import known_answers, written
+from placement.services.planner.refusals import NoCandidate, no_place_beside, refusal, shortage
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.consumers import consumer_generations
-from placement.store.planner_claims import remembered_claims
 
-__all__ = ["Gate", "NoCandidate", "Outcome", "claim"]
+__all__ = ["ClaimTerms", "Gate", "NoCandidate", "Outcome", "claim", "claim_what_fits"]
 
 ATTEMPTS = 40
 """How often a claim is planned before it gives up. Each time it lost, somebody else has won."""
@@ -39,98 +39,150 @@ SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
 LONGEST_WAIT_S = 2.0
 """So long a claim waits for its turn at most: another one may be planning in a large cloud."""
 
+PORTION = 250
+"""So many members are allocated in one transaction where they need not be allocated together."""
+
 Gate = Callable[[Transaction, Sequence[ClaimMember]], None]
 """Asked inside the snapshot before anything is planned; raises where a claim must not go on."""
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimTerms:
+    """How members are claimed for.
+
+    Args:
+        digest: tells this claim from others; the same again gets the same answer while the consumers stand.
+        gates: what else must agree.
+        dry_run: whether only to plan: the answer is what a claim would get, and nothing is written or locked.
+        whole: whether all members are to have a place, or none.
+    """
+
+    digest: str
+    gates: Collection[Gate] = ()
+    dry_run: bool = False
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """The text for each member, by the uuid of its consumer; ``is_new`` is False where nothing was written now."""
+    """What has become of members, by the uuids of their consumers.
+
+    Args:
+        answers: the text for each that has a place.
+        is_new: whether any of these was written now.
+        refused: why the others have none.
+    """
 
     answers: Mapping[str, str]
     is_new: bool
+    refused: Mapping[str, Conflict] = field(default_factory=dict)
 
 
-def claim(
-    database: Database,
-    members: Sequence[ClaimMember],
-    *,
-    digest: str,
-    gates: Collection[Gate] = (),
-    dry_run: bool = False,
-) -> Outcome:
-    """Find the best place for each member and allocate it: all members or none.
+class _ClaimPlan(NamedTuple):
+    """What is to be written, what was written by the same claim before, and who is left out."""
+
+    drafts: Sequence[Draft] = ()
+    known: Mapping[str, str] = {}
+    refused: Mapping[str, Conflict] = {}
+
+
+def claim_what_fits(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms) -> Iterator[Outcome]:
+    """Find the best place for as many members as have one, the largest first, and allocate them in portions.
+
+    Yields:
+        The outcome of each portion, once that is committed.
+
+    Raises:
+        InvalidAt: a request names something that does not exist.
+        Unavailable: the database cannot be reached; what was yielded stays.
+    """
+    terms = replace(terms, whole=False)
+    in_order = by_difficulty(members)
+    size = len(members) if terms.dry_run else PORTION
+    for start in range(0, len(members), size):
+        yield claim(database, in_order[start : start + size], terms)
+
+
+def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms) -> Outcome:
+    """Find the best place for each member and allocate it, in one transaction.
 
     Args:
         database: the database.
         members: who wants what.
-        digest: tells this claim from others; the same again gets the same answer while the consumers stand.
-        gates: what else must agree.
-        dry_run: whether only to plan: the answer is what a claim would get, and nothing is written or locked.
+        terms: how.
 
     Raises:
-        NoCandidate: there was no place at an instant since this was called.
-        ConcurrentUpdate: a consumer holds something else, or others were faster too often.
+        NoCandidate: there was no place at an instant since this was called, and all members were to have one.
+        ConcurrentUpdate: likewise; a consumer holds something else, or others were faster too often.
         InvalidAt: a request names something that does not exist.
     """
     composers = Composers()  # A claim is bounded as a whole, however often it is planned.
     for attempt in range(ATTEMPTS):
         with database.claim_turns.taken(longest_wait_s=LONGEST_WAIT_S):
-            plan = _planned(
-                database, members, digest, composers=composers, gates=gates, attempt=attempt, is_final=dry_run
-            )
-            if isinstance(plan, Outcome):
-                return plan
-            if dry_run:
-                return Outcome({one.member.uuid: written(one.consumer, one.mappings) for one in plan}, is_new=False)
+            plan = _planned(database, members, terms, composers=composers, attempt=attempt)
+            if terms.dry_run or not plan.drafts:
+                answers = {one.member.uuid: written(one.consumer, one.mappings) for one in plan.drafts}
+                return Outcome({**plan.known, **answers}, is_new=False, refused=plan.refused)
             with contextlib.suppress(Outdated):
-                answers = allocate(database, plan, digest)
+                answers = allocate(database, plan.drafts, terms.digest)
                 database.claim_turns.note(was_in_vain=False)
-                return Outcome(answers, is_new=True)
+                return Outcome({**plan.known, **answers}, is_new=True, refused=plan.refused)
             database.claim_turns.note(was_in_vain=True)
         time.sleep(random.uniform(0, min(SHORTEST_PAUSE_S * 2**attempt, LONGEST_PAUSE_S)))  # noqa: S311 - no secret
-    raise ConcurrentUpdate("Other claims won the race each time; try again.")
+    lost = ConcurrentUpdate("Other claims won the race each time; try again.")
+    if terms.whole:
+        raise lost
+    return Outcome({}, is_new=False, refused={member.uuid: lost for member in members})
 
 
 @reads
 def _planned(
-    tx: Transaction,
-    members: Sequence[ClaimMember],
-    digest: str,
-    *,
-    composers: Composers,
-    gates: Collection[Gate],
-    attempt: int,
-    is_final: bool,
-) -> Outcome | Sequence[Draft]:
+    tx: Transaction, members: Sequence[ClaimMember], terms: ClaimTerms, *, composers: Composers, attempt: int
+) -> _ClaimPlan:
     """Return a place for each member in one snapshot, or what was answered to the same claim before.
 
     Args:
         tx: the snapshot.
         members: who wants what.
-        digest: tells this claim from others.
+        terms: how.
         composers: those of the claim.
-        gates: what else must agree.
         attempt: how often it has lost a race.
-        is_final: whether nobody will write it, and see then what is wrong with it.
 
     Raises:
         NoCandidate: there is none.
         ConcurrentUpdate: a consumer is at another generation, or holds something else.
     """
-    if (known := _known(tx, members, digest)) is not None:
-        return Outcome(known, is_new=False)
-    for gate in gates:
+    uuids = [member.uuid for member in members]
+    generations = consumer_generations(tx, uuids)
+    known = known_answers(tx, generations, terms.digest) if generations else {}
+    if len(known) == len(members):
+        return _ClaimPlan(known=known)
+    conflicts = {
+        member.uuid: conflict
+        for member in members
+        if (terms.whole or member.uuid not in known) and (conflict := _conflict(member, generations))
+    }
+    if terms.whole and conflicts:
+        raise next(iter(conflicts.values()))
+    for gate in terms.gates:
         gate(tx, members)
     overlay = released(tx, [member.uuid for member in members if member.replaces])
-    doubt = 0 if is_final else max(attempt, int(tx.database.claim_turns.pressure))
-    among, checks_units = min(2**doubt, MOST_CHOICES), is_final or attempt > 0
+    # What nobody will write is the best, and what is wrong with it is seen now or never.
+    doubt = 0 if terms.dry_run else max(attempt, int(tx.database.claim_turns.pressure))
+    among, checks_units = min(2**doubt, MOST_CHOICES), terms.dry_run or attempt > 0
     drafting = Drafting(tx, composers, overlay, among=among, checks_units=checks_units)
-    in_order = by_difficulty(members)
+    if terms.whole:
+        return _ClaimPlan(_all_or_none(drafting, by_difficulty(members)))
+    wanting = [member for member in members if member.uuid not in known and member.uuid not in conflicts]
+    placement, stuck = as_many_as_fit(drafting, wanting)
+    return _ClaimPlan(placement, known, {**conflicts, **no_place_beside(drafting, stuck)})
+
+
+def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequence[Draft]:
     placement = one_by_one(drafting, in_order)
     if placement.stuck is None:
         return placement.drafts
-    lacking = shortage(tx, members, overlay)
+    lacking = shortage(drafting.tx, in_order, drafting.overlay)
     if placement.drafts and lacking is None:
         # The one that was stuck goes first now.
         first = placement.stuck
@@ -138,39 +190,17 @@ def _planned(
         if search.stuck is None:
             return search.drafts
         placement = GangPlan(placement.drafts, first, search.complete)
-    raise refusal(drafting, placement, lacking, of=len(members))
+    raise refusal(drafting, placement, lacking, of=len(in_order))
 
 
-def _known(tx: Transaction, members: Sequence[ClaimMember], digest: str) -> dict[str, str] | None:
-    """Return what was answered to the same claim before, if its consumers still hold just that.
-
-    Raises:
-        ConcurrentUpdate: a consumer is at another generation, or holds something else.
-    """
-    uuids = [member.uuid for member in members]
-    generations = consumer_generations(tx, uuids)
-    remembered = remembered_claims(tx, uuids) if generations else {}
-    for member in members:
-        uuid = member.uuid
-        found, seen = remembered.get(uuid), generations.get(uuid)
-        is_repeated = (
-            found is not None and (found.digest, found.generation) == (digest, seen) and is_held(tx, uuid, found.answer)
+def _conflict(member: ClaimMember, generations: Mapping[str, int]) -> ConcurrentUpdate | None:
+    """Return why there can be no claim for a consumer that holds something already, unless that is to be replaced."""
+    seen, said = generations.get(member.uuid), member.consumer.consumer_generation
+    if seen is not None and not member.replaces:
+        return ConcurrentUpdate(
+            f"consumer generation conflict - consumer {member.uuid} is at generation {seen}, but not from this claim"
         )
-        if not is_repeated:
-            _check_generations(members, generations)
-            return None
-    return {uuid: remembered[uuid].answer for uuid in uuids}
-
-
-def _check_generations(members: Sequence[ClaimMember], generations: Mapping[str, int]) -> None:
-    """Refuse a claim for a consumer that holds something already, unless that is to be replaced."""
-    for member in members:
-        seen, said = generations.get(member.uuid), member.consumer.consumer_generation
-        if seen is not None and not member.replaces:
-            raise ConcurrentUpdate(
-                f"consumer generation conflict - consumer {member.uuid} is at generation {seen}, "
-                "but not from this claim"
-            )
-        if seen != said:
-            expected = "null" if seen is None else seen
-            raise ConcurrentUpdate(f"consumer generation conflict - expected {expected} but got {said}")
+    if seen != said:
+        expected = "null" if seen is None else seen
+        return ConcurrentUpdate(f"consumer generation conflict - expected {expected} but got {said}")
+    return None

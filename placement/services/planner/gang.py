@@ -57,24 +57,63 @@ def _difficulty(member: ClaimMember) -> tuple[int, int]:
 
 
 def one_by_one(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
-    """Give each member in turn the best that is left. Each has its share of the steps that are left."""
-    drafts: list[Draft] = []
-    overlay = drafting.overlay
-    kinds = Counter(map(drafting.prepared, members))
-    lineups = dict[Prepared, Lineup]()
-    for number, member in enumerate(members):
-        drafting.composers.share_out(among=len(members) - number)
+    """Give each member in turn the best that is left."""
+    placing = _Placing(drafting, members)
+    for member in members:
+        if not placing.has_placed(member):
+            return GangPlan(placing.drafts, member, placing.lineup(member).complete)
+    return GangPlan(placing.drafts)
+
+
+def as_many_as_fit(
+    drafting: Drafting, members: Sequence[ClaimMember]
+) -> tuple[Sequence[Draft], Sequence[tuple[GangPlan, Sequence[ClaimMember]]]]:
+    """Do the same, and go on without those that find nothing: no other member that wants the same finds more.
+
+    Returns:
+        The places; then, for all that want the same and have none, how far the first of them came, and who they are.
+    """
+    placing = _Placing(drafting, members)
+    stuck: dict[Prepared, tuple[GangPlan, list[ClaimMember]]] = {}
+    for member in members:
         kind = drafting.prepared(member)
-        if kind not in lineups:
-            lineups[kind] = drafting.lineup(member, overlay, members=kinds[kind])
-        draft = drafting.best(member, lineups[kind], overlay)
+        if kind in stuck:
+            stuck[kind][1].append(member)
+        elif not placing.has_placed(member):
+            stuck[kind] = GangPlan([*placing.drafts], member, placing.lineup(member).complete), [member]
+    return placing.drafts, list(stuck.values())
+
+
+class _Placing:
+    """Places members one after the other. Each has its share of the steps that are left."""
+
+    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember]) -> None:
+        self.drafts: list[Draft] = []
+        self._drafting = drafting
+        self._overlay = drafting.overlay
+        self._waiting = len(members)
+        self._kinds = Counter(map(drafting.prepared, members))
+        self._lineups = dict[Prepared, Lineup]()
+
+    def lineup(self, member: ClaimMember) -> Lineup:
+        """Return what is there for a member."""
+        kind = self._drafting.prepared(member)
+        if kind not in self._lineups:
+            self._lineups[kind] = self._drafting.lineup(member, self._overlay, members=self._kinds[kind])
+        return self._lineups[kind]
+
+    def has_placed(self, member: ClaimMember) -> bool:
+        """Give a member its place; tell whether there is one."""
+        self._drafting.composers.share_out(among=self._waiting)
+        self._waiting -= 1
+        draft = self._drafting.best(member, self.lineup(member), self._overlay)
         if draft is None:
-            return GangPlan(drafts, member, lineups[kind].complete)
-        drafts.append(draft)
-        overlay = draft.upon(overlay)
-        for lineup in lineups.values():
+            return False
+        self.drafts.append(draft)
+        self._overlay = draft.upon(self._overlay)
+        for lineup in self._lineups.values():
             lineup.note(draft.roots)
-    return GangPlan(drafts)
+        return True
 
 
 def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:

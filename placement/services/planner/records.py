@@ -1,11 +1,15 @@
 """What is remembered of a planner claim: the answer as a text, and whether it is still true."""
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 from placement.domain.allocation import Claim
-from placement.store.allocations import allocations_of_consumer
+from placement.store.allocations import held_by
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.planner_claims import remembered_claims
+from placement.store.search.facts import named_providers
 
 
 def new_generation(consumer: Claim) -> int:
@@ -34,11 +38,24 @@ def written(consumer: Claim, mappings: Mapping[str, tuple[str, ...]]) -> str:
     return json.dumps(document)
 
 
-def is_held(tx: Transaction, consumer_uuid: str, answer: str) -> bool:
-    """Tell whether a consumer holds just what an answer says. It may have been deleted and made again since."""
-    rows = allocations_of_consumer(tx, consumer_uuid)
-    names = tx.names.classes.names(tx.connection, {row.class_id for row in rows})
-    held: dict[str, dict[str, dict[str, int]]] = {}
-    for row in rows:
-        held.setdefault(row.provider_uuid, {"resources": {}})["resources"][names[row.class_id]] = row.used
-    return bool(held == json.loads(answer)["allocations"])
+def known_answers(tx: Transaction, generations: Mapping[str, int], digest: str) -> dict[str, str]:
+    """Return what was answered to a claim for consumers that hold just that. They may have been made again since.
+
+    Args:
+        tx: where to read.
+        generations: those of the consumers that exist, by uuid.
+        digest: tells the claim.
+    """
+    remembered = remembered_claims(tx, generations)
+    same = [
+        one for one in remembered.values() if (one.digest, one.generation) == (digest, generations[one.consumer_uuid])
+    ]
+    held = held_by(tx, [one.consumer_uuid for one in same]) if same else []
+    providers = named_providers(tx, {row.provider_id for row in held})
+    names = tx.names.classes.names(tx.connection, {row.class_id for row in held})
+    now: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: {"resources": {}}))
+    for row in held:
+        now[row.consumer_uuid][providers[row.provider_id].uuid]["resources"][names[row.class_id]] = row.used
+    return {
+        one.consumer_uuid: one.answer for one in same if json.loads(one.answer)["allocations"] == now[one.consumer_uuid]
+    }

@@ -83,6 +83,30 @@ def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | Non
     return NoCandidate(sentence if is_certain else f"{sentence} {CUT_OFF}", complete=is_certain, member=uuid)
 
 
+def no_place_beside(
+    drafting: Drafting, stuck: Sequence[tuple[GangPlan, Sequence[ClaimMember]]]
+) -> dict[str, NoCandidate]:
+    """Return by uuid why members have no place where others have one, the same for all that want the same.
+
+    Args:
+        drafting: the snapshot that it was planned in.
+        stuck: for each kind of them, how far the first one came, and who they are.
+    """
+    found: dict[str, NoCandidate] = {}
+    for placement, members in stuck:
+        reason = _beside(drafting, placement)
+        found.update({member.uuid: reason for member in members})
+    return found
+
+
+def _beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
+    assert placement.stuck is not None
+    if not placement.drafts:
+        return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=False)
+    sentence = f"No place was found beside {len(placement.drafts)} other members."
+    return NoCandidate(sentence if placement.complete else f"{sentence} {CUT_OFF}", complete=placement.complete)
+
+
 def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
     """Return why there is no place for a member even alone."""
     found = explained_plan(drafting.ground(member), member.options)

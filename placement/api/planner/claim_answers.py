@@ -1,0 +1,75 @@
+"""Answers to claims of which only as many members as fit have a place: as a whole, or as lines while it is made."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextvars import copy_context
+from itertools import chain
+from typing import Any
+
+import orjson
+from flask import Response
+
+from placement.api.call import JSON
+from placement.errors import Conflict, PlacementError
+from placement.services.planner.claims import NoCandidate, Outcome
+from placement.services.planner.members import ClaimMember
+
+LINES = "application/x-ndjson"
+
+Lines = tuple[list[str], list[str]]
+"""Those of members that have a place, and others."""
+
+
+def what_fitted(members: Sequence[ClaimMember], outcomes: Sequence[Outcome]) -> Response:
+    """Answer with the members that have a place and those that have none, each in the order of the request.
+
+    Raises:
+        Conflict: nobody has a place; that is why the first one has none.
+    """
+    answers = {uuid: text for one in outcomes for uuid, text in one.answers.items()}
+    refused = {uuid: reason for one in outcomes for uuid, reason in one.refused.items()}
+    if not answers:
+        raise refused[members[0].uuid]
+    placed = ",".join([answers[member.uuid] for member in members if member.uuid in answers])
+    others = [_refused(member.uuid, refused[member.uuid]) for member in members if member.uuid in refused]
+    text = f'{{"members":[{placed}],"refused":{orjson.dumps(others).decode()}}}'
+    return Response(text, 201 if any(one.is_new for one in outcomes) else 200, content_type=JSON)
+
+
+def _refused(consumer_uuid: str, reason: Conflict) -> dict[str, Any]:
+    is_cut_off = isinstance(reason, NoCandidate) and not reason.complete
+    said = {"consumer": consumer_uuid, "code": reason.code, "detail": reason.message}
+    return said | ({"complete": False} if is_cut_off else {})
+
+
+def streamed(outcomes: Iterator[Outcome]) -> Response:
+    """Answer with a line for each member, once it is allocated or refused for good, and one that counts them.
+
+    What is wrong with the first portion is an answer of its own; what goes wrong later is the last line.
+    """
+    first = [_lines_of(next(outcomes))]
+    # What goes on while the answer is sent is still the work of whoever asked for it.
+    context = copy_context()
+    rest = iter(lambda: context.run(_next_lines, outcomes), None)
+    return Response(_counted(chain(first, rest)), 200, content_type=LINES)
+
+
+def _lines_of(outcome: Outcome) -> Lines:
+    refused = [orjson.dumps({"refused": _refused(*one)}).decode() for one in outcome.refused.items()]
+    return list(outcome.answers.values()), refused
+
+
+def _next_lines(outcomes: Iterator[Outcome]) -> Lines | None:
+    outcome = next(outcomes, None)
+    return None if outcome is None else _lines_of(outcome)
+
+
+def _counted(lines: Iterable[Lines]) -> Iterator[bytes]:
+    placed = refused = 0
+    try:
+        for of_placed, of_refused in lines:
+            placed, refused = placed + len(of_placed), refused + len(of_refused)
+            yield "".join([f"{line}\n" for line in (*of_placed, *of_refused)]).encode()
+    except PlacementError as error:
+        yield orjson.dumps({"error": {"code": error.code, "detail": error.message}}) + b"\n"
+    else:
+        yield orjson.dumps({"placed": placed, "refused": refused}) + b"\n"

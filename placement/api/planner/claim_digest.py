@@ -1,0 +1,43 @@
+"""What tells one claim from others, however it is written down: who is to hold what."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from placement.domain.planner_request import PlannerRequest
+from placement.services.planner.members import ClaimMember
+
+
+def digest_of(members: Iterable[ClaimMember]) -> str:
+    """Return the same text for the same claim.
+
+    Fields that are left out are as those that say nothing (``"required": []``), and the order of keys, of groups and of
+    what is a set does not matter.
+    """
+    digest = hashlib.sha256()
+    requests: dict[int, str] = {}
+    for member in members:
+        request = member.request
+        if id(request) not in requests:  # Most often it is one object for all of them, which live as long as this.
+            requests[id(request)] = repr(_of_request(request))
+        said = (_ordered(member.consumer), member.replaces, requests[id(request)])
+        digest.update(repr(said).encode())
+    return digest.hexdigest()
+
+
+def _of_request(request: PlannerRequest) -> Any:
+    groups = sorted(request.groups, key=lambda one: one.suffix)
+    return _ordered(groups), {**_ordered(request), "groups": None}
+
+
+def _ordered(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _ordered(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return sorted((key, _ordered(inner)) for key, inner in value.items())
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return [_ordered(inner) for inner in value]
+    return value
