@@ -11,6 +11,7 @@ takes them all, makes more examples of every property, and does whatever else th
 
 import itertools
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from placement.store.connection.database import Database
 from tests import commits, examples, mariadb
 from tests.databases import Pool, SQLiteDatabases, open_database
 from tests.mariadb import MariaDB
+from tests.memory import memory
 from tests.postgresql import PostgreSQL, running_postgresql
 from tests.recycled_mariadb import mariadb_pool
 from tests.recycled_postgresql import postgresql_pool
@@ -35,7 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples hypothesis makes, and the seed of the run."""
+    """Choose how many examples hypothesis makes, the seed of the run, and where temporary files are.
+
+    In memory, also those of the processes that tests start: SQLite waits for the disk at each commit.
+    """
+    if place := memory():
+        tempfile.tempdir = os.environ["TMPDIR"] = str(place)
     examples.load_profile("deep" if config.getoption("--deep") else "quick")
     if config.getoption("--seed") is None:
         config.option.seed = commits.seed()

@@ -10,7 +10,10 @@ ROOM_BYTES = 4 * 2**30
 
 
 def memory() -> Path | None:
-    """Return a directory in memory, or None, which stands for the usual one, where there is none with enough room."""
-    if not os.access(MEMORY, os.W_OK | os.X_OK):
+    """Return a directory in memory, or None, which stands for the usual one, where there is none with enough room.
+
+    Programs may be run there, too: containers often forbid that.
+    """
+    if not os.access(MEMORY, os.W_OK | os.X_OK) or os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
         return None
     return MEMORY if shutil.disk_usage(MEMORY).free >= ROOM_BYTES else None
