@@ -182,8 +182,7 @@ def test_a_silent_stream_has_a_heart_that_beats(app: Flask, api: Api) -> None:
     def heartbeat() -> bytes:
         return b"id: %s\n" % newest(app.extensions["placement"].database).text.encode()
 
-    with following(app, Pace(look_s=0.01, heartbeat_s=0.0)) as (_, connected):
-        text = connected().makefile("rb")
+    with following(app, Pace(look_s=0.01, heartbeat_s=0.0)) as (_, connected), connected().makefile("rb") as text:
         assert [text.readline() for _ in range(3)] == [b":\n", heartbeat(), b"\n"]
         make_provider(api)
         until(lambda: text.readline() == heartbeat())
