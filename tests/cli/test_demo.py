@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from tests.cli.commands import Command
+from tests.cli.commands import Command, Running
 
 
 def test_the_walk_ends_with_a_claim_that_is_counted_and_warns_of_nothing(placement: Command):
@@ -23,22 +23,24 @@ def test_the_walk_ends_with_a_claim_that_is_counted_and_warns_of_nothing(placeme
     assert "The same request again: 3 candidates" in done.stdout
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_the_lines_to_try_work_until_a_signal_ends_everything(placement: Command, number: signal.Signals):
-    with placement.running("demo", "--port", "0") as demo:
-        for _ in range(3):
-            answer = _answer_of_curl(demo.says("curl "))
-        assert answer["project_id"] == "demo"
-        port = int(demo.said[-1].partition("127.0.0.1:")[2].partition("/")[0])
-        assert demo.ends(number) == 0
-    assert list(placement.temporary.iterdir()) == []
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port))
-
-
-def test_two_demos_run_beside_each_other(placement: Command):
+def test_the_lines_to_try_work_until_a_signal_ends_everything(placement: Command):
+    """Two demos run beside each other, and each is ended by another signal."""
     with placement.running("demo") as one, placement.running("demo") as other:
-        assert one.says("The server is at") != other.says("The server is at")
+        ports = {_port_to_try(one), _port_to_try(other)}
+        assert len(ports) == 2
+        assert one.ends(signal.SIGINT) == 0
+        assert other.ends(signal.SIGHUP) == 0
+    assert list(placement.temporary.iterdir()) == []
+    for port in ports:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+
+
+def test_it_is_ended_from_outside_while_it_is_still_telling(placement: Command):
+    with placement.running("demo", "--port", "0") as demo:
+        demo.says("The server is at")
+        assert demo.ends(signal.SIGTERM) == 0
+    assert list(placement.temporary.iterdir()) == []
 
 
 def test_a_port_that_was_asked_for_and_is_taken_is_an_error(placement: Command):
@@ -47,6 +49,14 @@ def test_a_port_that_was_asked_for_and_is_taken_is_an_error(placement: Command):
         done = placement.process("demo", "--port", port)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"Error: Cannot listen on 127.0.0.1 port {port}: Address already in use.\n"
+
+
+def _port_to_try(demo: Running) -> int:
+    """Do what the lines ask curl to do; return the port that they name."""
+    for _ in range(3):
+        answer = _answer_of_curl(demo.says("curl "))
+    assert answer["project_id"] == "demo"
+    return int(demo.said[-1].partition("127.0.0.1:")[2].partition("/")[0])
 
 
 def _answer_of_curl(line: str) -> dict[str, object]:
