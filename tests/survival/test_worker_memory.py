@@ -6,6 +6,8 @@ from tests import servers
 from tests.survival.load import send
 from tests.survival.traffic import workers
 
+REQUESTS = 4  # each ends a worker, and a new one takes a second of CPU
+
 
 def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: str, tmp_path: Path) -> None:
     sections = servers.default_sections(sqlite_url)
@@ -14,12 +16,12 @@ def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: s
     served = servers.started_server(servers.this_project(), tmp_path, workers=2)
     try:
         seen = set(workers(served))
-        for number in range(10):
+        for number in range(REQUESTS):
             answer = send(served.url, "POST", "/resource_providers", {"name": f"host{number}"})
             assert answer.status == 200
             seen |= {*workers(served)}
         assert len(seen) > 2
-        assert len(send(served.url, "GET", "/resource_providers").document["resource_providers"]) == 10
+        assert len(send(served.url, "GET", "/resource_providers").document["resource_providers"]) == REQUESTS
     finally:
         served.stop()
     assert "more than [api] max_worker_memory_mb: it is replaced" in (tmp_path / "server.log").read_text()
