@@ -2,6 +2,8 @@
 
 import uuid
 
+import pytest
+
 from tests.api.conftest import Api
 from tests.claims import ask, generation, make_provider
 
@@ -95,6 +97,7 @@ def test_an_unknown_provider_is_not_found(api: Api) -> None:
         assert f"No resource provider with uuid {NOBODY} found" in answer.text
 
 
+@pytest.mark.any_database
 def test_a_provider_may_be_in_any_number_of_aggregates(api: Api) -> None:
     """More than SQLite takes in one statement."""
     provider = make_provider(api)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from werkzeug.test import TestResponse
 
 from tests.api.conftest import Api
@@ -258,6 +259,7 @@ def test_answers_are_dated_from_1_15(api: Api) -> None:
         assert api.get(url, version="1.15").headers["cache-control"] == "no-cache"
 
 
+@pytest.mark.any_database
 def test_a_body_may_name_any_number_of_classes(api: Api) -> None:
     """More than SQLite takes in one statement."""
     provider = make_provider(api)

@@ -2,6 +2,7 @@
 
 from urllib.parse import urlencode
 
+import pytest
 from flask import Flask
 
 from tests.api.test_statement_counts import statements
@@ -48,6 +49,7 @@ def sent(app: Flask) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.any_database
 def test_pages_take_as_many_statements_for_10000_providers_as_for_1000(app: Flask):
     cloud = GrowingCloud(app.extensions["placement"].database)
     cloud.grow(130)  # so that every list has a part that comes after another
@@ -60,6 +62,7 @@ def test_pages_take_as_many_statements_for_10000_providers_as_for_1000(app: Flas
     assert f"{HOSTS:,} provider trees {HOSTS * PROVIDERS_EACH:,} providers" in overview.text
 
 
+@pytest.mark.any_database
 def test_of_more_than_1000_candidates_the_first_1000_can_be_reached(app: Flask):
     GrowingCloud(app.extensions["placement"].database).grow(1001)
     visitor = Visitor(app)
