@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,8 @@ class Policy:
             return rules
         with self._lock:
             if self._rules is None:
-                self._rules = _load(self._source())
+                source = self._settings.source
+                self._rules = _defaults() if source is None else _load(source)
             elif self._rules is rules:  # nobody else was faster
                 self._rules = _reload(rules)
             return self._rules
@@ -97,9 +99,11 @@ class Policy:
         self._look_again_at = now + LOOK_FOR_FILES_EVERY_S
         return _stamp(_policy_paths(rules.enforcer.conf)) != rules.stamp
 
-    def _source(self) -> cfg.ConfigOpts:
-        source = self._settings.source
-        return read(environ={}, search=False) if source is None else source
+
+@cache
+def _defaults() -> _LoadedRules:
+    """Return what is in force without a configuration: read once, for an application costs half as much without it."""
+    return _load(read(environ={}, search=False))
 
 
 def enforcer() -> "Enforcer":
