@@ -26,11 +26,17 @@ class InvalidEntry(ValueError):
         self.found = found
 
 
+LARGEST_NUMBER = 10**15
+"""What is larger is no weight and no amount, and sums of such numbers overflow."""
+
+
 def check_number(value: object, *path: str) -> None:
-    """Refuse what is not a finite number from 0 up; true and false are no numbers."""
+    """Refuse what is not a number from 0 to LARGEST_NUMBER; true and false are no numbers."""
     is_number = isinstance(value, Number) and not isinstance(value, bool)
     if not (is_number and math.isfinite(value) and value >= 0):  # type: ignore[arg-type, operator]
         raise InvalidEntry(path, "a number from 0 up", value)
+    if value > LARGEST_NUMBER:  # type: ignore[operator]
+        raise InvalidEntry(path, f"a number up to {LARGEST_NUMBER}", value)
 
 
 def check_word(value: object, words: Collection[str], *path: str) -> None:

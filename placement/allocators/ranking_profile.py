@@ -42,3 +42,9 @@ class RankingProfile:
         """The upper bound of the weighted sum of all parts: 100 times the sum of the weights."""
         packing = exact(self.fragmentation.weight) if self.fragmentation else 0
         return self.strategy.maximum + MAX_NODE_SCORE * (exact(self.compactness) + packing)
+
+    @property
+    def filters(self) -> bool:
+        """Whether trees that break a proportion are left out, instead of coming last."""
+        proportional = self.strategy.proportional
+        return proportional is not None and proportional.mode == "filter"

@@ -67,6 +67,12 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
     "placement:planner:claims": (("POST", "/planner/v1/claims"),),
     "placement:planner:scores": (("POST", "/planner/v1/scores"),),
+    # Asked besides the others, of requests that spell a profile out.
+    "placement:planner:inline_profile": (
+        ("POST", "/planner/v1/candidates"),
+        ("POST", "/planner/v1/claims"),
+        ("POST", "/planner/v1/scores"),
+    ),
     "placement:planner:fair_share:show": (("GET", "/planner/v1/fair-share"),),
     "placement:planner:fair_share:show_all": (("GET", "/planner/v1/fair-share"),),
     "placement:planner:fair_share:order": (("POST", "/planner/v1/fair-share/order"),),

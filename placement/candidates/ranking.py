@@ -56,7 +56,6 @@ class TreeScores:
         packing: TreePacking | None = None,
     ) -> None:
         profile = ranking.profile
-        proportional = profile.strategy.proportional
         self._scorer = scorer_for(profile.strategy, requested, known)
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
         self._per_compactness = self._per_point * float(profile.compactness)
@@ -67,7 +66,7 @@ class TreeScores:
         self._seed = ranking.seed
         self._near_equal = 0.0 if ranking.seed is None else ranking.near_equal
         self._lost: dict[Counts, float] = {(): 0.0}
-        self.filters = proportional is not None and proportional.mode == "filter"
+        self.filters = profile.filters
         self.classes = self._scorer.classes
         """What has to be known of a tree: its capacity and use of these classes, in this order."""
 

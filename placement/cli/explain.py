@@ -46,7 +46,7 @@ def explain(
         version = requested_version(f"placement {microversion}")
         settings = settings_of(context)
         with readable(settings) as database:
-            document = explain_query(database, Query.parse(text.encode()), version, locks=settings.locks_for_all)
+            document = explain_query(database, Query.parse(text.encode()), version, settings)
     lines = [json.dumps(document, indent=2)] if as_json else explanation_text(document, width=available_width())
     for line in lines:
         click.echo(line)

@@ -34,6 +34,9 @@ DEFAULT_TYPES: Mapping[str, DeviceType] = MappingProxyType(
 DEFAULT_BASE: Mapping[str, str] = MappingProxyType(
     {"cards": "PGPU", "memory": "CUSTOM_GPU_MEMORY_MB", "cores": "CUSTOM_GPU_CORE", "cpu": "VCPU"}
 )
+DEFAULT_HOST: Mapping[str, str] = MappingProxyType(
+    {"cpu": "VCPU", "memory": "MEMORY_MB", "ephemeral-storage": "DISK_GB"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,13 @@ class DeviceSettings:
     Args:
         types: Koordinator's device types by name.
         base: the resource classes that the last parts of hierarchical names mean; other parts are classes themselves.
+        host: the same of names that stand outside of any group, and of containers: what a host has.
         same_pcie: the level that SamePCIe and PCIeLevel mean.
+        same_numa: the level that SameNUMANode means.
     """
 
     types: Mapping[str, DeviceType] = field(default_factory=lambda: DEFAULT_TYPES)
     base: Mapping[str, str] = field(default_factory=lambda: DEFAULT_BASE)
+    host: Mapping[str, str] = field(default_factory=lambda: DEFAULT_HOST)
     same_pcie: str = "pcie"
+    same_numa: str = "numa"

@@ -56,7 +56,8 @@ def _check_types(body: Annotations, devices: DeviceSettings) -> None:
             raise InvalidAt(path, f"There is no device type {name!r}; there are {', '.join(devices.types)}.")
 
 
-def _type_of(resource: str, devices: DeviceSettings) -> str | None:
+def type_of(resource: str, devices: DeviceSettings) -> str | None:
+    """Return the device type that a resource is requested by, if it is one."""
     for name, kind in devices.types.items():
         if resource == name or resource in kind.resources:
             return name
@@ -67,7 +68,7 @@ def _amounts(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, 
     """Return how much is requested of each device type."""
     found: dict[str, int] = {}
     for resource, amount in requests.items():
-        if (name := _type_of(resource, devices)) is not None:
+        if (name := type_of(resource, devices)) is not None:
             if name in found:
                 raise InvalidAt((REQUESTS, resource), f"The device type {name} is requested twice.")
             found[name] = amount
@@ -76,7 +77,7 @@ def _amounts(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, 
 
 def _rest(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, Any]:
     """Return the unsuffixed group of what is no device: resource classes, under their own names."""
-    rest = {name: amount for name, amount in requests.items() if _type_of(name, devices) is None}
+    rest = {name: amount for name, amount in requests.items() if type_of(name, devices) is None}
     for name in rest:
         if not re.fullmatch("[A-Z0-9_]+", name):
             raise InvalidAt((REQUESTS, name), "This is neither a resource of a device type nor a resource class.")
@@ -88,11 +89,12 @@ def _group(name: str, asked: int, hint: Annotations, devices: DeviceSettings) ->
     count, amount = _instances(name, asked, hint, kind)
     resources = {kind.resource_class: amount}
     group: dict[str, Any] = {}
-    if "vfSelector" in hint:
+    # Null is what Kubernetes writes for what is not there.
+    if hint.get("vfSelector") is not None:
         if kind.virtual_function is None:
             raise InvalidAt((HINT, name, "vfSelector"), f"The device type {name} has no virtual functions.")
         resources = {kind.virtual_function: 1}
-        group["vf_selector"] = list(_traits(hint["vfSelector"] or {}, kind, (HINT, name, "vfSelector")))
+        group["vf_selector"] = list(_traits(hint["vfSelector"], kind, (HINT, name, "vfSelector")))
     if selector := hint.get("selector"):
         group["selector"] = list(_traits(selector, kind, (HINT, name, "selector")))
     return {"resources": resources, **group, "count": count}
@@ -121,9 +123,10 @@ def _one_in_each_place(group: Annotations) -> dict[str, Any]:
 
 
 def _affinity(names: list[str], joint: Annotations, devices: DeviceSettings) -> dict[str, Any]:
-    mode = "required" if joint.get("requiredScope") == "SamePCIe" else "preferred"
+    mode = "required" if joint.get("requiredScope") else "preferred"
+    level = devices.same_numa if joint.get("requiredScope") == "SameNUMANode" else devices.same_pcie
     groups = [_suffix(name) for name in names]
-    return {"groups": groups, "primary": groups[0], "level": devices.same_pcie, "mode": mode}
+    return {"groups": groups, "primary": groups[0], "level": level, "mode": mode}
 
 
 def _exclusive(
@@ -131,7 +134,7 @@ def _exclusive(
 ) -> Iterator[dict[str, Any]]:
     levels = {"PCIeLevel": devices.same_pcie, "DeviceLevel": THE_DEVICE}
     for name, hint in hints.items():
-        if name in amounts and "exclusivePolicy" in hint:
+        if name in amounts and hint.get("exclusivePolicy"):
             yield {"groups": [_suffix(name)], "level": levels[hint["exclusivePolicy"]]}
 
 

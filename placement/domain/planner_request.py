@@ -70,9 +70,12 @@ class PlannerRequest:
         isolate, same_subtree, root_required, root_forbidden: as in a CandidateRequest.
         affinity, within, exclusive: rules about places. A level is a name from the planner file or a trait.
         avoided_trees: trees that are left out, each by the uuid of any of its providers; unknown ones are ignored.
-        paths: amounts by hierarchical name, ``Gpugrp1/R0/gpu/0/cards``.
+        paths: amounts by hierarchical name, ``Gpugrp1/R0/gpu/0/PGPU``: what the first container asks for.
+        containers: the same of further containers, which run at the same time.
+        init_containers: the same of containers that run before these, one after the other.
+        translate: whether each group of ``paths`` that leaves out upper groups gets one of these for itself.
         distinct: whether groups of ``paths`` beside each other must get different providers.
-        profile: the name of a ranking profile; None for the one in force.
+        profile: the name of a ranking profile; None for the one in force, or that the request brings along.
         limit: how many candidates at most.
         per_tree: how many of one tree at most.
         explain: whether the answer says what was left after each step.
@@ -88,6 +91,9 @@ class PlannerRequest:
     exclusive: tuple[Exclusive, ...] = ()
     avoided_trees: frozenset[str] = frozenset()
     paths: Mapping[str, int] = field(default_factory=dict)
+    containers: tuple[Mapping[str, int], ...] = ()
+    init_containers: tuple[Mapping[str, int], ...] = ()
+    translate: bool = False
     distinct: bool = False
     profile: str | None = None
     limit: int = 10

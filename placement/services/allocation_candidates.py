@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.explain.conditions import Condition
+from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.quick import quick_cause
 from placement.candidates.packing import wanted_by
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
@@ -123,6 +123,9 @@ def answer_to(
     if not candidates and wanted != 0:
         # Where there was a tree at all, every demand has somebody.
         nobody = {} if reader.found_any else conditions_that_left_nobody(tx, plan, ids)
+        if scores is not None and scores.filters and _serves_unranked(tx, request, options):
+            cause = Condition(ConditionKind.PROPORTION)
+            return Answer(plan, [], Summaries(), frozenset(), cause=cause)
         held = unheld is not None and unheld.left_out
         cause = quick_cause(plan, nobody, some_tree=reader.found_any, some_held=held)
         return Answer(plan, [], Summaries(), frozenset(), cause=cause)
@@ -132,6 +135,11 @@ def answer_to(
         others = serving_others(unheld or reader, candidates, members, budget, home=reader.home)
         answer = replace(answer, serving_others=others)
     return replace(answer, complete=not budget.was_hit)
+
+
+def _serves_unranked(tx: Transaction, request: CandidateRequest, options: SearchOptions) -> bool:
+    """Tell whether there is a candidate if the profile does not leave it out."""
+    return bool(answer_to(tx, replace(request, limit=1), replace(options, most=None, shuffled=False)).candidates)
 
 
 def _scores(tx: Transaction, plan: Plan, ranking: Ranking, packer: Packer | None) -> TreeScores:

@@ -1,13 +1,15 @@
 """Why does this request have no candidates? The use case behind ``/planner/v1/explain``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Explanation
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
 from placement.domain.search_plan import plan_for
+from placement.services.allocation_candidates import Ranking, SearchOptions, answer_to
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.facts import Named, facts_for, named_providers
 from placement.store.search.names import ids_for
@@ -24,17 +26,39 @@ class Explained:
 
 
 @reads_anywhere
-def explanation_of(tx: Transaction, request: CandidateRequest, *, locks: Sequence[PlaceLock] = ()) -> Explained:
-    """Explain a request in one snapshot; ``locks`` are what places have as locks.
+def explanation_of(
+    tx: Transaction,
+    request: CandidateRequest,
+    *,
+    locks: Sequence[PlaceLock] = (),
+    profile: RankingProfile | None = None,
+) -> Explained:
+    """Explain a request in one snapshot.
+
+    Args:
+        tx: the transaction.
+        request: the request.
+        locks: what places have as locks.
+        profile: what orders candidates, if anything does: it may leave some out.
 
     Raises:
         Invalid: a resource class or trait does not exist.
     """
-    return explained(tx, request, locks=locks)
+    return explained(tx, request, locks=locks, profile=profile)
 
 
-def explained(tx: Transaction, request: CandidateRequest, *, locks: Sequence[PlaceLock] = ()) -> Explained:
+def explained(
+    tx: Transaction,
+    request: CandidateRequest,
+    *,
+    locks: Sequence[PlaceLock] = (),
+    profile: RankingProfile | None = None,
+) -> Explained:
     """Explain a request inside a transaction, for use cases that have one; as ``explanation_of``."""
     plan = plan_for(request)
     explanation = explain(plan, facts_for(tx, plan, ids_for(tx, plan, locks=locks)))
+    if explanation.found and profile is not None and profile.filters:
+        options = SearchOptions(locks=tuple(locks))
+        if not answer_to(tx, replace(request, limit=1), options, Ranking(profile)).candidates:
+            explanation = explanation.left_out_by_profile()
     return Explained(explanation, named_providers(tx, explanation.providers()))

@@ -80,7 +80,10 @@ def trial(
     """
     answer = answer_to(tx, request, options, ranking, packer=packer)
     if not answer.candidates:
-        return Trial(answer, (), {}, explained(tx, request, locks=options.locks) if showing.explains else None)
+        profile = ranking.profile if ranking else None
+        return Trial(
+            answer, (), {}, explained(tx, request, locks=options.locks, profile=profile) if showing.explains else None
+        )
     shown = _served(answer, showing, packer.judge_in(tx) if packer else None)
     members = answer.providers.members
     roots = {members[provider].root_id for served in shown for provider in served.taken}

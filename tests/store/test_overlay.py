@@ -24,7 +24,7 @@ from tests.small_clouds import Cloud, Inventory, Node, write
 
 CLOUDS, REQUESTS = 12, 4
 PACKED = RankingProfile(strategy=Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), compactness=1)
-OPTIONS = PlannerOptions(RankingProfile(), LEVELS, LOCKS, {})
+OPTIONS = PlannerOptions(RankingProfile(), LEVELS, LOCKS)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def member(uuid: str) -> ClaimMember:
     """Return somebody who wants what there is not."""
     consumer = Claim(consumer_uuid=uuid, allocations={}, project_id="project", user_id="user")
     wanted = PlannerRequest(groups=tuple([PlannerGroup(group=group) for group in REQUEST.groups]))
-    return ClaimMember(consumer, wanted, PlannerOptions(RankingProfile(), {}, {}, {}))
+    return ClaimMember(consumer, wanted, PlannerOptions(RankingProfile(), {}, {}))
 
 
 @pytest.fixture(params=["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)])

@@ -95,7 +95,7 @@ def _member(call: Call, consumer: Body, body: Body) -> ClaimMember:
     # What is only about the number of candidates is the same for all that want the same.
     asked = planner_request(body, call.server.settings.planner)
     request = replace(asked, limit=1, per_tree=1, explain=False)
-    return ClaimMember(_consumer(consumer), request, options_for(call, request))
+    return ClaimMember(_consumer(consumer), request, options_for(call, body))
 
 
 def _consumer(consumer: Body) -> Claim:

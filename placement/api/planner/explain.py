@@ -1,6 +1,6 @@
 """GET /planner/v1/explain: why does GET /allocation_candidates find nothing for this query string?"""
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from flask import Response
@@ -15,8 +15,8 @@ from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explanation import Hint, HintKind
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.place_lock import PlaceLock
 from placement.services.explain import explanation_of
+from placement.settings import Settings
 from placement.store.connection.database import Database
 
 POLICY = "group_policy"
@@ -33,21 +33,25 @@ def explain_candidates(call: Call) -> Response:
     """
     asked = requested_version(call.request.headers.get("openstack-api-version"))
     version = asked if asked >= FIRST_VERSION else MAXIMUM
-    return call.json(explain_query(call.database, call.query, version, locks=call.server.settings.locks_for_all))
+    return call.json(explain_query(call.database, call.query, version, call.server.settings))
 
 
-def explain_query(
-    database: Database, query: Query, version: Version, *, locks: Sequence[PlaceLock] = ()
-) -> dict[str, Any]:
-    """Return the explanation of a query string as a JSON document; ``locks`` are what places have as locks.
+def explain_query(database: Database, query: Query, version: Version, settings: Settings) -> dict[str, Any]:
+    """Return the explanation of a query string as a JSON document.
 
     Raises:
         Invalid: the query string is none for GET /allocation_candidates. Only a missing group_policy is forgiven.
     """
+    explanation = partial(
+        explanation_of,
+        database,
+        locks=settings.locks_for_all,
+        profile=settings.planner.profile_in_force if settings.ranking.enabled else None,
+    )
     if version < POLICY_VERSION or POLICY in query:
-        return explanation_json(explanation_of(database, candidate_request(query, version), locks=locks))
+        return explanation_json(explanation(candidate_request(query, version)))
     request = candidate_request(Query([*query.pairs, (POLICY, "none")]), version)
-    return explanation_json(explanation_of(database, request, locks=locks), _missing_policy(request))
+    return explanation_json(explanation(request), _missing_policy(request))
 
 
 def _missing_policy(request: CandidateRequest) -> list[Hint]:

@@ -87,7 +87,7 @@ def _room(call: Call, body: dict[str, Any], wishes: Sequence[Wish]) -> RoomOnHos
     """Return who would make room for a request."""
     settings = _settings(call)
     request = planner_request(body["request"], call.server.settings.planner)
-    wanted = RoomWanted(request, options_for(call, request))
+    wanted = RoomWanted(request, options_for(call, body["request"]))
     member = member_of(body["claimant"], settings, "claimant")
     return room_for(call.database, settings, wanted, member=member, wishes=wishes, options=options_of(body))
 

@@ -202,7 +202,8 @@ def _request(call: Call, name: str, asked: str | dict[str, Any]) -> CountedReque
 
 
 def _options(call: Call, request: CountedRequest) -> PlannerOptions:
-    return options_for(call, request if isinstance(request, PlannerRequest) else PlannerRequest())
+    profile = request.profile if isinstance(request, PlannerRequest) else None
+    return options_for(call, {} if profile is None else {"profile": profile})
 
 
 ROUTES = (

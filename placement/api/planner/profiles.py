@@ -69,8 +69,9 @@ def _proportional(policy: Proportional) -> dict[str, Any]:
 
 def _devices(devices: DeviceSettings, levels: Collection[str]) -> dict[str, Any]:
     types = {name: _device_type(kind) for name, kind in devices.types.items()}
-    same_pcie = {"same_pcie": devices.same_pcie} if devices.same_pcie in levels else {}
-    return {"types": types, "base": dict(devices.base), **same_pcie}
+    scopes = {"same_pcie": devices.same_pcie, "same_numa": devices.same_numa}
+    known = {scope: level for scope, level in scopes.items() if level in levels}
+    return {"types": types, "base": dict(devices.base), "host": dict(devices.host), **known}
 
 
 def _device_type(kind: DeviceType) -> dict[str, Any]:

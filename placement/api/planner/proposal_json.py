@@ -44,6 +44,8 @@ def _score(candidate: PlannedCandidate, uuids: Uuids, levels: tuple[str, ...]) -
     }
     if score.keeps_proportion is not None:
         shown["keeps_proportion"] = score.keeps_proportion
+    if proposal.group_score is not None:
+        shown["group"] = proposal.group_score
     if proposal.locks:
         shown["exclusive"] = {uuids[lock.provider]: lock.resource_class for lock in proposal.locks}
     return shown

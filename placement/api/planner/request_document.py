@@ -1,6 +1,7 @@
 """From a planner request's validated body to a PlannerRequest; what several fields must agree on is checked here."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from placement.api.candidate_query import MOST_CLASSES, MOST_GROUPS
@@ -8,9 +9,11 @@ from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
 from placement.api.planner.request_schemas import RequestSchema
 from placement.api.validation import BodyPath, load_document
 from placement.domain.candidate_request import RequestGroup
+from placement.domain.group_words import group_paths
 from placement.domain.koordinator import KEYS as KOORDINATOR
 from placement.domain.koordinator import in_planner_words
 from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.domain.pods import in_koordinators_words
 from placement.errors import InvalidAt
 from placement.settings import PlannerSettings
 
@@ -35,6 +38,10 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
     Raises:
         InvalidAt: fields contradict each other or name what there is not.
     """
+    if "pod" in body:
+        if twice := sorted(KOORDINATOR & body.keys()):
+            raise InvalidAt((twice[0],), "This stands in the pod.")
+        body = {**body, **load_document(SCHEMA, in_koordinators_words(body["pod"], settings.devices))}
     if KOORDINATOR & body.keys():
         said = load_document(SCHEMA, in_planner_words(body, settings.devices))
         body = {
@@ -43,7 +50,7 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
             "affinity": [*body.get("affinity", ()), *said["affinity"]],
             "exclusive": [*body.get("exclusive", ()), *said["exclusive"]],
         }
-    request = _request(body)
+    request = replace(_request(body), **_in_paths(body, settings))
     for path, sentence in _faults(request, settings):
         raise InvalidAt(path, sentence)
     return request
@@ -54,6 +61,7 @@ def _request(body: Body) -> PlannerRequest:
     if any(len(any_of) > 1 for any_of in root.required):
         raise InvalidAt(("root_required",), "The root has no alternatives: in: is not supported here.")
     score = body.get("score", {})
+    named = body.get("profile", score.get("profile"))
     return PlannerRequest(
         groups=tuple(_group(suffix, group) for suffix, group in body.get("groups", {}).items()),
         isolate=body.get("group_policy") == "isolate",
@@ -64,13 +72,31 @@ def _request(body: Body) -> PlannerRequest:
         within=tuple(_within(rule) for rule in body.get("within", ())),
         exclusive=tuple(Exclusive(groups=tuple(r["groups"]), level=r["level"]) for r in body.get("exclusive", ())),
         avoided_trees=frozenset(body.get("avoid", {}).get("trees", ())),
-        paths={**body.get("paths", {}), **body.get("tree", {})},
+        translate=body.get("translate", False),
         distinct=body.get("distinct", False),
-        profile=body.get("profile", score.get("profile")),
+        profile=named if isinstance(named, str) else None,
         limit=body.get("limit", PlannerRequest().limit),
         per_tree=body.get("per_tree", 1),
         explain=body.get("explain", score.get("explain", False)),
     )
+
+
+def _in_paths(body: Body, settings: PlannerSettings) -> dict[str, Any]:
+    """Return what a body asks for by hierarchical names, of one container or of several."""
+    devices = settings.devices
+    first = group_paths({**body.get("paths", {}), **body.get("tree", {})}, devices)
+    running, before = [
+        [group_paths(one, devices, (key, index)) for index, one in enumerate(body.get(key, ()))]
+        for key in ("containers", "init_containers")
+    ]
+    listed = [one for one in (first, *running) if one]
+    if before and not listed:
+        raise InvalidAt(("init_containers",), "They run before containers: there must be containers or paths, too.")
+    return {
+        "paths": listed[0] if listed else {},
+        "containers": tuple(listed[1:]),
+        "init_containers": tuple([one for one in before if one]),
+    }
 
 
 def _group(suffix: str, group: Body) -> PlannerGroup:

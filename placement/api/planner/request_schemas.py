@@ -3,6 +3,9 @@
 What concerns several fields at once is checked in ``request_document.py``.
 """
 
+import re
+from collections.abc import Mapping as TypingMapping
+from types import MappingProxyType
 from typing import Any
 
 from placement.api.allocation_schemas import owner_id
@@ -12,6 +15,7 @@ from placement.api.planner.request_fields import AggregateFilters, Count, Traits
 from placement.api.validation import Schema, shown
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
 from placement.domain.planner_request import PlannerRequest
+from placement.domain.quantities import QUANTITY
 
 MOST_CANDIDATES = 1000
 MOST_PER_TREE = 20
@@ -47,19 +51,29 @@ class OneOf(JsonText):
         return text
 
 
+class Anything(Exact):
+    """Whatever JSON has: what somebody else's document holds besides what is read of it."""
+
+    documented: TypingMapping[str, Any] = MappingProxyType({})
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:  # noqa: ARG002
+        """Return a value as it is."""
+        return value
+
+
 class Nested(Exact):
     """Demands inside each other: a level has labels, a label has amounts of resources and further levels."""
 
     kind = "object"
     DEEPEST = 64
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> dict[str, int]:  # noqa: ARG002
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> dict[str, int | str]:  # noqa: ARG002
         """Return amounts by hierarchical name."""
         if not isinstance(value, dict):
             raise self._wrong_type(value)
         return dict(self._names(value, ()))
 
-    def _names(self, demand: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int]]:
+    def _names(self, demand: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
         found = []
         for key, inner in demand.items():
             if "/" in key or not key or len(path) > self.DEEPEST:
@@ -67,16 +81,35 @@ class Nested(Exact):
             if isinstance(inner, dict):
                 found += self._inside(inner, (*path, key))
             else:
-                found.append(("/".join((*path, key)), Integer(minimum=1).deserialize(inner)))
+                found.append(("/".join((*path, key)), Quantity().deserialize(inner)))
         return found
 
-    def _inside(self, labels: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int]]:
+    def _inside(self, labels: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
         found = []
         for label, demand in labels.items():
             if not isinstance(demand, dict):
                 raise refuse(f"{shown('/'.join((*path, label)))}: {shown(demand)} is not of type 'object'", "type")
             found += self._names(demand, (*path, label))
         return found
+
+
+class Quantity(Exact):
+    """A whole number from 0 up, or a text: ``"4"``, ``"1GiB"``."""
+
+    documented = MappingProxyType(
+        {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": re.sub(r"\?P<\w+>", "", QUANTITY)}]}
+    )
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:  # noqa: ARG002
+        if isinstance(value, str) and re.fullmatch(QUANTITY, value):
+            return value
+        if isinstance(value, str):
+            raise refuse(f"{shown(value)} is no amount; write a whole number, or bytes such as 8Gi", "pattern")
+        return int(Integer(minimum=0).deserialize(value))
+
+
+def _paths(**options: Any) -> Mapping:
+    return Mapping("[^/]+(/[^/]+)*", Quantity(), **options)
 
 
 def _amounts(**options: Any) -> Mapping:
@@ -124,10 +157,19 @@ class ExclusiveSchema(Schema):
     level = JsonText(pattern=LEVEL)
 
 
+class ProfileField(Exact):
+    """The name of a profile, or a profile as the planner file has it."""
+
+    documented = MappingProxyType({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]})
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:  # noqa: ARG002
+        return value if isinstance(value, dict) else JsonText(shortest=1).deserialize(value)
+
+
 class ScoreSchema(Schema):
     """How candidates are compared."""
 
-    profile = JsonText(shortest=1, required=False)
+    profile = ProfileField(required=False)
     explain = Flag(required=False)
 
 
@@ -150,14 +192,25 @@ class JointAllocateSchema(Schema):
     """Koordinator's DeviceJointAllocate."""
 
     deviceTypes = Array(JsonText(shortest=1), unique=True)  # noqa: N815
-    requiredScope = OneOf("SamePCIe")  # noqa: N815
+    requiredScope = OneOf("SamePCIe", "SameNUMANode")  # noqa: N815
+
+
+class OrNull(Object):
+    """An object, or null as if it were not there: Kubernetes writes what is empty so."""
+
+    def __init__(self, schema: type[Schema]) -> None:
+        super().__init__(schema, required=False)
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
+        """Check one object."""
+        return None if value is None else super().deserialize(value, attr, data, **options)
 
 
 class HintSchema(Schema):
     """Koordinator's DeviceHint."""
 
-    selector = Object(SelectorSchema, required=False)
-    vfSelector = Object(SelectorSchema, required=False)  # noqa: N815
+    selector = OrNull(SelectorSchema)
+    vfSelector = OrNull(SelectorSchema)  # noqa: N815
     allocateStrategy = OneOf("ApplyForAll", "RequestsAsCount")  # noqa: N815
     exclusivePolicy = OneOf("DeviceLevel", "PCIeLevel")  # noqa: N815
 
@@ -180,12 +233,16 @@ class RequestSchema(Schema):
     exclusive = Array(Object(ExclusiveSchema), required=False)
     avoid = Object(AvoidSchema, required=False)
     tree = Nested(required=False)
-    paths = Mapping("[^/]+(/[^/]+)*", Integer(minimum=1), required=False)
+    paths = _paths(required=False)
+    containers = Array(_paths(), required=False)
+    init_containers = Array(_paths(), required=False)
+    translate = Flag(required=False)
     distinct = Flag(required=False)
     requests = Mapping(".{1,255}", Integer(minimum=1), required=False)
     device_joint_allocate = Object(JointAllocateSchema, required=False)
     device_allocate_hint = Mapping(".{1,64}", Object(HintSchema), required=False)
-    profile = JsonText(shortest=1, required=False)
+    pod = Mapping(".{1,255}", Anything(), required=False)
+    profile = ProfileField(required=False)
     score = Object(ScoreSchema, required=False)
     explain = Flag(required=False)
 

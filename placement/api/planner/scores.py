@@ -8,13 +8,15 @@ from flask import Response
 from placement.allocators.ranking_profile import RankingProfile
 from placement.api.allocation_schemas import UUID_KEY, GroupMappings, ProviderAllocation
 from placement.api.call import Call
-from placement.api.fields import Array, JsonText, Mapping, Object
+from placement.api.fields import Array, Mapping, Object
 from placement.api.planner.index import PATH
+from placement.api.planner.request_schemas import ProfileField
 from placement.api.routing import Route
 from placement.api.validation import Schema
-from placement.errors import InvalidAt
+from placement.errors import ConfigurationError, InvalidAt
 from placement.services import scores as service
 from placement.services.scores import ScoredRequest
+from placement.settings.planner.profiles import inline_profile
 
 
 class AllocationRequest(Schema):
@@ -28,7 +30,7 @@ class ScoresBody(Schema):
     """The body. Without a profile, the default one scores."""
 
     allocation_requests = Array(Object(AllocationRequest))
-    profile = JsonText(required=False)
+    profile = ProfileField(required=False)
 
 
 SCHEMA = ScoresBody()
@@ -37,7 +39,7 @@ SCHEMA = ScoresBody()
 def score_requests(call: Call) -> Response:
     """Answer with the score of each allocation request, in the order of the body."""
     body = call.document(SCHEMA)
-    profile = profile_named(call, body.get("profile"))
+    profile = profile_of(call, body.get("profile"))
     levels = call.server.settings.planner.levels
     requests = [
         {uuid: entry["resources"] for uuid, entry in request["allocations"].items()}
@@ -47,13 +49,20 @@ def score_requests(call: Call) -> Response:
     return call.json({"profile": profile.name, "scores": [_shown(each, levels) for each in scored]})
 
 
-def profile_named(call: Call, name: str | None) -> RankingProfile:
-    """Return the profile that a body names under ``profile``, or the default one.
+def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
+    """Return the profile that a body names under ``profile`` or spells out there, or the default one.
 
     Raises:
-        InvalidAt: there is no such profile.
+        InvalidAt: there is no such profile, or it is not one.
+        Forbidden: the caller must not bring profiles along.
     """
     planner = call.server.settings.planner
+    if isinstance(name, dict):
+        call.authorize("placement:planner:inline_profile")
+        try:
+            return inline_profile(name)
+        except ConfigurationError as wrong:
+            raise InvalidAt(["profile"], str(wrong).removeprefix("profile, line 1: ")) from wrong
     if name is None:
         return planner.profile_in_force
     if name not in planner.profiles:

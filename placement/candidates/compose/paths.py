@@ -1,12 +1,14 @@
 """Composes a request of hierarchical names in one tree: from providers to the Group Allocator and back."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from placement.allocators.budget import Budget
-from placement.allocators.group.names import requirement_tree
+from placement.allocators.group.names import join_name, requirement_tree, split_name
 from placement.allocators.group.place import STEPS, Placement, place
+from placement.allocators.group.requests import translated
 from placement.allocators.group.rules import Rules
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.search import STEPS_OF_A_TRY
@@ -33,7 +35,6 @@ class PathComposer:
     Args:
         request: the request.
         levels: the levels.
-        base: the resource classes that the last parts of names mean; other parts are classes themselves.
         locks: level -> lock class.
 
     Raises:
@@ -46,49 +47,60 @@ class PathComposer:
         request: PlannerRequest,
         levels: Levels,
         *,
-        base: Mapping[str, str],
         locks: Mapping[str, str],
     ) -> None:
         self._request = request
         self._levels = levels
-        self._base = base
         self._locks = Locks(levels.names, locks)
         self._known = {level.lower(): level for level in levels.names}
-        self._written = requirement_tree(request.paths, Phase.RUNNING, {})
-        self._requirement = self._in_classes(self._written)
+        self._containers = [self._container(*one) for one in _containers(request)]
 
-    def _in_classes(self, requirement: Requirement) -> Requirement:
-        """Return a requirement with levels and classes as they are called here."""
-        level = self._known.get(self._levels.named(requirement.level).lower(), "") if requirement.level else ""
-        if requirement.level and not level:
-            raise UnknownLevel(
-                requirement.level, next(name for name in self._request.paths if requirement.level in name)
-            )
+    def _container(self, leading: Path, paths: Mapping[str, int], phase: Phase) -> "WantedContainer":
+        """Return a container with levels and classes as they are called here."""
         amounts: dict[str, int] = defaultdict(int)
-        for name, amount in requirement.amounts.items():
-            amounts[self._base.get(name, name)] += amount
-        return replace(
-            requirement, level=level, amounts=amounts, parts=tuple([self._in_classes(p) for p in requirement.parts])
-        )
+        written: dict[Path, str] = {(): "/".join([part for step in leading for part in step])}
+        for name, amount in paths.items():
+            path, last = split_name(name)
+            canonical = tuple([(self._level(group, name), label) for group, label in path])
+            amounts[join_name(canonical, last)] += amount
+            for end in range(1, len(path) + 1):
+                written[canonical[:end]] = join_name((*leading, *path[:end]), "").rstrip("/")
+        return WantedContainer(amounts, phase, written, requirement_tree(amounts, phase, {}))
+
+    def _level(self, group: str, name: str) -> str:
+        level = self._known.get(self._levels.named(group).lower(), "")
+        if not level:
+            raise UnknownLevel(group, name)
+        return level
 
     @property
     def requested(self) -> dict[str, int]:
         """How much is asked for of each class."""
-        found: dict[str, int] = defaultdict(int)
-        for requirement in _walk(self._requirement):
-            for name, amount in requirement.amounts.items():
-                found[name] += amount
-        return dict(found)
+        running: Counter[str] = Counter()
+        most: Counter[str] = Counter()
+        for container in self._containers:
+            amounts = Counter[str]()
+            for requirement in _walk(container.requirement):
+                amounts.update(requirement.amounts)
+            if container.phase is Phase.RUNNING:
+                running.update(amounts)
+            else:
+                most |= amounts
+        return dict(running | most)
 
     def plain(self) -> CandidateRequest:
         """Return the request as groups, each of which some provider of a tree must be able to serve.
 
-        A group is named by the beginning of the first name that asks for it.
+        A group is named by the beginning of the first name that asks for it. What is asked for outside of groups may
+        come from different providers.
         """
         wanted: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
-        for prefix, one in _by_prefix(self._requirement, self._written):
-            if one.amounts:
-                wanted.setdefault((one.level, tuple(sorted(one.amounts.items()))), prefix or "/")
+        for container in self._containers:
+            for path, one in _by_path(container.requirement, ()):
+                amounts = tuple(sorted(one.amounts.items()))
+                for portion in [amounts] if path else [(each,) for each in amounts]:
+                    if portion:
+                        wanted.setdefault((one.level, portion), container.written[path] or "/")
         groups = [
             RequestGroup(
                 suffix=prefix,
@@ -117,46 +129,142 @@ class PathComposer:
         children: dict[int | None, list[int]] = defaultdict(list)
         for provider, parent in details.parents.items():
             children[parent].append(provider)
-        ids: dict[Path, int] = {}
         (usable,) = self._locks.usable([list(details.parents)], details)
-        root = self._location(details, details.root, (children, frozenset(usable)))
+        lifted = self._lifted(details)
+        root = self._location(details, details.root, (children, frozenset(usable)), lifted)
+        ids: dict[Path, int] = {}
         _note(root, (), {name: id_ for id_, name in details.names.items()}, ids)
         of_search = budget.child(STEPS)
         if of_search.left < STEPS_OF_A_TRY:
             return Proposals(complete=False)
-        placement = place(root, [self._requirement], Rules(distinct=self._request.distinct), budget=of_search)
-        found = [self._proposal(details, placement, ids)] if placement.feasible else []
+        wanted = self._translated(root) if self._request.translate else self._containers
+        requirements = [_with_lifted(one.requirement, lifted) for one in wanted]
+        rules = Rules(distinct=self._request.distinct or self._request.translate)
+        placement = place(root, requirements, rules, budget=of_search)
+        found = [self._proposal(details, placement, ids, wanted)] if placement.feasible else []
         return Proposals(found, placement.complete)
 
-    def _location(self, details: PlannerTree, provider: int, among: Among) -> Location:
+    def _lifted(self, details: PlannerTree) -> frozenset[str]:
+        """Return the classes that are asked for outside of groups and that the root has none of.
+
+        They may come from any provider of the tree. Those that are asked for inside of groups, too, are not looked for
+        elsewhere.
+        """
+        outside = {name for one in self._containers for name in one.requirement.amounts}
+        every = [one for container in self._containers for one in _walk(container.requirement)]
+        inside = {name for one in every if one.level for name in one.amounts}
+        return frozenset(outside - inside - details.stocks.get(details.root, {}).keys())
+
+    def _translated(self, root: Location) -> list["WantedContainer"]:
+        """Return the containers with the upper groups that their names leave out."""
+        offered = [join_name(path, name) for path, one in _locations(root, ()) for name in one.capacities]
+        return [_translated(container, offered) for container in self._containers]
+
+    def _location(self, details: PlannerTree, provider: int, among: Among, lifted: AbstractSet[str]) -> Location:
         children, usable = among
         position = details.positions[provider]
         own = [self._levels.names[index] for index, here in enumerate(position) if here == provider]
         stocks = details.stocks.get(provider, {}) if provider in usable else {}
-        return Location(
-            name=details.names[provider],
-            level=own[-1] if own else "",
-            capacities={name: _capacity(stock) for name, stock in stocks.items()},
-            children=tuple([self._location(details, child, among) for child in children[provider]]),
-        )
+        name = details.names[provider]
+        capacities = {resource_class: _capacity(stock) for resource_class, stock in stocks.items()}
+        # What may come from anywhere is a place of its own, wherever it is.
+        places = [Location(name, _anywhere(one), {one: capacities[one]}) for one in sorted(lifted & capacities.keys())]
+        inside = [self._location(details, child, among, lifted) for child in children[provider]]
+        kept = {one: capacity for one, capacity in capacities.items() if one not in lifted}
+        return Location(name, own[-1] if own else "", kept, (*places, *inside))
 
-    def _proposal(self, details: PlannerTree, placement: Placement, ids: Mapping[Path, int]) -> Proposal:
+    def _proposal(
+        self,
+        details: PlannerTree,
+        placement: Placement,
+        ids: Mapping[Path, int],
+        containers: Sequence["WantedContainer"],
+    ) -> Proposal:
         amounts: dict[int, dict[str, int]] = defaultdict(dict)
         for (path, name), amount in placement.taken.items():
             amounts[ids[path]][name] = amount
-        mappings = {
-            prefix: (ids[placed.path],)
-            for prefix, placed in _prefixes(placement.placed[0], self._written, "")
-            if prefix or placed.requirement.amounts
-        }
         touched = details.places.around(amounts)
         self._locks.taken(details, list(amounts), (), amounts)
         return Proposal(
             root=details.root,
             amounts=dict(amounts),
-            mappings=mappings,
+            mappings=_mappings(placement, ids, containers),
             touched=details.places.touched(touched),
+            group_score=None if placement.objective is None else float(placement.objective.score),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class WantedContainer:
+    """What one container asks for.
+
+    Args:
+        amounts: amounts of classes by hierarchical name, with the levels' own names.
+        phase: when it runs.
+        written: how the beginnings of names are written in the request, by where they lead; what translation adds is
+            not there.
+        requirement: the same amounts as a tree.
+    """
+
+    amounts: Mapping[str, int]
+    phase: Phase
+    written: Mapping[Path, str]
+    requirement: Requirement
+
+
+def _containers(request: PlannerRequest) -> Iterator[tuple[Path, Mapping[str, int], Phase]]:
+    """Yield the containers of a request: what leads their names in the answer, what they ask for, when they run."""
+    yield (), request.paths, Phase.RUNNING
+    for number, paths in enumerate(request.containers, start=1):
+        yield (("containers", str(number)),), paths, Phase.RUNNING
+    for number, paths in enumerate(request.init_containers):
+        yield (("init_containers", str(number)),), paths, Phase.INITIALISATION
+
+
+def _translated(container: WantedContainer, offered: Sequence[str]) -> WantedContainer:
+    new_names = translated(container.amounts, offered)
+    written: dict[Path, str] = {(): container.written[()]}
+    for old_name, new_name in new_names.items():
+        old, new = split_name(old_name)[0], split_name(new_name)[0]
+        left = len(old)
+        for end in range(len(new), 0, -1):
+            if left and new[end - 1] == old[left - 1]:
+                written[new[:end]] = container.written[old[:left]]
+                left -= 1
+    amounts = {new_names[name]: amount for name, amount in container.amounts.items()}
+    return WantedContainer(amounts, container.phase, written, requirement_tree(amounts, container.phase, {}))
+
+
+def _anywhere(resource_class: str) -> str:
+    """Return the level of places that have a class, wherever they are; no level is called so."""
+    return f"any {resource_class}"
+
+
+def _with_lifted(requirement: Requirement, lifted: AbstractSet[str]) -> Requirement:
+    """Return an outermost requirement that takes some classes from wherever they are."""
+    parts = [
+        Requirement(name, _anywhere(name), {name: amount}, phase=requirement.phase)
+        for name, amount in sorted(requirement.amounts.items())
+        if name in lifted
+    ]
+    kept = {name: amount for name, amount in requirement.amounts.items() if name not in lifted}
+    return replace(requirement, amounts=kept, parts=(*requirement.parts, *parts))
+
+
+def _mappings(
+    placement: Placement, ids: Mapping[Path, int], containers: Sequence[WantedContainer]
+) -> dict[str, tuple[int, ...]]:
+    """Return who serves each group, by the beginning of its names as they are written."""
+    found: dict[str, tuple[int, ...]] = {}
+    for placed, container in zip(placement.placed, containers, strict=True):
+        top = placed.requirement.amounts
+        outside = [ids[part.path] for part in placed.parts if part.requirement.level.startswith(_anywhere(""))]
+        if serving := [*([ids[placed.path]] if top else []), *outside]:
+            found[container.written[()]] = tuple(dict.fromkeys(serving))
+        for path, one in _placed_by_path(placed, ()):
+            if path and path in container.written:
+                found[container.written[path]] = (ids[one.path],)
+    return found
 
 
 def _capacity(stock: Stock) -> Capacity:
@@ -171,16 +279,24 @@ def _walk(requirement: Requirement) -> Iterator[Requirement]:
         yield from _walk(part)
 
 
-def _by_prefix(requirement: Requirement, written: Requirement, prefix: str = "") -> Iterator[tuple[str, Requirement]]:
-    """Yield requirements by the beginnings of their names, as they are written."""
-    yield prefix, requirement
-    for part, as_written in zip(requirement.parts, written.parts, strict=True):
-        yield from _by_prefix(part, as_written, _joined(prefix, as_written))
+def _by_path(requirement: Requirement, path: Path) -> Iterator[tuple[Path, Requirement]]:
+    """Yield requirements by where their names lead."""
+    yield path, requirement
+    for part in requirement.parts:
+        yield from _by_path(part, (*path, (part.level, part.label)))
 
 
-def _joined(prefix: str, part: Requirement) -> str:
-    here = f"{part.level}/{part.label}"
-    return f"{prefix}/{here}" if prefix else here
+def _placed_by_path(placed: Placed, path: Path) -> Iterator[tuple[Path, Placed]]:
+    yield path, placed
+    for part in placed.parts:
+        yield from _placed_by_path(part, (*path, (part.requirement.level, part.requirement.label)))
+
+
+def _locations(location: Location, path: Path) -> Iterator[tuple[Path, Location]]:
+    """Yield the locations that are of a level, and where they are; others are passed through."""
+    yield path, location
+    for child in location.children:
+        yield from _locations(child, (*path, (child.level, child.name)) if child.level else path)
 
 
 def _note(location: Location, path: Path, by_name: Mapping[str, int], ids: dict[Path, int]) -> None:
@@ -188,10 +304,3 @@ def _note(location: Location, path: Path, by_name: Mapping[str, int], ids: dict[
     ids[path] = by_name[location.name]
     for child in location.children:
         _note(child, (*path, (child.level, child.name)), by_name, ids)
-
-
-def _prefixes(placed: Placed, written: Requirement, prefix: str) -> Iterator[tuple[str, Placed]]:
-    """Yield the groups of a request by the beginnings of their names, as they are written there."""
-    yield prefix, placed
-    for part, group in zip(placed.parts, written.parts, strict=True):
-        yield from _prefixes(part, group, _joined(prefix, group))

@@ -28,6 +28,7 @@ class Proposal:
         mappings: the providers that serve each group, by its name.
         touched: for each level how many places are touched.
         locks: the places held exclusively.
+        group_score: the Group Allocator's own score, 0 to 1, where it has composed this.
     """
 
     root: int
@@ -35,6 +36,7 @@ class Proposal:
     mappings: Mapping[str, tuple[int, ...]]
     touched: tuple[int, ...] = ()
     locks: tuple[Lock, ...] = ()
+    group_score: float | None = None
 
     @property
     def counts(self) -> Counts:

@@ -39,6 +39,8 @@ class ConditionKind(StrEnum):
     AFFINITY = "affinity"
     EXCLUSIVE = "exclusive"
     DISTINCT = "distinct"
+    # What the operator's profile asks of a tree.
+    PROPORTION = "proportional"
     # Several of these, where nobody looked which.
     TOGETHER = "together"
     # All numeric conditions on one class at once.

@@ -1,11 +1,11 @@
 """What an explanation says, as plain values."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from placement.candidates.explain.conditions import Condition
+from placement.candidates.explain.conditions import Condition, ConditionKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,13 @@ class Explanation:
     def found(self) -> int:
         """In how many trees there are candidates."""
         return 0 if self.cause else self.trees[-1].trees
+
+    def left_out_by_profile(self) -> "Explanation":
+        """Return the same where the profile leaves out all trees that would serve (proportional, mode: filter)."""
+        condition = Condition(ConditionKind.PROPORTION)
+        missed = NearMiss(condition, self.found, self.complete, ())
+        trees = (*self.trees, Remainder(condition, None, 0))
+        return replace(self, cause=condition, trees=trees, near_misses=(missed,))
 
     def providers(self) -> Iterator[int]:
         """Yield the providers that are named anywhere."""

@@ -33,6 +33,7 @@ CONDITIONS = {
     ConditionKind.AFFINITY: "the other groups beside the first in each place of the level {value}",
     ConditionKind.EXCLUSIVE: "places of the level {value} that nobody else uses",
     ConditionKind.DISTINCT: "different places for the groups beside each other (distinct)",
+    ConditionKind.PROPORTION: "what the profile keeps idle beside scarce resources (proportional, mode: filter)",
     ConditionKind.TOGETHER: "all that the groups ask for together",
     ConditionKind.RESOURCE: "resources of {value}",
     ConditionKind.GROUP: "all that is asked for",
@@ -85,6 +86,7 @@ OF_TREES = frozenset(
             ConditionKind.AFFINITY,
             ConditionKind.EXCLUSIVE,
             ConditionKind.DISTINCT,
+            ConditionKind.PROPORTION,
         ),
     }
 )

@@ -71,7 +71,9 @@ _PLAN = record(
     {
         "allocation_requests": array(record(_REQUEST)),
         "provider_summaries": by_uuid(shared("ProviderSummary")),
-        "scores": array(record(_PARTS, {"keeps_proportion": FLAG, "exclusive": by_uuid(or_null(TEXT))})),
+        "scores": array(
+            record(_PARTS, {"keeps_proportion": FLAG, "group": NUMBER, "exclusive": by_uuid(or_null(TEXT))})
+        ),
         "complete": FLAG,
         "searched": COUNT,
     },
@@ -201,7 +203,10 @@ _PROFILES = record(
         "profiles": by_name(_PROFILE),
         "levels": by_name(TEXT),
         "exclusive": by_name(TEXT),
-        "devices": record({"types": by_name(_DEVICE_TYPE), "base": by_name(TEXT)}, {"same_pcie": TEXT}),
+        "devices": record(
+            {"types": by_name(_DEVICE_TYPE), "base": by_name(TEXT), "host": by_name(TEXT)},
+            {"same_pcie": TEXT, "same_numa": TEXT},
+        ),
     }
 )
 _INDEX = record(

@@ -98,7 +98,9 @@ def planned_candidates(
         searched=planning.searched,
         complete=planning.complete,
         # The cloud is explained as it is.
-        explained=explained_plan(ground if overlay.is_empty else Ground(tx, request, options), options)
+        explained=explained_plan(
+            ground if overlay.is_empty else Ground(tx, request, options), options, nothing_found=not chosen
+        )
         if request.explain
         else None,
     )

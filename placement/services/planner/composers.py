@@ -24,14 +24,12 @@ class PlannerOptions:
         profile: the profile in force for a request.
         levels: name of a level -> trait of its places, outermost first.
         locks: level -> lock class.
-        base: the resource classes that the last parts of hierarchical names mean.
         packer: judges by fragmentation, if the profile does.
     """
 
     profile: RankingProfile
     levels: Mapping[str, str]
     locks: Mapping[str, str]
-    base: Mapping[str, str]
     packer: Packer | None = None
 
     def levels_for(self, request: PlannerRequest) -> Levels:
@@ -94,10 +92,13 @@ class Composers:
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         levels = options.levels_for(request)
         try:
-            composer = PathComposer(request, levels, base=options.base, locks=options.locks)
+            composer = PathComposer(request, levels, locks=options.locks)
         except UnknownLevel as unknown:
             level, name = unknown.args
-            sentence = f"There is no level {level!r}; there are {', '.join(levels.names)}."
+            sentence = (
+                f"There is no level {level!r}; there are {', '.join(levels.names)}. "
+                f"Name the trait of such providers under levels in planner.yaml: {level.lower()}: CUSTOM_..."
+            )
             raise InvalidAt(("paths", name), sentence) from unknown
         except ValueError as wrong:
             raise InvalidAt(("paths",), str(wrong)) from wrong

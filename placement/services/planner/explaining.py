@@ -19,12 +19,13 @@ from placement.store.search.facts import facts_for, named_providers
 from placement.store.search.names import ids_for
 
 
-def explained_plan(ground: Ground, options: PlannerOptions) -> Explained:
+def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bool = True) -> Explained:
     """Explain the request of a ground, by the trees that have been read there, and the others.
 
     Args:
         ground: the request, and what is known of the snapshot.
         options: the operator's.
+        nothing_found: whether planning found no place at all.
     """
     request, prepared = ground.request, ground.prepared
     plan = prepared.plan if request.paths else plan_for(request.plain)
@@ -34,6 +35,8 @@ def explained_plan(ground: Ground, options: PlannerOptions) -> Explained:
         levels = dict(zip(prepared.levels.names, prepared.levels.traits, strict=True))
         search = _search(ground.in_detail(), replace(options, levels=levels))
         explanation = explained_with_rules(explanation, request, search)
+    if explanation.cause is None and explanation.complete and nothing_found and options.profile.filters:
+        explanation = explanation.left_out_by_profile()
     return Explained(explanation, named_providers(ground.tx, explanation.providers()))
 
 

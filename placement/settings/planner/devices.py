@@ -18,14 +18,18 @@ def read_devices(entry: DocumentEntry, known: PlannerSettings) -> DeviceSettings
     Raises:
         ConfigurationError: with the line of what cannot be used.
     """
-    parts = entry.fields("types", "base", "same_pcie")
+    parts = entry.fields("types", "base", "host", "same_pcie", "same_numa")
     given: dict[str, Any] = {}
     if "types" in parts:
         given["types"] = MappingProxyType({name: _type(each) for name, each in parts["types"].mapping().items()})
     if "base" in parts:
         given["base"] = _base(parts["base"])
+    if "host" in parts:
+        given["host"] = _base(parts["host"])
     if "same_pcie" in parts:
         given["same_pcie"] = parts["same_pcie"].word(*known.levels)
+    if "same_numa" in parts:
+        given["same_numa"] = parts["same_numa"].word(*known.levels)
     return DeviceSettings(**given)
 
 

@@ -3,9 +3,12 @@
 A part of a profile that is not written is off; written as ``{}``, it has the defaults of the library.
 """
 
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, cast
+
+import yaml
 
 from placement.allocators.entries import InvalidEntry, Number
 from placement.allocators.patterns import resource_class
@@ -24,6 +27,9 @@ from placement.allocators.strategy_fit.profile import (
 from placement.settings.planner.document import DocumentEntry
 from placement.settings.planner.packing import read_fragmentation
 from placement.settings.planner.values import PlannerSettings
+
+INLINE = "of the request"
+"""The name of a profile that a request brings along; none in the file can have it."""
 
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,254}"
 
@@ -46,8 +52,21 @@ def read_default_profile(entry: DocumentEntry, known: PlannerSettings) -> str:
     return entry.word(*known.profiles)
 
 
-def _profile(name: str, entry: DocumentEntry) -> RankingProfile:
-    if not entry.is_named_like(NAME):
+def inline_profile(document: Mapping[str, Any]) -> RankingProfile:
+    """Return a profile that a request brings along: the same keys as in the file, but fragmentation.
+
+    Raises:
+        ConfigurationError: with the key of what cannot be used.
+    """
+    node = yaml.compose(json.dumps(document), Loader=yaml.SafeLoader)
+    assert node is not None
+    entry = DocumentEntry("profile", (), node, 1)
+    entry.fields("fit", "sra", "proportional", "compactness")
+    return _profile(INLINE, entry, is_named=False)
+
+
+def _profile(name: str, entry: DocumentEntry, *, is_named: bool = True) -> RankingProfile:
+    if is_named and not entry.is_named_like(NAME):
         raise entry.misnamed("the name of a profile: letters, digits, dots, dashes and underscores")
     parts = entry.fields("fit", "sra", "proportional", "compactness", "fragmentation")
     return RankingProfile(

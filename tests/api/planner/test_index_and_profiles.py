@@ -86,7 +86,9 @@ def test_without_a_planner_file_the_built_in_profile_is_listed(api: Api) -> None
                 },
             },
             "base": {"cards": "PGPU", "memory": "CUSTOM_GPU_MEMORY_MB", "cores": "CUSTOM_GPU_CORE", "cpu": "VCPU"},
+            "host": {"cpu": "VCPU", "memory": "MEMORY_MB", "ephemeral-storage": "DISK_GB"},
             "same_pcie": "pcie",
+            "same_numa": "numa",
         },
     }
 

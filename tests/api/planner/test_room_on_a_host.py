@@ -229,7 +229,7 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
         )
 
     request = replace(planner_request(load_document(SCHEMA, body), PLANNER), limit=1)
-    options = PlannerOptions(PLANNER.profile_in_force, PLANNER.levels, PLANNER.exclusive, PLANNER.devices.base)
+    options = PlannerOptions(PLANNER.profile_in_force, PLANNER.levels, PLANNER.exclusive)
     database = planner.app.extensions["placement"].database
     if fits_without(database, request, options, []):
         assert (answer["feasible"], gone) == (True, set())

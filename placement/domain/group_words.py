@@ -1,0 +1,52 @@
+"""Requests in the words of the Group Allocator's document, in the planner's: names without prefix, classes, amounts."""
+
+import re
+from collections.abc import Mapping
+
+from placement.domain.device_types import DeviceSettings
+from placement.domain.quantities import amount_in
+from placement.errors import InvalidAt
+
+PREFIX = re.compile(r"alpha[^/]*/[^/]+/")
+"""What the document puts before each name: ``alpha.kubernetes.io/group-resource/``."""
+
+Quantities = Mapping[str, int | str]
+"""Amounts by hierarchical name, as they are written."""
+
+
+def group_paths(
+    written: Quantities, devices: DeviceSettings, where: tuple[str | int, ...] = ("paths",)
+) -> dict[str, int]:
+    """Return amounts of resource classes by hierarchical name.
+
+    ``memory`` is a host's at the top and a device's inside of groups. Who asks for nothing of a resource does not
+    ask for it.
+
+    Source: seed 000, parts I-A, II and III.
+
+    Raises:
+        InvalidAt: an amount is none.
+
+    >>> group_paths({"alpha.gpu/group/gpu/0/cards": 1, "memory": "1GiB", "gpu/0/memory": 0}, DeviceSettings())
+    {'gpu/0/PGPU': 1, 'MEMORY_MB': 1024}
+    """
+    found: dict[str, int] = {}
+    for name, quantity in written.items():
+        groups, base = _split(PREFIX.sub("", name, count=1))
+        words = devices.base if groups else devices.host
+        resource_class = words.get(base, base)
+        try:
+            amount = amount_in(resource_class, quantity)
+        except ValueError as wrong:
+            raise InvalidAt((*where, name), str(wrong)) from wrong
+        if amount:
+            full = "/".join([*groups, resource_class])
+            found[full] = found.get(full, 0) + amount
+    return found
+
+
+def _split(name: str) -> tuple[list[str], str]:
+    """Return the groups that a name leads into, with their labels, and the rest."""
+    parts = name.split("/")
+    groups = len(parts) - (len(parts) - 1) % 2 - 1
+    return parts[:groups], "/".join(parts[groups:])

@@ -1,0 +1,101 @@
+"""Whole pods, or templates of pods, as Kubernetes has them: what of them is a request in Koordinator's words."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from placement.domain.device_types import DeviceSettings
+from placement.domain.koordinator import HINT, JOINT, REQUESTS, type_of
+from placement.domain.quantities import amount_in
+from placement.errors import InvalidAt
+
+ANNOTATIONS = {
+    JOINT: "scheduling.koordinator.sh/device-joint-allocate",
+    HINT: "scheduling.koordinator.sh/device-allocate-hint",
+}
+
+PodPath = tuple[str | int, ...]
+PodDocument = Mapping[str, Any]
+
+
+def in_koordinators_words(pod: PodDocument, devices: DeviceSettings) -> dict[str, Any]:
+    """Return what a pod asks for: Koordinator's three keys, with annotations read and containers added up.
+
+    ``pod`` has ``metadata.annotations`` and ``spec.containers[].resources``, perhaps inside of ``template`` or of
+    ``spec.template``, as templates of pods have them in other kinds. Containers of initialisation run before the others
+    and count by the most that one asks for. A limit stands for a request that is not written.
+
+    Source: seed 004.
+
+    Raises:
+        InvalidAt: an annotation is no JSON, an amount is none, or there is no container.
+
+    >>> pod = {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "4", "memory": "1Gi"}}}]}}
+    >>> in_koordinators_words(pod, DeviceSettings())
+    {'requests': {'nvidia.com/gpu': 4, 'MEMORY_MB': 1024}}
+    """
+    where, template = _template(pod)
+    spec = template.get("spec")
+    if not isinstance(spec, Mapping) or not spec.get("containers"):
+        raise InvalidAt((*where, "spec", "containers"), "A pod has one container or more.")
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    said = {
+        key: _annotation(annotations[name], (*where, "metadata", "annotations", name))
+        for key, name in ANNOTATIONS.items()
+        if name in annotations
+    }
+    running, before = Counter[str](), Counter[str]()
+    for amounts in _amounts(spec, "containers", where, devices):
+        running.update(amounts)
+    for amounts in _amounts(spec, "initContainers", where, devices):
+        before |= Counter(amounts)
+    return {REQUESTS: dict(running | before), **said}
+
+
+def _template(pod: PodDocument) -> tuple[PodPath, PodDocument]:
+    """Return where in a document the pod is, and the pod."""
+    spec = pod.get("spec")
+    if "template" in pod:
+        return ("pod", "template"), _mapping(pod["template"], ("pod", "template"))
+    if isinstance(spec, Mapping) and "template" in spec:
+        return ("pod", "spec", "template"), _mapping(spec["template"], ("pod", "spec", "template"))
+    return ("pod",), pod
+
+
+def _mapping(value: Any, where: PodPath) -> PodDocument:
+    if not isinstance(value, Mapping):
+        raise InvalidAt(where, "This is not an object.")
+    return value
+
+
+def _annotation(value: Any, where: PodPath) -> Any:
+    """Return what an annotation says: it is a text with JSON in it."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as wrong:
+        raise InvalidAt(where, f"The annotation is no JSON: {wrong}.") from wrong
+
+
+def _amounts(spec: PodDocument, key: str, where: PodPath, devices: DeviceSettings) -> Iterator[dict[str, int]]:
+    """Yield what each container asks for: device types by their own names, all else by resource class."""
+    for index, container in enumerate(spec.get(key) or ()):
+        path = (*where, "spec", key, index)
+        resources = _mapping(_mapping(container, path).get("resources") or {}, (*path, "resources"))
+        asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+        yield dict(_amount(name, quantity, (*path, "resources", name), devices) for name, quantity in asked.items())
+
+
+def _amount(name: str, quantity: Any, path: PodPath, devices: DeviceSettings) -> tuple[str, int]:
+    resource_class = name if type_of(name, devices) else devices.host.get(name, name)
+    if isinstance(quantity, bool) or not isinstance(quantity, int | str):
+        raise InvalidAt(path, f"{quantity!r} is no amount; write a whole number, or bytes such as 8Gi.")
+    try:
+        # 500m of a processor take a whole one.
+        milli = re.fullmatch("([0-9]{1,15})m", quantity) if isinstance(quantity, str) else None
+        return resource_class, -(-int(milli[1]) // 1000) if milli else amount_in(resource_class, quantity)
+    except ValueError as wrong:
+        raise InvalidAt(path, str(wrong)) from wrong

@@ -1,0 +1,100 @@
+"""The pods of Koordinator's document (seed 004), pasted whole."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Api
+from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, only, register
+
+SAME_PCIE = {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"}
+JOINT, HINT = "scheduling.koordinator.sh/device-joint-allocate", "scheduling.koordinator.sh/device-allocate-hint"
+FOUR_AND_ONE = {"nvidia.com/gpu": 4, "koordinator.sh/rdma": 1}
+
+
+def pod(requests: dict[str, Any], **annotations: object) -> dict[str, Any]:
+    """Return a pod as in the document: annotations are texts with JSON in them."""
+    names = {"joint": JOINT, "hint": HINT}
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "name": "test-pod",
+            "namespace": "default",
+            "annotations": {names[key]: json.dumps(value, indent=2) for key, value in annotations.items()},
+        },
+        "spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param(
+            pod(FOUR_AND_ONE, joint=SAME_PCIE),
+            {"_gpu": "gpu0 gpu1 gpu2 gpu3", "_rdma": "nic0 nic1 nic2 nic3"},
+            id="forced to be on the same PCIe",
+        ),
+        pytest.param(
+            pod(FOUR_AND_ONE, joint=SAME_PCIE, hint={"rdma": {"vfSelector": {}, "exclusivePolicy": "PCIeLevel"}}),
+            {"_gpu": "gpu0 gpu1 gpu2 gpu3", "_rdma": "nic0-vf nic1-vf nic2-vf nic3-vf"},
+            id="and exclusive",
+        ),
+        pytest.param(
+            pod({"koordinator.sh/rdma": 100}, hint={"rdma": {"allocateStrategy": "ApplyForAll"}}),
+            {"_rdma": " ".join(f"nic{number}" for number in range(8))},
+            id="apply for all NICs",
+        ),
+        pytest.param(
+            pod({"koordinator.sh/rdma": 2}, hint={"rdma": {"vfSelector": {}, "allocateStrategy": "RequestsAsCount"}}),
+            {"_rdma": "nic0-vf nic1-vf"},
+            id="one VF from each of the two NICs",
+        ),
+        pytest.param(
+            pod({"koordinator.sh/rdma": "1"}, hint={"rdma": {"vfSelector": None, "selector": None}}),
+            {"_rdma": "nic0"},
+            id="null is nothing",
+        ),
+        pytest.param(
+            pod(FOUR_AND_ONE, joint={**SAME_PCIE, "requiredScope": "SameNUMANode"}),
+            {"_gpu": "gpu0 gpu1 gpu2 gpu3", "_rdma": "nic0"},
+            id="a NUMA node as the scope",
+        ),
+    ],
+)
+def test_seed_004_pods_as_written(api: Api, asked: dict[str, Any], expected: dict[str, str]) -> None:
+    register(api, numa_nodes=EIGHT_SWITCHES)
+    assert only(api, {"pod": asked}) == expected
+    template = {"kind": "Job", "spec": {"template": {key: asked[key] for key in ("metadata", "spec")}}}
+    assert only(api, {"pod": template}) == expected
+
+
+def test_containers_of_a_pod_add_up(api: Api) -> None:
+    register(api, numa_nodes=EIGHT_SWITCHES)
+    container = {"resources": {"requests": {"cpu": "1500m", "memory": "1Gi"}, "limits": {"nvidia.com/gpu": "1"}}}
+    asked = {"spec": {"containers": [container, container], "initContainers": [{"resources": {"limits": {"cpu": 9}}}]}}
+    found = api.post(CANDIDATES, {"pod": asked}).json["allocation_requests"][0]["allocations"]
+    taken = [one["resources"] for one in found.values()]
+    assert {"VCPU": 9} in taken
+    assert {"MEMORY_MB": 2048} in taken
+    assert sum("PGPU" in one for one in taken) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"spec": {}}, "A pod has one container or more."),
+        ({**pod(FOUR_AND_ONE), "metadata": {"annotations": {JOINT: "{"}}}, "The annotation is no JSON"),
+        (pod({"cpu": "1Gi"}), "VCPU is not counted in bytes; write a whole number instead of 1Gi."),
+        (pod({"example.com/tpu": 1}), "neither a resource of a device type nor a resource class"),
+        (
+            pod(FOUR_AND_ONE, joint={"deviceTypes": ["tpu"]}),
+            "There is no device type 'tpu'; there are gpu, rdma, fpga.",
+        ),
+        (pod(FOUR_AND_ONE, joint={"deviceTypes": ["gpu"], "requiredScope": "Rack"}), "['SamePCIe', 'SameNUMANode']"),
+    ],
+)
+def test_what_is_refused_says_what_is_wrong(api: Api, asked: dict[str, Any], sentence: str) -> None:
+    answer = api.post(CANDIDATES, {"pod": asked})
+    assert answer.status_code == 400
+    assert sentence in answer.json["errors"][0]["detail"]
