@@ -13,6 +13,7 @@ from placement.allocators.group.locations import Locations
 from placement.allocators.group.objective import Weights
 from placement.allocators.group.requirements import Form, RequirementNode, Requirements
 from placement.allocators.group.scorers import Phase
+from placement.allocators.group.spread import Spreading, SpreadParts
 
 
 class Worth(NamedTuple):
@@ -38,20 +39,35 @@ class Apart:
         self._requirements = requirements
         self._distinct = distinct
         self._values: dict[tuple[Form, int], Worth | None] = {}
+        self._direct: dict[tuple[Form, str], bool] = {}
 
     def applies(self, containers: Sequence[RequirementNode]) -> bool:
         """Tell whether assignments decide.
 
         Several containers may share locations. And where a level is left out, parts that have different locations may
-        still share one around them.
+        still share one around them: then they are spread, unless there are too many of different forms.
         """
         return len(containers) == 1 and self._is_simple(containers[0])
 
     def _is_simple(self, node: RequirementNode) -> bool:
         levels = self._by_level(node.parts)
-        return all([self._are_apart(parts) and self._are_direct(node, parts[0].level) for parts in levels]) and all(
-            [self._is_simple(part) for part in node.parts]
+        return (
+            all([self._are_apart(parts) for parts in levels])
+            and (self._all_direct(node, levels) or (len(levels) == 1 and self._may_be_spread(node, levels[0])))
+            and all([self._is_simple(part) for part in node.parts])
         )
+
+    def _all_direct(self, node: RequirementNode, levels: Sequence[Sequence[RequirementNode]]) -> bool:
+        return all([self._are_direct(node, parts[0].level) for parts in levels])
+
+    def _may_be_spread(self, node: RequirementNode, parts: Sequence[RequirementNode]) -> bool:
+        """Tell whether parts can be spread: at a bounded cost, and over locations that are not inside each other."""
+        for location in node.viable:
+            inside = self._locations.below(location, parts[0].level)
+            nested = any([self._locations.below(inner, parts[0].level) for inner in inside])
+            if nested or not Spreading.is_cheap(parts, len(inside)):
+                return False
+        return True
 
     def _by_level(self, parts: Sequence[RequirementNode]) -> list[list[RequirementNode]]:
         levels = defaultdict(list)
@@ -63,14 +79,12 @@ class Apart:
         return len(parts) == 1 or self._distinct or self._requirements.exclude_each_other(parts)
 
     def _are_direct(self, node: RequirementNode, level: str) -> bool:
-        nodes = self._locations.all
-        return all(
-            [
-                nodes[inner].parent == location
-                for location in node.viable
-                for inner in self._locations.below(location, level)
-            ]
-        )
+        """Tell whether nothing lies between the locations of a requirement and those of its parts."""
+        key = (node.form, level)
+        if key not in self._direct:
+            inside = [(outer, inner) for outer in node.viable for inner in self._locations.below(outer, level)]
+            self._direct[key] = all([self._locations.all[inner].parent == outer for outer, inner in inside])
+        return self._direct[key]
 
     @property
     def tries(self) -> int:
@@ -86,11 +100,22 @@ class Apart:
             return None
         placed = [(node, location)]
         for parts in self._by_level(node.parts):
-            inside = self._locations.below(location, parts[0].level)
-            columns = first_assignment(self._worths(parts, inside)) or ()
-            for part, column in zip(parts, columns, strict=True):
-                placed += self.best(part, inside[column]) or []
+            for part, inner in zip(parts, self._places(node, parts, location), strict=True):
+                placed += self.best(part, inner) or []
         return placed
+
+    def _places(self, node: RequirementNode, parts: Sequence[RequirementNode], location: int) -> Sequence[int]:
+        """Return the locations of parts of one level, in the order of the parts."""
+        inside = self._locations.below(location, parts[0].level)
+        if self._are_direct(node, parts[0].level):
+            return [inside[column] for column in first_assignment(self._worths(parts, inside)) or ()]
+        spread = self._spread(parts, location)
+        assert spread is not None
+        return [inner for locations in spread.chosen for inner in locations]
+
+    def _spread(self, parts: Sequence[RequirementNode], location: int) -> SpreadParts | None:
+        inside = self._locations.below(location, parts[0].level)
+        return Spreading(self._locations, self._weights, parts).best(location, inside, self._value)
 
     def _value(self, node: RequirementNode, location: int) -> Worth | None:
         key = (node.form, location)
@@ -100,7 +125,7 @@ class Apart:
 
     def _work_out(self, node: RequirementNode, location: int) -> Worth | None:
         own = self._own_gain(node, location)
-        inside = [self._inside(parts, location) for parts in self._by_level(node.parts)]
+        inside = [self._inside(node, parts, location) for parts in self._by_level(node.parts)]
         if own is None or None in inside:
             return None
         values = [value for value in inside if value is not None]
@@ -122,8 +147,11 @@ class Apart:
                 gain += self._locations.scaled(verdict.score) - self._locations.score(capacity)
         return gain
 
-    def _inside(self, parts: Sequence[RequirementNode], location: int) -> Worth | None:
+    def _inside(self, node: RequirementNode, parts: Sequence[RequirementNode], location: int) -> Worth | None:
         """Return the most that parts of one level are worth inside a location."""
+        if not self._are_direct(node, parts[0].level):
+            spread = self._spread(parts, location)
+            return None if spread is None else Worth(spread.worth, spread.gain)
         inside = self._locations.below(location, parts[0].level)
         best = best_assignment(self._worths(parts, inside))
         if best is None:

@@ -281,3 +281,18 @@ def test_a_host_of_eight_gpus_takes_few_steps(parts, tries):
     placement = place(four_levels(2), [Requirement(amounts={"ram": 64}, parts=parts)], budget=budget)
     assert (placement.feasible, placement.complete) == (True, True)
     assert budget.left
+
+
+@pytest.mark.parametrize("sizes", [[2] * 8, [1, 1, 2, 2, 3, 3, 4, 4]], ids=["alike", "of four forms"])
+def test_groups_that_leave_out_a_level_are_not_searched_for(sizes: list[int]) -> None:
+    """64 GPUs in pairs of pairs of pairs; groups on whole nodes of four, around which nobody asked for anything."""
+    nodes = [Location(f"n{number}", "node", {}, devices(4).children) for number in range(16)]
+    racks = [Location(f"r{number}", "rack", {}, tuple(nodes[4 * number : 4 * number + 4])) for number in range(4)]
+    wanted = [Requirement(f"{number}", "node", {}, cards(*[1] * size).parts) for number, size in enumerate(sizes)]
+    budget = Budget(2_000 * STEPS_OF_A_TRY)
+    found = place(
+        Location(children=tuple(racks)), [Requirement(parts=tuple(wanted))], Rules(distinct=True), budget=budget
+    )
+    assert (found.feasible, found.complete) == (True, True)
+    assert found.objective is not None
+    assert found.objective.touched == (sum(sizes), 8, 2)
