@@ -1,8 +1,9 @@
 """A candidate drawn on the provider trees it takes from: which nodes are shown, and what each of them gives."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from placement.services.allocation_candidates import StockRow, Summaries
 from placement.services.trial import CandidateInDetail, Trial
@@ -26,6 +27,13 @@ class TakenAmount:
         return max(0, self.capacity - self.used)
 
 
+class LeftAmount(NamedTuple):
+    """What a tree has left of a class, and how much there is of it."""
+
+    free: int
+    capacity: int
+
+
 @dataclass(slots=True)
 class DrawnNode:
     """A provider in a drawing.
@@ -36,6 +44,7 @@ class DrawnNode:
         groups: the suffixes of the groups it serves, ``""`` for the unsuffixed one; none if it is not taken.
         below: the nodes below it that are drawn.
         left_out: how many nodes right below it are not.
+        gives: whether it, or anything drawn below it, gives something.
     """
 
     uuid: str
@@ -44,6 +53,7 @@ class DrawnNode:
     groups: Sequence[str] = ()
     below: "list[DrawnNode]" = field(default_factory=list)
     left_out: int = 0
+    gives: bool = False
 
 
 class Drawings:
@@ -68,6 +78,25 @@ class Drawings:
             drawn.append(self._node(root, served, on_the_way | others))
         return drawn
 
+    def left_after(self, served: CandidateInDetail) -> dict[str, LeftAmount]:
+        """Return what its tree would have left of each class that it takes there, and what of how much."""
+        taken: Counter[str] = Counter()
+        for provider, amounts in served.taken.items():
+            if self._providers.members[provider].root_id == served.root:
+                taken.update(amounts)
+        left = dict.fromkeys(taken, LeftAmount(0, 0))
+        for id_ in self._names:
+            if self._providers.members[id_].root_id != served.root:
+                continue
+            for row in self._providers.stocks.get(id_, ()):
+                name = self._providers.class_names[row[0]]
+                if name in left:
+                    stock = StockRow._make(row)
+                    left[name] = LeftAmount(
+                        left[name].free + max(0, stock.capacity - int(stock.used)), left[name].capacity + stock.capacity
+                    )
+        return {name: LeftAmount(one.free - taken[name], one.capacity) for name, one in left.items()}
+
     def _upwards(self, providers: Iterable[int]) -> Iterator[int]:
         for provider in providers:
             here: int | None = provider
@@ -86,14 +115,25 @@ class Drawings:
 
     def _node(self, id_: int, served: CandidateInDetail, shown: set[int]) -> DrawnNode:
         below = [child for child in self._below[id_] if child in shown]
+        drawn = [self._node(child, served, shown) for child in below]
+        groups = served.groups.get(id_, ())
         return DrawnNode(
             self._names[id_].uuid,
             self._names[id_].name,
             taken=[_taken(self._providers, id_, *taken) for taken in sorted(served.taken.get(id_, {}).items())],
-            groups=served.groups.get(id_, ()),
-            below=[self._node(child, served, shown) for child in below],
+            groups=groups,
+            below=drawn,
             left_out=len(self._below[id_]) - len(below),
+            gives=bool(groups) or any(child.gives for child in drawn),
         )
+
+
+def givers(tree: DrawnNode) -> Iterator[DrawnNode]:
+    """Yield the nodes of a drawing that give something, from the top."""
+    if tree.groups:
+        yield tree
+    for child in tree.below:
+        yield from givers(child)
 
 
 def _taken(providers: Summaries, id_: int, name: str, amount: int) -> TakenAmount:

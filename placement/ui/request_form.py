@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from placement.api.query import Query
 
@@ -42,12 +42,6 @@ class FormFields:
     same_subtree: str = ""
     group_policy: str = ""
     limit: str = ""
-
-
-def pasted(text: str) -> str:
-    """Return the query string in what somebody pasted: that, a path with it, or a whole URL."""
-    text = text.strip()
-    return urlsplit(text).query if "?" in text else text
 
 
 def query_string(fields: Mapping[str, Sequence[str]]) -> str:

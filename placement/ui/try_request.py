@@ -22,11 +22,15 @@ from placement.api.query import Query
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.scores import Score
 from placement.errors import Forbidden, Invalid, PlacementError
+from placement.services.allocation_candidates import Candidate
+from placement.services.console.names_in_use import names_in_use
 from placement.services.trial import CandidateInDetail, Showing, Trial, trial
-from placement.ui.candidate_drawing import Drawings, DrawnNode
+from placement.ui.candidate_drawing import Drawings, DrawnNode, LeftAmount, givers
+from placement.ui.meant import meant
 from placement.ui.page import Page, show
 from placement.ui.paging import Paging, paging_of
-from placement.ui.request_form import form_fields, pasted, query_string
+from placement.ui.pasting import pasted
+from placement.ui.request_form import form_fields, query_string
 
 NEWEST = str(MAXIMUM)
 WRITTEN_VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}|latest")
@@ -52,13 +56,26 @@ class ScorePart:
 
 @dataclass(frozen=True, slots=True)
 class DrawnCandidate:
-    """A candidate as it is shown; ``touched`` are the places it touches, by level."""
+    """A candidate as it is shown.
+
+    Args:
+        number: its place in the list, from 1.
+        trees: the trees it takes from, as they are drawn.
+        left: what its own tree would have left of each class.
+        givers: what it takes from, in the order of the drawing.
+        score, parts: how good it is.
+        touched: how many places of each level it takes from.
+        elsewhere: its place by the profile that is compared with; None where that is beyond the list.
+    """
 
     number: int
     trees: Sequence[DrawnNode]
+    left: Mapping[str, LeftAmount]
+    givers: Sequence[DrawnNode]
     score: Score | None
     parts: Sequence[ScorePart]
     touched: Mapping[str, int]
+    elsewhere: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +89,7 @@ class CandidatePart:
         complete: whether the search did not run out of steps.
         has_more: whether another page follows.
         profile: the name of the profile that ranked them, if one did.
+        compared: the name of the profile that they are compared by, if that is asked for.
     """
 
     rows: Sequence[DrawnCandidate]
@@ -80,31 +98,64 @@ class CandidatePart:
     complete: bool
     has_more: bool
     profile: str | None
+    compared: str | None = None
 
 
 def try_request(call: Call) -> Response:
     """Show the form; with a request, also its candidates or the reason why there are none."""
     arguments = call.request.args
-    text = pasted(arguments.get("query", ""))
+    text = pasted(arguments.get("query", ""), call.server.settings.planner.flavors)
     version = arguments.get("microversion", "").strip() or NEWEST
     if not text and "suffix" in arguments:
         text = query_string(arguments.to_dict(flat=False))
         return Response(status=303, headers={"location": url_for("ui.request", query=text, microversion=version)})
     if not text:
-        return _page(text, version)
+        return _page(call, text, version)
     try:
-        return _page(text, version, **_outcome(call, text, version))
+        return _page(call, text, version, **_outcome(call, text, version))
     except Forbidden:
         raise
     except PlacementError as error:
-        response = _page(text, version, fault=error.message)
+        response = _page(call, text, version, fault=error.message)
         response.status_code = int(status_of(error))
         return response
 
 
-def _page(text: str, version: str, **outcome: Any) -> Response:
+def _page(call: Call, text: str, version: str, **outcome: Any) -> Response:
     values = {"fault": None, "found": None, "explanation": None, "paging": None, "curl": None, **outcome}
-    return show("request.html", text=text, microversion=version, form=form_fields(_readable(text)), **values)
+    planner = call.server.settings.planner
+    known = names_in_use(call.database)
+    return show(
+        "request.html",
+        text=text,
+        microversion=version,
+        form=form_fields(_readable(text)),
+        known=known,
+        meant=meant(text, known) if values["found"] is None else (),
+        flavors=planner.flavors,
+        profiles=[name for name in planner.profiles if name != planner.default_profile],
+        compare=call.request.args.get("compare", ""),
+        same_fact=_same_fact(values["explanation"]),
+        **values,
+    )
+
+
+def _same_fact(explanation: ExplainJson | None) -> str:
+    """Return the cause in the words of what would help, where both tell of one fact.
+
+    The condition at which the last provider falls depends on their order: that none has a trait may mean that those
+    that have it have too little left.
+    """
+    if explanation is None or not (cause := explanation["cause"]):
+        return ""
+    for miss in explanation["near_misses"]:
+        if "largest" in miss and miss["groups"] == cause["groups"] and miss["value"] != cause["value"]:
+            class_name, _, amount = miss["value"].partition(":")
+            return (
+                f"Of the providers that meet all else, the one with most has {miss['largest']['amount']:,} "
+                f"{class_name} left; {int(amount):,} are asked of one."
+            )
+    return ""
 
 
 def _readable(text: str) -> Query:
@@ -134,7 +185,7 @@ def _outcome(call: Call, text: str, written: str) -> dict[str, Any]:
     tried = _tried(call, query, version, showing)
     outcome: dict[str, Any] = {"paging": paging, "curl": _curl(call, query, version)}
     if tried.answer.candidates:
-        return {**outcome, "found": _part(call, tried, paging)}
+        return {**outcome, "found": _part(call, tried, paging, _elsewhere(call, query, version))}
     return {**outcome, "explanation": _explanation(tried)}
 
 
@@ -147,31 +198,47 @@ def _version(written: str) -> Version:
     return version
 
 
-def _tried(call: Call, query: Query, version: Version, showing: Showing) -> Trial:
+def _elsewhere(call: Call, query: Query, version: Version) -> tuple[str, dict[Candidate, int]] | None:
+    """Return the profile that is asked for with ``compare``, and the place of each candidate in its order."""
+    name = call.request.args.get("compare", "")
+    profile = call.server.settings.planner.profiles.get(name)
+    if profile is None or not call.server.settings.ranking.enabled or not call.is_allowed(SCORES):
+        return None
+    answer = _tried(call, query, version, Showing(count=0), profile=profile).answer
+    return name, {candidate: place for place, candidate in enumerate(answer.candidates, start=1)}
+
+
+def _tried(
+    call: Call, query: Query, version: Version, showing: Showing, *, profile: RankingProfile | None = None
+) -> Trial:
     request = candidate_request(query, version)
     # One more than are shown tells whether there are more. Chance is left out: pages that are turned fit together.
     request = replace(request, limit=min(request.limit or MOST_CANDIDATES + 1, MOST_CANDIDATES + 1))
     options, ranking = replace(search_options(call), shuffled=False), ranking_of(call)
-    ranking = ranking and replace(ranking, seed=None)
-    packer = packer_in_force(call)
+    ranking = ranking and replace(ranking, seed=None, profile=profile or ranking.profile)
+    packer = call.server.packers.of(profile) if profile else packer_in_force(call)
     return trial(call.database, request, options=options, ranking=ranking, packer=packer, showing=showing)
 
 
-def _part(call: Call, tried: Trial, paging: Paging) -> CandidatePart:
+def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Candidate, int]] | None) -> CandidatePart:
     settings = call.server.settings
     drawings = Drawings(tried)
     found = len(tried.answer.candidates)
     room = max(0, MOST_CANDIDATES - paging.first)
-    rows = [
-        DrawnCandidate(
+    rows = []
+    for number, served in enumerate(tried.shown[:room], start=paging.first + 1):
+        trees = drawings.trees(served)
+        row = DrawnCandidate(
             number,
-            drawings.trees(served),
+            trees,
+            drawings.left_after(served),
+            [node for tree in trees for node in givers(tree)],
             served.score,
             _parts(served, settings.planner.profile_in_force),
             _touched(served, tuple(settings.planner.levels)),
+            elsewhere=compared and compared[1].get(tried.answer.candidates[number - 1]),
         )
-        for number, served in enumerate(tried.shown[:room], start=paging.first + 1)
-    ]
+        rows.append(row)
     return CandidatePart(
         rows,
         found=min(found, MOST_CANDIDATES),
@@ -179,6 +246,7 @@ def _part(call: Call, tried: Trial, paging: Paging) -> CandidatePart:
         complete=tried.answer.complete,
         has_more=paging.first + DRAWN < min(found, MOST_CANDIDATES),
         profile=settings.planner.profile_in_force.name if settings.ranking.enabled else None,
+        compared=compared and compared[0],
     )
 
 

@@ -1,11 +1,16 @@
 """The page for trying requests: candidates on their trees, explanations, and refusals beside the form."""
 
 import re
+from dataclasses import replace
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import pytest
 from flask import Flask
 
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_fit import Fit, Preference, Profile
+from placement.app import create_app
+from placement.settings import Settings
 from tests import clouds
 from tests.clouds import provider
 from tests.ui.apis import calls_of
@@ -43,6 +48,59 @@ def test_candidates_are_drawn_on_their_trees_with_amounts_and_scores(visitor: Vi
     assert "host2 gpu0 serves _GPU 1 PGPU of 1 free" in page.text
     assert "10 100.0" in page.text
     assert "4 VCPU of 6 free" in page.text
+
+
+def test_candidates_come_as_a_table_with_what_is_free_after(visitor: Visitor, cloud: clouds.Cloud):
+    page = asked(visitor, GPU)
+    rows = [row for row in page.cells("4 candidates") if row[0].isdecimal()]
+    assert [row[:2] for row in rows] == [["1", "host2"], ["2", "host1"], ["3", "host2"], ["4", "host1"]]
+    assert rows[0][2].replace("host2 ", "") == "numa0 , gpu0"
+    assert rows[0][3] == "28 of 32 VCPU 1 of 2 PGPU"
+    assert rows[1][3] == "18 of 32 VCPU 1 of 2 PGPU"
+
+
+def test_profiles_are_compared_side_by_side(settings: Settings):
+    """One spreads, the other packs: what was first is last."""
+    profiles = {
+        name: RankingProfile(name, Profile(fit=Fit({"VCPU": Preference(wanted)})), 0)
+        for name, wanted in (("pack", "MostAllocated"), ("spread", "LeastAllocated"))
+    }
+    planner = replace(settings.planner, profiles=profiles, default_profile="pack")
+    app = create_app(replace(settings, planner=planner))
+    made = clouds.build(calls_of(app), provider("full", VCPU=10), provider("empty", VCPU=10))
+    clouds.allocate(calls_of(app), made.providers["full"], {"VCPU": 5})
+    rows = asked(Visitor(app), "resources=VCPU:1", compare="spread").cells("2 candidates")
+    assert [(row[1], row[-1]) for row in rows] == [("full", "2 (+1)"), ("empty", "1 (-1)")]
+    app.extensions["placement"].database.dispose()
+
+
+def test_what_gives_nothing_is_folded(visitor: Visitor, cloud: clouds.Cloud):
+    page = asked(visitor, "resources=DISK_GB:1&limit=1")
+    (folded,) = [words for words in page.words if words.endswith(" more")]
+    assert folded == "2 more"
+
+
+@pytest.mark.parametrize(("query", "right"), [("resources=VCPUS:1", "resources=VCPU:1"), ("resources=PCPU:1", None)])
+def test_what_may_be_meant_is_offered(visitor: Visitor, cloud: clouds.Cloud, query: str, right: str | None):
+    response = visitor.open(f"{PATH}?{urlencode({'query': query})}")
+    links = [link for link in Document(response.text).links("href") if "request?" in link]
+    assert [parse_qs(urlsplit(link).query)["query"][0] for link in links] == [right or "resources=VCPU:1"]
+
+
+def test_the_cause_is_told_in_the_words_of_what_would_help(visitor: Visitor, app: Flask):
+    """That no provider has the trait means here that those that have it have too little left."""
+    clouds.build(
+        calls_of(app),
+        provider("flat", VCPU=100),
+        provider("host", provider("numa", VCPU=94, traits=("HW_NUMA_ROOT",))),
+    )
+    page = asked(visitor, "resources_N=VCPU:96&required_N=HW_NUMA_ROOT")
+    assert "Of the providers that meet all else, the one with most has 94 VCPU left; 96 are asked of one." in page.text
+
+
+def test_names_are_completed_from_what_the_cloud_has(visitor: Visitor, cloud: clouds.Cloud):
+    options = [str(tag["value"]) for name, tag in visitor.page(PATH).tags if name == "option"]
+    assert {"VCPU:", "PGPU:", "DISK_GB:"} <= set(options)
 
 
 def test_an_empty_answer_is_explained_with_near_misses(visitor: Visitor, app: Flask):
@@ -154,7 +212,8 @@ def test_a_big_tree_is_drawn_in_part(visitor: Visitor, app: Flask):
     parts = [provider(f"part{number:03}", SRIOV_NET_VF=1) for number in range(100)]
     clouds.build(calls_of(app), provider("big", *parts, VCPU=8))
     page = asked(visitor, "resources=VCPU:1")
-    assert "60 more" in page.text
+    assert "100 more part000" in page.text
+    assert "60 are not drawn" in page.text
     last = asked(visitor, "resources=VCPU:1&resources_A=SRIOV_NET_VF:1&limit=1")
     assert "serves _A 1 SRIOV_NET_VF" in last.text
 

@@ -1,0 +1,40 @@
+"""Did you mean: requests in which a name that this cloud does not have is replaced by one like it."""
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from placement.services.console.names_in_use import NamesInUse
+
+_OF_CLASSES = re.compile(r"(resources[\w-]*=)([^&]*)")
+_OF_TRAITS = re.compile(r"((?:required[\w-]*|root_required)=)([^&]*)")
+_NAME = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
+MOST = 3
+
+
+class Meant(NamedTuple):
+    """A name as it is written, what may be meant by it, and the request with that."""
+
+    written: str
+    name: str
+    query: str
+
+
+def meant(query: str, known: NamesInUse) -> list[Meant]:
+    """Return what may be meant by the names in a query string that the cloud does not have."""
+    of_classes, of_traits = _OF_CLASSES.findall(query), _OF_TRAITS.findall(query)
+    return [
+        *_like(query, [value for _, value in of_classes], known.classes),
+        *_like(query, [value for _, value in of_traits], known.traits),
+    ][:MOST]
+
+
+def _like(query: str, values: Sequence[str], known: Sequence[str]) -> list[Meant]:
+    written = dict.fromkeys([name for value in values for name in _NAME.findall(value)])
+    return [
+        Meant(name, like, re.sub(rf"\b{re.escape(name)}\b", like, query))
+        for name in written
+        if name not in known
+        for like in get_close_matches(name, known, n=1)
+    ]
