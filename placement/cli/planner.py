@@ -43,3 +43,5 @@ def _summary(settings: PlannerSettings) -> Iterator[str]:
     yield "levels: " + ", ".join(f"{name} ({trait})" for name, trait in settings.levels.items())
     yield f"fair shares count: {', '.join(settings.fair_share.classes)}"
     yield f"device types: {', '.join(settings.devices.types)}"
+    for kind, names in settings.aggregates.items():
+        yield f"aggregates of kind {kind}: {', '.join(names)}"

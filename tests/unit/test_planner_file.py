@@ -13,6 +13,7 @@ from placement.settings import PlannerSettings, RankingSettings, load
 from placement.settings.planner.sections import SECTIONS, load_planner
 
 SAMPLE = Path(__file__).parents[2] / "etc" / "placement" / "planner.yaml"
+UUID_A, UUID_B, UUID_C = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "abc")
 CONNECTION = "[placement_database]\nconnection = sqlite://\n"
 SPREAD = "profiles: {spread: {fit: {}}}\ndefault_profile: spread\n"
 PACKED = "profiles: {packed: {compactness: {}}}\ndefault_profile: packed\n"
@@ -100,7 +101,35 @@ def test_names_that_yaml_takes_for_something_else_are_names(tmp_path: Path) -> N
     assert read(tmp_path, "profiles: {on: {}, 2024: {}}\ndefault_profile: on\n").default_profile == "on"
 
 
+def test_aggregates_have_names_by_kind_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = f"""
+aggregates:
+  zone:
+    west: {UUID_A.upper()}
+    east: [{UUID_B}, {UUID_C}]
+  rack: {{b12: {UUID_A}}}
+"""
+    aggregates = read(tmp_path, text).aggregates
+    assert {kind: dict(names) for kind, names in aggregates.items()} == {
+        "zone": {"west": (UUID_A,), "east": (UUID_B, UUID_C)},
+        "rack": {"b12": (UUID_A,)},
+    }
+    assert named(aggregates) == ["zone", "rack"]
+    assert named(aggregates["zone"]) == ["west", "east"]
+
+
 WRONG = [
+    ("aggregates: [a]\n", 1, "aggregates: expected a mapping, found a list"),
+    ("aggregates: {Zone: {a: b}}\n", 1, "expected a kind of aggregates in lower case, such as zone or rack, found"),
+    ("aggregates: {zone: {}}\n", 1, "aggregates.zone: expected a mapping with at least one key"),
+    ("aggregates:\n  zone:\n    a: b\n", 3, "aggregates.zone.a: expected the uuid of an aggregate, or a list of them"),
+    ("aggregates:\n  zone:\n    a: []\n", 3, "aggregates.zone.a: expected the uuid of an aggregate, or a list of them"),
+    (f"aggregates:\n  zone:\n    a/b: {UUID_A}\n", 3, "expected a name of up to 100 characters, without a slash"),
+    (
+        f"aggregates:\n  zone:\n    a: {UUID_A}\n    b: [{UUID_B},\n {UUID_A}]\n",
+        5,
+        "aggregates.zone.b.1: expected an aggregate that has no other name of this kind",
+    ),
     ("levles: {}\n", 1, "expected one of the keys levels, profiles, default_profile, "),
     ("levles: {}\n", 1, ", found the key 'levles'."),
     ("- levels\n", 1, "expected a mapping, found a list"),

@@ -58,6 +58,11 @@ class DocumentEntry:
         """Whether keys stand here."""
         return isinstance(self.node, yaml.MappingNode)
 
+    @property
+    def is_list(self) -> bool:
+        """Whether items stand here."""
+        return isinstance(self.node, yaml.SequenceNode)
+
     def mapping(self, *, at_least: int = 0) -> "dict[str, DocumentEntry]":
         """Return what stands under the keys, which are data; in the order of the file.
 

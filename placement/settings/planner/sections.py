@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from placement.settings.planner.aggregates import read_aggregates
 from placement.settings.planner.devices import read_devices
 from placement.settings.planner.document import DocumentEntry, read_document
 from placement.settings.planner.exclusive import read_exclusive
@@ -35,6 +36,7 @@ SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
     "exclusive": read_exclusive,
     "devices": read_devices,
     "flavors": read_flavors,
+    "aggregates": read_aggregates,
 }
 
 

@@ -47,6 +47,7 @@ class PlannerSettings:
         exclusive: level -> the class of the inventory that its providers have as a lock.
         devices: how requests may call devices.
         flavors: requests of which headroom is counted, by name, as query strings of GET /allocation_candidates.
+        aggregates: kind (zone, rack, ...) -> name -> the uuids of its aggregates, the outermost kind first.
     """
 
     levels: Mapping[str, str] = field(default_factory=lambda: DEFAULT_LEVELS)
@@ -56,6 +57,7 @@ class PlannerSettings:
     exclusive: Mapping[str, str] = field(default_factory=lambda: DEFAULT_LOCKS)
     devices: DeviceSettings = field(default_factory=DeviceSettings)
     flavors: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    aggregates: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def profile_in_force(self) -> RankingProfile:
