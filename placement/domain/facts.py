@@ -35,6 +35,20 @@ class Facts:
     shares: Mapping[int, Sequence[int]] = field(default_factory=dict)
     held: AbstractSet[int] = frozenset()
 
+    def of_tree(self, root: int) -> "Facts":
+        """Return what is known of one tree and of the providers that share with it."""
+        pools = {provider for provider, roots in self.shares.items() if root in roots}
+        here = pools | {provider for provider, home in self.home.items() if home == root}
+        return Facts(
+            stocks={name: [row for row in rows if row[1] in here] for name, rows in self.stocks.items()},
+            owners={name: owners & here for name, owners in self.owners.items()},
+            members={name: members & here for name, members in self.members.items()},
+            home={provider: self.home[provider] for provider in here},
+            parents={provider: parent for provider, parent in self.parents.items() if provider in here},
+            roots=self.roots,
+            shares={provider: [root] for provider in pools},
+        )
+
     def owners_of_any(self, any_of: AbstractSet[str]) -> AbstractSet[int]:
         """Return the providers with a trait of a set."""
         return _union([self.owners.get(name, frozenset()) for name in sorted(any_of)])

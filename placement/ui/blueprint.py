@@ -13,7 +13,7 @@ from placement.api.errors import SENTENCES, log_unexpected, status_of
 from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
 from placement.rationed_log import RationedLog
-from placement.ui import consumers, overview, projects, search, shares, tree, try_request
+from placement.ui import cloud_map, consumers, overview, projects, search, shares, tree, try_request
 from placement.ui.changes import in_words
 from placement.ui.frame import START, elsewhere, frame
 from placement.ui.names import install_names
@@ -25,7 +25,9 @@ from placement.ui.static_files import install_static_files
 LOG = logging.getLogger(__name__)
 
 PAGES: tuple[Page, ...] = tuple(
-    page for module in (overview, tree, consumers, projects, try_request, shares, search) for page in module.PAGES
+    page
+    for module in (overview, cloud_map, tree, consumers, projects, try_request, shares, search)
+    for page in module.PAGES
 )
 """All pages; those with a title stand in the navigation in this order."""
 

@@ -11,14 +11,21 @@ from tests import servers
 from tests.clouds import allocate
 from tests.http_calls import HttpCalls
 
-PLANNER = """\
+PLANNER = f"""\
+aggregates:
+  rack:
+    r1: {uuid_of("rack1")}
+profiles:
+  spread: {{fit: {{resources: {{VCPU: {{type: LeastAllocated}}}}}}}}
+  pack: {{fit: {{resources: {{VCPU: {{type: MostAllocated}}}}}}}}
+  default: {{fit: {{}}, compactness: {{}}}}
 fair_share:
   classes: [VCPU, MEMORY_MB, PGPU]
   tree:
-    cloud/research: {weight: 3}
-    cloud/research/vision: {weight: 2, projects: [vision]}
-    cloud/research/speech: {projects: [speech]}
-    cloud/products: {weight: 2, projects: [web, shop]}
+    cloud/research: {{weight: 3}}
+    cloud/research/vision: {{weight: 2, projects: [vision]}}
+    cloud/research/speech: {{projects: [speech]}}
+    cloud/products: {{weight: 2, projects: [web, shop]}}
   default: cloud/others
 """
 

@@ -21,6 +21,10 @@ def trying(query: str) -> str:
 
 LOOKED_AT = {
     "overview": "/",
+    "map": "/map",
+    "map, asked": f"/map?{urlencode({'query': FOUND, 'project': 'vision', 'host': uuid_of('compute1')[:8]})}",
+    "map, compared": f"/map?{urlencode({'query': 'resources=VCPU:1', 'profile': ['spread', 'pack']}, doseq=True)}",
+    "map, a host": f"/map/host?{urlencode({'query': EMPTY, 'host': uuid_of('compute1')})}",
     "providers": "/providers",
     "providers, searched": "/providers?q=numa&resources=VCPU:1",
     "root": f"/providers/{uuid_of('compute1')}",

@@ -57,7 +57,7 @@ def test_the_navigation_leads_to_every_page_and_marks_where_one_is(opening: Open
     with opening() as seen:
         page = seen.open("/")
         names = page.get_by_role("navigation", name="Pages").get_by_role("link").all_inner_texts()
-        assert names == ["Overview", "Providers", "Consumers", "Try a request", "Fair shares"]
+        assert names == ["Overview", "Map", "Providers", "Consumers", "Try a request", "Fair shares"]
         for name in names:
             page.get_by_role("navigation", name="Pages").get_by_role("link", name=name).click()
             page.wait_for_load_state()

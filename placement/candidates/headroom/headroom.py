@@ -1,7 +1,7 @@
 """The headroom of one request in a cloud: how many copies fit where, what the other trees lack, what is stranded."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -58,6 +58,10 @@ class Headroom:
             for root, least, most in zip(one.fleet.trees, one.least, one.most, strict=True)
             if most
         }
+
+    def among(self, roots: Collection[int]) -> Copies:
+        """Return how many fit into some trees together; what these share is counted once."""
+        return in_all_trees(self.counted, among=roots)
 
     @property
     def without_room(self) -> int:

@@ -1,7 +1,8 @@
 """One provider in its tree: what each provider has, who shares, who consumes."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import os_traits
 
@@ -9,7 +10,6 @@ from placement.domain.drawn_tree import Drawing, ancestors, drawing
 from placement.domain.inventory import Inventory
 from placement.domain.provider import subtree
 from placement.services.console.lists import Excerpt
-from placement.store.bulk_read import BulkRead
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
 from placement.store.console.stocks import ClassTotals, stocks_of_trees
@@ -17,6 +17,7 @@ from placement.store.console.tree import SHARES, ServedTree, Sharer, TreeHolder,
 from placement.store.providers import required_provider
 
 DRAWN, DEEPEST, RELATED = 100, 10, 50
+NOBODY: Mapping[int, int] = MappingProxyType({})
 
 MOST_NAMED = 10_000
 """So many providers are named in a statement; of larger parts of a tree the consumers of all of it are told."""
@@ -106,9 +107,8 @@ def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], f
     parents = store.parents_by_name(tx, found.root_id)
     path = ancestors(parents, found.id)
     drawn = drawing(parents, found.id, most=DRAWN, deepest=DEEPEST)
-    read = store.details(tx, {*drawn.drawn, *path})
     counts = store.consumer_counts(tx, drawn.drawn)
-    nodes = _nodes(read, levels, counts)
+    nodes = drawn_providers(tx, {*drawn.drawn, *path}, levels, consumers=counts)
     sharing = [id_ for id_ in drawn.drawn if SHARES in nodes[id_].traits]
     served, served_count = store.served(tx, sharing, root_id=found.root_id, most=RELATED)
     holders = store.holders(tx, _part(parents, found.root_id, found.id), first=first, most=most + 1)
@@ -132,7 +132,11 @@ def _part(parents: Mapping[int, int | None], root_id: int, focus: int) -> TreePa
     return TreePart(root_id, None if focus == root_id or len(inside) > MOST_NAMED else inside)
 
 
-def _nodes(read: BulkRead, levels: Mapping[str, str], counts: Mapping[int, int]) -> dict[int, DrawnProvider]:
+def drawn_providers(
+    tx: Transaction, ids: Collection[int], levels: Mapping[str, str], *, consumers: Mapping[int, int] = NOBODY
+) -> dict[int, DrawnProvider]:
+    """Return providers as they are drawn, by id, inside a transaction; ``consumers`` are how many each has."""
+    read = store.details(tx, ids)
     nodes: dict[int, DrawnProvider] = {}
     for id_, uuid, name, generation, _parent, _root in read.providers:
         traits = sorted(read.trait_names[trait] for trait in read.traits.get(id_, ()))
@@ -149,7 +153,7 @@ def _nodes(read: BulkRead, levels: Mapping[str, str], counts: Mapping[int, int])
             inventories={class_name: inventory for class_name, (inventory, _) in inventories.items()},
             traits=traits,
             aggregates=sorted(read.aggregates.get(id_, ())),
-            consumers=counts.get(id_, 0),
+            consumers=consumers.get(id_, 0),
         )
     return nodes
 

@@ -12,6 +12,7 @@ from placement.candidates.headroom.headroom import Headroom, HostModel, headroom
 from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
 from placement.candidates.headroom.what_if import as_it_would_be
+from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
@@ -25,7 +26,7 @@ from placement.store.search.facts import Named, named_providers
 from placement.store.search.names import ids_for
 from placement.store.search.whole_cloud import whole_cloud
 
-__all__ = ["Changes", "Copies", "Headrooms", "HostModel", "Listing", "Named", "RequestRoom", "headrooms"]
+__all__ = ["Changes", "Copies", "Headrooms", "HostModel", "Listing", "Named", "RequestRoom", "headroom_in", "headrooms"]
 
 MOST_PLANNED = 32
 """So many copies of a request with rules about places are planned one after the other, to have a lower bound."""
@@ -115,6 +116,12 @@ def _mentioned(rooms: Collection[RequestRoom]) -> set[int]:
     mentioned = {provider for room in rooms for provider, _copies in room.trees}
     mentioned |= {model.like for room in rooms for model in room.models}
     return {provider for provider in mentioned if provider > 0}
+
+
+def headroom_in(tx: Transaction, request: CandidateRequest) -> Headroom:
+    """Count how many copies of one request fit, inside a transaction, for use cases that have one; as ``headrooms``."""
+    plan = counted_plan(request)
+    return headroom(plan, fleets_of(whole_cloud(tx, ids_for(tx, plan))))
 
 
 def _counted(plan: Plan, fleets: Fleets, listing: Listing) -> RequestRoom:

@@ -1,0 +1,209 @@
+"""The whole cloud as a map: of every host how full it is, how many more of a request fit, and who is on it."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from placement.candidates.headroom.headroom import Headroom
+from placement.candidates.ranking import Ranking
+from placement.domain.candidate_request import CandidateRequest
+from placement.errors import Gone, NotFound
+from placement.services.allocation_candidates import SearchOptions, answer_to
+from placement.services.console.overview import AMOUNTS
+from placement.services.packing import Packer
+from placement.services.planner.headroom import Copies, headroom_in
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.console import cloud_map as store
+from placement.store.console.cloud_map import DISABLED, MOST_CHANGES, MappedHost
+
+__all__ = [
+    "BEST",
+    "DISABLED",
+    "MOST_CHANGES",
+    "CloudMap",
+    "Copies",
+    "MapQuestion",
+    "MappedHost",
+    "RankedBy",
+    "RoomOnMap",
+    "cloud_map",
+]
+
+USUAL_CLASS = "VCPU"
+MOST_PROJECTS = 100
+
+BEST = 100
+"""Of so many hosts a profile's order is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedBy:
+    """A profile that hosts are ordered by, with what judges by fragmentation if it wants that."""
+
+    ranking: Ranking
+    packer: Packer | None
+
+
+@dataclass(frozen=True, slots=True)
+class MapQuestion:
+    """What a map is to show.
+
+    Args:
+        class_name: the class whose use is shown; empty for the usual one.
+        aggregates: the uuids of aggregates whose members are wanted.
+        request: of which it is counted how many more fit.
+        project: whose hosts are marked.
+        knows_projects: whether to tell which projects there are.
+        moment: when in the past, by the journal; None for now.
+        knows_past: whether to tell since when the journal tells of every change.
+        profiles: in whose orders the best hosts for the request are wanted.
+        options: how candidates are generated, where there are profiles.
+        locks: classes that stand for no device.
+    """
+
+    class_name: str = ""
+    aggregates: Collection[str] = ()
+    request: CandidateRequest | None = None
+    project: str = ""
+    knows_projects: bool = False
+    moment: datetime | None = None
+    knows_past: bool = False
+    profiles: Sequence[RankedBy] = ()
+    options: SearchOptions = field(default_factory=SearchOptions)
+    locks: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RoomOnMap:
+    """How many more of a request fit.
+
+    Args:
+        copies: how many, in all.
+        fits: how many fit on each host with room, alone.
+        among: how many fit into some hosts together.
+        scarce: the class of which free amounts are told: devices, if the request asks for any.
+        free: how much of that is free on each host that could serve the request if it were empty.
+        stranded: how much of that is free on each host on which none fits.
+    """
+
+    copies: Copies
+    fits: Mapping[int, Copies]
+    among: Callable[[Collection[int]], Copies]
+    scarce: str
+    free: Mapping[int, int]
+    stranded: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CloudMap:
+    """A map.
+
+    Args:
+        hosts: the roots of all trees, by name.
+        classes: the classes that any provider has.
+        class_name: the one whose use is shown.
+        stocks: root -> capacity and use of that class.
+        disabled: the hosts whose compute service is disabled.
+        members: aggregate -> the roots of its trees.
+        projects: some projects there are.
+        lit: the hosts of the project that is asked about, if one is.
+        room: what there is of room for the request, if there is one.
+        orders: of each profile the roots of the best hosts, the best first.
+        since: since when the journal tells of every change, if that is wanted and there is one.
+    """
+
+    hosts: Sequence[MappedHost]
+    classes: Sequence[str]
+    class_name: str
+    stocks: Mapping[int, tuple[int, int]]
+    disabled: AbstractSet[int]
+    members: Mapping[str, Sequence[int]]
+    projects: Sequence[str]
+    lit: AbstractSet[int] | None = None
+    room: RoomOnMap | None = None
+    orders: Sequence[Sequence[int]] = ()
+    since: datetime | None = None
+
+
+@reads_anywhere
+def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
+    """Return a map, read in one snapshot: a fixed number of statements, O(hosts) work.
+
+    Raises:
+        Invalid: the request names a class or trait that does not exist.
+        NotFound: there is no such class in the cloud.
+        Gone: the journal does not reach back that far, or too much has changed since.
+    """
+    classes = store.held_classes(tx)
+    class_name = _class(question.class_name, classes)
+    stocks = store.stock_by_tree(tx, class_name) if class_name else {}
+    if question.moment is not None:
+        stocks = _as_it_was(tx, stocks, class_name, question.moment)
+    return CloudMap(
+        hosts=store.hosts(tx),
+        classes=classes,
+        class_name=class_name,
+        stocks=stocks,
+        disabled=store.disabled_hosts(tx),
+        members=store.hosts_in(tx, question.aggregates),
+        projects=store.project_names(tx, most=MOST_PROJECTS) if question.knows_projects else (),
+        lit=store.hosts_of_project(tx, question.project) if question.project else None,
+        room=_room(tx, question.request, question.locks) if question.request else None,
+        orders=[_best(tx, question, one) for one in question.profiles],
+        since=store.journal_begins(tx) if question.knows_past else None,
+    )
+
+
+def _class(wanted: str, held: Sequence[str]) -> str:
+    if wanted and wanted not in held:
+        raise NotFound(f"No provider has inventory of {wanted}.")
+    return wanted or (USUAL_CLASS if USUAL_CLASS in held else next(iter(held), ""))
+
+
+def _as_it_was(
+    tx: Transaction, stocks: Mapping[int, tuple[int, int]], class_name: str, moment: datetime
+) -> dict[int, tuple[int, int]]:
+    """Return what was used of today's capacity at a moment."""
+    begins = store.journal_begins(tx)
+    if begins is None or moment < begins:
+        raise Gone("The journal does not reach back that far.")
+    grown = store.used_since(tx, class_name, moment)
+    if grown is None:
+        raise Gone(f"More than {MOST_CHANGES:,} allocations have changed since then: ask for a later time.")
+    return {root: (capacity, used - grown.get(root, 0)) for root, (capacity, used) in stocks.items()}
+
+
+def _room(tx: Transaction, request: CandidateRequest, locks: Collection[str]) -> RoomOnMap:
+    found = headroom_in(tx, request)
+    asked = list(dict.fromkeys(name for group in request.groups for name in group.resources))
+    scarce = next((name for name in asked if name not in AMOUNTS and name not in locks), next(iter(asked), ""))
+    fits, free = found.trees(), _free(found, tx, scarce)
+    return RoomOnMap(
+        copies=found.copies,
+        fits=fits,
+        among=found.among,
+        scarce=scarce,
+        free=free,
+        stranded={root: amount for root, amount in free.items() if amount and root not in fits},
+    )
+
+
+def _free(found: Headroom, tx: Transaction, class_name: str) -> dict[int, int]:
+    class_id = tx.names.classes.ids(tx.connection, [class_name]).get(class_name)
+    free: Counter[int] = Counter()
+    for one in found.counted:
+        for (_place, held), column in one.fleet.free.items():
+            if held == class_id:
+                free.update(dict(zip(one.fleet.trees, column, strict=True)))
+    return dict(free)
+
+
+def _best(tx: Transaction, question: MapQuestion, by: RankedBy) -> list[int]:
+    """Return the roots of the hosts that a profile finds best: those of the candidates, in their order."""
+    if question.request is None:
+        return []
+    request = replace(question.request, limit=BEST)
+    answer = answer_to(tx, request, question.options, by.ranking, packer=by.packer)
+    return list(dict.fromkeys(root for root, _choice in answer.candidates))

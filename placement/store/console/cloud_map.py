@@ -1,0 +1,148 @@
+"""What the map shows of every tree: the hosts, what each has of one class, the groups they are in, who is on them.
+
+Each function is one statement, whatever the size of the cloud; two where a name has to be looked up first.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+
+import os_traits
+from sqlalchemy import BigInteger, cast, func, select
+
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.console.stocks import INV, per_tree_and_class
+from placement.store.journal.order import J
+from placement.store.journal.watched import ALLOCATION, BEGAN
+from placement.store.providers import RP
+from placement.store.tables import (
+    allocations,
+    consumers,
+    inventories,
+    placement_aggregates,
+    projects,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+
+DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
+
+MOST_CHANGES = 200_000
+"""So many rows of the journal are added up for a look back, at most."""
+
+_HAS = resource_provider_traits.c
+_IN = resource_provider_aggregates.c
+_A = allocations.c
+
+
+class MappedHost(NamedTuple):
+    """The root of a tree."""
+
+    id: int
+    uuid: str
+    name: str
+
+
+def hosts(tx: Transaction) -> list[MappedHost]:
+    """Return the roots of all trees, by name."""
+    name = func.coalesce(RP.name, RP.uuid)
+    query = select(RP.id, RP.uuid, name).where(RP.parent_provider_id.is_(None)).order_by(name, RP.id)
+    return [MappedHost(*row) for row in tx.tuples(query)]
+
+
+def hosts_with(tx: Transaction, beginning: str) -> list[int]:
+    """Return the roots whose uuid begins so; at most two."""
+    begins = RP.uuid.startswith(beginning.lower(), autoescape=True)
+    return [root for (root,) in tx.tuples(select(RP.id).where(RP.parent_provider_id.is_(None), begins).limit(2))]
+
+
+def held_classes(tx: Transaction) -> list[str]:
+    """Return the names of the classes that any provider has, by id."""
+    rows = tx.tuples(select(INV.resource_class_id).select_from(inventories).distinct())
+    ids = sorted([id_ for (id_,) in rows])
+    names = tx.names.classes.names(tx.connection, ids)
+    return [names[id_] for id_ in ids]
+
+
+def stock_by_tree(tx: Transaction, class_name: str) -> dict[int, tuple[int, int]]:
+    """Return the capacity of a class in each tree that has it, and how much of that is used."""
+    class_id = tx.names.classes.ids(tx.connection, [class_name]).get(class_name)
+    each = per_tree_and_class(tx).subquery("each_class").c
+    query = select(each.root_id, each.capacity, each.used).where(each.class_id == class_id)
+    return {root: (int(capacity), int(used)) for root, capacity, used in tx.tuples(query)}
+
+
+def disabled_hosts(tx: Transaction) -> set[int]:
+    """Return the roots that have the trait of a compute service that is disabled."""
+    trait = tx.names.traits.ids(tx.connection, [DISABLED]).get(DISABLED)
+    query = select(RP.root_provider_id).join(resource_provider_traits, _HAS.resource_provider_id == RP.id)
+    return {root for (root,) in tx.tuples(query.where(_HAS.trait_id == trait).distinct())}
+
+
+def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int]]:
+    """Return the roots of the trees that have a provider in each of some aggregates, by its uuid."""
+    query = (
+        select(placement_aggregates.c.uuid, RP.root_provider_id)
+        .select_from(
+            placement_aggregates.join(resource_provider_aggregates, _IN.aggregate_id == placement_aggregates.c.id).join(
+                resource_providers, RP.id == _IN.resource_provider_id
+            )
+        )
+        .where(placement_aggregates.c.uuid.in_(sorted(aggregates)))
+        .distinct()
+    )
+    found: dict[str, list[int]] = {}
+    for uuid, root in tx.tuples(query) if aggregates else ():
+        found.setdefault(uuid, []).append(root)
+    return found
+
+
+def hosts_of_project(tx: Transaction, project: str) -> set[int]:
+    """Return the roots of the trees on which consumers of a project hold something."""
+    query = (
+        select(RP.root_provider_id)
+        .select_from(
+            projects.join(consumers, consumers.c.project_id == projects.c.id)
+            .join(allocations, _A.consumer_id == consumers.c.uuid)
+            .join(resource_providers, RP.id == _A.resource_provider_id)
+        )
+        .where(projects.c.external_id == project)
+        .distinct()
+    )
+    return {root for (root,) in tx.tuples(query)}
+
+
+def project_names(tx: Transaction, *, most: int) -> list[str]:
+    """Return the ids of some projects, the newest first."""
+    query = select(projects.c.external_id).order_by(projects.c.id.desc()).limit(most)
+    return [name for (name,) in tx.tuples(query)]
+
+
+def journal_begins(tx: Transaction) -> datetime | None:
+    """Return since when the journal tells of every change, or None where it tells of none."""
+    first = tx.execute(select(J.time).order_by(J.id).limit(1)).scalar()
+    began = tx.execute(select(func.max(J.time)).where(J.action == BEGAN)).scalar()
+    return None if first is None else max(first, began or first)
+
+
+def used_since(tx: Transaction, class_name: str, moment: datetime) -> dict[int, int] | None:
+    """Return by how much the use of a class has grown in each tree since a moment; None for too many changes to add up.
+
+    The cost grows with the changes since then, up to MOST_CHANGES.
+    """
+    class_id = tx.names.classes.ids(tx.connection, [class_name]).get(class_name)
+    rows = (
+        select(J.root_provider_id, J.old_amount, J.new_amount)
+        .where(J.time >= moment, J.kind == ALLOCATION, J.resource_class_id == class_id)
+        .limit(MOST_CHANGES + 1)
+        .subquery("rows")
+    )
+    grown = func.coalesce(rows.c.new_amount, 0) - func.coalesce(rows.c.old_amount, 0)
+    query = select(rows.c.root_provider_id, cast(func.sum(grown), BigInteger), func.count()).group_by(
+        rows.c.root_provider_id
+    )
+    found = tx.tuples(query)
+    if sum(count for _root, _grown, count in found) > MOST_CHANGES:
+        return None
+    return {root: int(amount) for root, amount, _count in found if root is not None}

@@ -1,0 +1,137 @@
+"""The map: every host a cell, by groups and by how full it is, with how many more of a request fit where."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.errors import status_of
+from placement.errors import Forbidden, PlacementError
+from placement.services.console.cloud_map import BEST, CloudMap, MappedHost
+from placement.services.console.cloud_map import cloud_map as read_map
+from placement.ui.host_card import HostCard, host_card
+from placement.ui.map_address import CONSUMERS, MapAddress, address_of, compared, look_back, question_of
+from placement.ui.map_blocks import MOST_CELLS, REST, Block, Blocks, Groups, rows_of
+from placement.ui.page import Page, show
+
+MOST_ROWS = 200
+"""So many groups stand in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnMap:
+    """One of the maps of a page.
+
+    Args:
+        title: the profile whose order it shows, if it shows one.
+        blocks: what it consists of.
+        moved: how many of the best hosts have another place in the other profile's order.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    moved: int = 0
+
+
+def cloud_map(call: Call) -> Response:
+    """Show the map that the address asks for; what is wrong with it is told beside the map without it."""
+    address, fault = address_of(call.request), None
+    try:
+        found = read_map(call.database, question_of(call, address))
+    except Forbidden:
+        raise
+    except PlacementError as error:
+        fault = error
+        address = replace(address, query="", class_name="", at="", profiles=())
+        found = read_map(call.database, question_of(call, address))
+    return _page(call, address, found, fault)
+
+
+def _page(call: Call, address: MapAddress, found: CloudMap, fault: PlacementError | None) -> Response:
+    kinds = call.server.settings.planner.aggregates
+    groups = Groups.made(kinds, found.members)
+    hosts, opened = _opened(groups, found.hosts, address.group)
+    outermost = next(iter(kinds), "")
+    is_folded = len(hosts) > MOST_CELLS and not opened and bool(outermost)
+    first = (address.page - 1) * MOST_CELLS
+    shown = hosts if is_folded else hosts[first : first + MOST_CELLS]
+    plain = Blocks(found, groups)
+    if is_folded:
+        maps = [DrawnMap("", plain.folded(hosts, outermost))]
+    else:
+        maps = _unfolded(found, groups, shown, profiles=compared(call, address))
+    return show(
+        "map.html",
+        status=int(status_of(fault)) if fault else 200,
+        fault=fault.message if fault else "",
+        address=address,
+        typed=call.request.args.get("query", ""),
+        found=found,
+        figures=plain.figures(hosts),
+        maps=maps,
+        rows=[*rows_of(maps[0].blocks)][:MOST_ROWS],
+        is_folded=is_folded,
+        opened=opened,
+        more=not is_folded and first + MOST_CELLS < len(hosts),
+        first=first,
+        domain=plain.domain,
+        card=_card(call, address) if address.host else None,
+        flavors=call.server.settings.planner.flavors,
+        profiles=call.server.settings.planner.profiles,
+        best=BEST,
+        sees_projects=call.is_allowed(CONSUMERS),
+        past=look_back(found.since),
+    )
+
+
+def _opened(groups: Groups, hosts: Sequence[MappedHost], key: str) -> tuple[Sequence[MappedHost], str]:
+    """Return the hosts of a group of the outermost kind, and how it is told; all where there is none of that name."""
+    kind = next(iter(groups.kinds), "")
+    by_name = groups.split(kind, hosts) if key and kind else {}
+    name = "" if key == REST else key
+    if name not in by_name:
+        return hosts, ""
+    return by_name[name], f"{kind} {name}" if name else f"no {kind}"
+
+
+def _unfolded(
+    found: CloudMap, groups: Groups, hosts: Sequence[MappedHost], *, profiles: Sequence[str]
+) -> list[DrawnMap]:
+    """Return the map of some hosts, or one for each of the profiles that are compared."""
+    kinds = list(groups.kinds)
+    if not found.orders:
+        return [DrawnMap("", Blocks(found, groups).unfolded(hosts, kinds))]
+    places = [{root: place for place, root in enumerate(order, start=1)} for order in found.orders]
+    moved = _moved(*places) if len(places) == 2 else frozenset[int]()
+    return [
+        DrawnMap(name, Blocks(found, groups, places=own, moved=moved & own.keys()).unfolded(hosts, kinds), len(moved))
+        for name, own in zip(profiles, places, strict=True)
+    ]
+
+
+def _moved(one: Mapping[int, int], other: Mapping[int, int]) -> frozenset[int]:
+    """Return the roots that only one of two orders has, or that have another place in each."""
+    return frozenset(root for root in one.keys() | other.keys() if one.get(root) != other.get(root))
+
+
+def _card(call: Call, address: MapAddress) -> HostCard:
+    return host_card(call, address.host, address.query)
+
+
+def card(call: Call) -> Response:
+    """Show what a map tells of one host, alone: what is shown where the pointer rests."""
+    address = address_of(call.request)
+    return show("map_card.html", card=_card(call, address), address=address)
+
+
+_RULES = (
+    "placement:resource_providers:list",
+    "placement:resource_providers:inventories:list",
+    "placement:resource_providers:usages",
+)
+
+PAGES = (
+    Page(path="/map", view=cloud_map, endpoint="map", title="Map", rules=_RULES),
+    Page(path="/map/host", view=card, endpoint="map_card", below="map", rules=_RULES),
+)

@@ -1,0 +1,56 @@
+"""What a map tells of one host: its tree in small, and what keeps one more of the request from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from placement.api.call import Call
+from placement.api.planner.explain_json import explanation_json
+from placement.candidates.explain.wording import in_words
+from placement.errors import PlacementError
+from placement.services.console.host_on_map import HostOnMap, host_on_map
+from placement.services.explain import Explained
+from placement.ui.map_address import requested
+
+EXPLAIN = "placement:planner:explain"
+
+
+@dataclass(frozen=True, slots=True)
+class HostCard:
+    """A host on a map; of ``has_room``, ``in_the_way`` and ``message`` at most one says something.
+
+    Args:
+        host: what was read; None where ``message`` tells why there is none.
+        has_room: whether one more of the request fits.
+        in_the_way: the one condition without which one more would fit, in words.
+        example: a provider that fails it, with what it has.
+        message: the first condition that leaves nothing, where more than one is in the way.
+    """
+
+    host: HostOnMap | None
+    has_room: bool = False
+    in_the_way: str = ""
+    example: Mapping[str, Any] | None = None
+    message: str = ""
+
+
+def host_card(call: Call, beginning: str, text: str) -> HostCard:
+    """Return the card of the host whose uuid begins so, for what the field on top stands for."""
+    levels = call.server.settings.planner.levels
+    try:
+        request = requested(call, text) if call.is_allowed(EXPLAIN) else None
+        host = host_on_map(call.database, beginning, request, levels=levels)
+    except PlacementError as error:
+        return HostCard(None, message=error.message)
+    return _judged(host, host.explained) if host.explained else HostCard(host)
+
+
+def _judged(host: HostOnMap, explained: Explained) -> HostCard:
+    explanation, document = explained.explanation, explanation_json(explained)
+    if explanation.cause is None:
+        return HostCard(host, has_room=True)
+    if not explanation.near_misses:
+        return HostCard(host, message=document["cause"]["message"])
+    first = document["near_misses"][0]
+    example = next(iter(first["providers"]), None)
+    return HostCard(host, in_the_way=in_words(explanation.near_misses[0].condition), example=example)

@@ -1,0 +1,184 @@
+"""From the address of a map to what it asks for, and back: everything that a map shows stands in its address."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Request, url_for
+
+from placement.api.allocation_candidates import search_options
+from placement.api.call import Call
+from placement.api.planner.headroom import request_of_text
+from placement.api.planner.journal import RULE as JOURNAL
+from placement.api.planner.journal import keeps_journal
+from placement.api.planner.journal_json import moment_of
+from placement.candidates.ranking import Ranking
+from placement.domain.candidate_request import CandidateRequest
+from placement.errors import Invalid
+from placement.services.console.cloud_map import MapQuestion, RankedBy
+from placement.ui.pasting import pasted
+
+HEADROOM = "placement:planner:headroom"
+CONSUMERS = "placement:allocations:list"
+
+HOURS = (0, 1, 3, 6, 12, 24)
+"""So far links go back, and the slider; an address may go back further, as far as changes can be added up."""
+
+STEP = timedelta(minutes=15)
+TIME = "%Y-%m-%dT%H:%M"
+
+
+PARAMETERS = {
+    "query": "query",
+    "class": "class_name",
+    "project": "project",
+    "group": "group",
+    "host": "host",
+    "at": "at",
+}
+"""A parameter that is said once -> the field of MapAddress."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapAddress:
+    """The query string of a map, by its parameters; each is empty where it is not said.
+
+    Args:
+        query: a flavor's name, or what was pasted: a query string, a log line.
+        class_name: the class whose use is shown.
+        project: whose hosts are marked.
+        group: the name of the group that is opened.
+        host: the beginning of the uuid of the host that is looked at.
+        at: a time in the past.
+        profiles: two profiles whose orders are compared.
+        page: which part of the hosts, counted from 1.
+    """
+
+    query: str = ""
+    class_name: str = ""
+    project: str = ""
+    group: str = ""
+    host: str = ""
+    at: str = ""
+    profiles: tuple[str, ...] = ()
+    page: int = 1
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield the parameters that are said."""
+        yield from [(parameter, value) for parameter, name in PARAMETERS.items() if (value := getattr(self, name))]
+        yield from [("profile", name) for name in self.profiles]
+        if self.page > 1:
+            yield "page", str(self.page)
+
+    def url(self, **changed: Any) -> str:
+        """Return the link to the same map but for what is changed."""
+        query = urlencode([*replace(self, **changed).pairs()], safe=":,")
+        return url_for("ui.map") + (f"?{query}" if query else "")
+
+
+def address_of(request: Request) -> MapAddress:
+    """Return what an address says.
+
+    Raises:
+        Invalid: the page is no number.
+    """
+    arguments = request.args
+    said = {name: arguments.get(parameter, "").strip() for parameter, name in PARAMETERS.items()}
+    page = arguments.get("page", "1")
+    if not (page.isascii() and page.isdecimal() and int(page[:9]) >= 1):
+        raise Invalid("page must be a number from 1 up.")
+    profiles = tuple(dict.fromkeys(filter(None, arguments.getlist("profile"))))
+    return MapAddress(**said, profiles=profiles[:2], page=int(page[:9]))
+
+
+def question_of(call: Call, address: MapAddress) -> MapQuestion:
+    """Return what a map is asked.
+
+    Raises:
+        Forbidden: the caller may not know how many more fit, who has what, or what was.
+        Invalid: the request, a profile or the time is none.
+    """
+    planner = call.server.settings.planner
+    request = requested(call, address.query)
+    return MapQuestion(
+        class_name=address.class_name,
+        aggregates={uuid for names in planner.aggregates.values() for uuids in names.values() for uuid in uuids},
+        request=request,
+        project=_project(call, address.project),
+        knows_projects=call.is_allowed(CONSUMERS),
+        moment=moment_in(call, address.at),
+        knows_past=keeps_journal(call) and call.is_allowed(JOURNAL, project_id=None),
+        profiles=[_ranked(call, name) for name in compared(call, address)] if request else [],
+        options=replace(search_options(call), shuffled=False),
+        locks=tuple(planner.exclusive.values()),
+    )
+
+
+def requested(call: Call, text: str) -> CandidateRequest | None:
+    """Return the request that the field on top stands for; a flavor is called by its name."""
+    if not text:
+        return None
+    call.authorize(HEADROOM)
+    return request_of_text(pasted(text, call.server.settings.planner.flavors))
+
+
+def compared(call: Call, address: MapAddress) -> tuple[str, ...]:
+    """Return the names of the two profiles that are compared, or none; one alone is compared with the one in force."""
+    if not address.profiles:
+        return ()
+    names = dict.fromkeys((*address.profiles, call.server.settings.planner.default_profile))
+    return tuple(names)[:2]
+
+
+def moment_in(call: Call, text: str) -> datetime | None:
+    """Return the moment that a map looks back to."""
+    if not text:
+        return None
+    if not keeps_journal(call):
+        raise Invalid("There is no journal to look back by.")
+    call.authorize(JOURNAL, project_id=None)
+    return moment_of(text)
+
+
+@dataclass(frozen=True, slots=True)
+class LookBack:
+    """Times to look back to.
+
+    Args:
+        latest: the newest of them, as an address has it.
+        steps: how many steps of STEP the slider goes back from there.
+        links: hours -> the time so long ago; of 0 hours now, which an address does not say.
+    """
+
+    latest: str
+    steps: int
+    links: Mapping[int, str]
+
+
+def look_back(since: datetime | None) -> LookBack | None:
+    """Return the times that a journal reaches back to; None where that is none of them."""
+    now = datetime.now(UTC).replace(tzinfo=None)
+    latest = now - (now - datetime.min) % STEP
+    if since is None or since > latest - STEP:
+        return None
+    reach = min(timedelta(hours=HOURS[-1]), latest - since)
+    links = {hours: latest - timedelta(hours=hours) for hours in HOURS if timedelta(hours=hours) <= reach}
+    told = {hours: f"{time:{TIME}}" if hours else "" for hours, time in links.items()}
+    return LookBack(f"{latest:{TIME}}", reach // STEP, told)
+
+
+def _project(call: Call, project: str) -> str:
+    if project:
+        call.authorize(CONSUMERS)
+    return project
+
+
+def _ranked(call: Call, name: str) -> RankedBy:
+    settings = call.server.settings
+    if name not in settings.planner.profiles:
+        raise Invalid(f"There is no profile {name}; there are {', '.join(settings.planner.profiles)}.")
+    profile = settings.planner.profiles[name]
+    ranking = Ranking(profile, levels=tuple(settings.planner.levels.values()))
+    return RankedBy(ranking, call.server.packers.of(profile))

@@ -1,0 +1,248 @@
+"""The cells of a map, and the blocks they stand in: a zone with its racks, each with its hosts and their figures."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from math import isqrt
+from typing import NamedTuple
+
+from placement.services.console.cloud_map import CloudMap, Copies, MappedHost
+from placement.ui.names import visible
+from placement.ui.numbers import amount_in_words, percent
+
+MOST_CELLS = 2000
+"""So many hosts have cells on one page; where there are more, the blocks of the outermost kind are folded."""
+
+SHADES = 10
+REST = "-"
+"""How an address calls the hosts that are in no group of the outermost kind."""
+
+Kinds = Mapping[str, Mapping[str, Sequence[str]]]
+"""kind -> name -> aggregates, the outermost kind first."""
+
+
+class HostCell(NamedTuple):
+    """A host on the map.
+
+    Args:
+        key: the beginning of its uuid, as long as it takes to be the only one.
+        marks: what it looks like, as classes of the stylesheet.
+        number: what is written in it.
+        words: what it is called, and what is known of it.
+    """
+
+    key: str
+    marks: str
+    number: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is known of some hosts together; ``copies``, ``free`` and ``stranded`` only where there is a request."""
+
+    hosts: int
+    disabled: int
+    used: int
+    capacity: int
+    copies: Copies | None = None
+    with_room: int = 0
+    free: int = 0
+    stranded: int = 0
+    shades: Sequence[tuple[int, int]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Hosts that are in a group of some kind, or in none of that kind (``name`` is empty then).
+
+    Args:
+        kind, name: what the group is called.
+        figures: what is known of its hosts.
+        cells: the hosts; none where it is folded, or where ``blocks`` have them.
+        blocks: the groups inside it.
+    """
+
+    kind: str
+    name: str
+    figures: Figures
+    cells: Sequence[HostCell] = ()
+    blocks: "Sequence[Block]" = ()
+
+    @property
+    def key(self) -> str:
+        """How an address calls it."""
+        return self.name or REST
+
+    @property
+    def across(self) -> int:
+        """How many cells stand beside each other where the block is one of many."""
+        return min(12, max(4, isqrt(2 * len(self.cells))))
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Which hosts are in which groups.
+
+    Args:
+        kinds: kind -> name -> the aggregates of that name.
+        of: for each kind, the name of the group that each host is in. Of several it is the first in the planner file.
+    """
+
+    kinds: Kinds
+    of: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+
+    @classmethod
+    def made(cls, kinds: Kinds, members: Mapping[str, Sequence[int]]) -> "Groups":
+        """Return the groups, given the roots of the trees in each aggregate."""
+        of: dict[str, dict[int, str]] = {}
+        for kind, names in kinds.items():
+            of[kind] = {}
+            for name, uuids in names.items():
+                for uuid in uuids:
+                    for root in members.get(uuid, ()):
+                        of[kind].setdefault(root, name)
+        return cls(kinds, of)
+
+    def split(self, kind: str, hosts: Sequence[MappedHost]) -> dict[str, list[MappedHost]]:
+        """Return hosts by their group of a kind, in the order of the file; those in none come last, as ``""``."""
+        of = self.of[kind]
+        found: dict[str, list[MappedHost]] = {name: [] for name in (*self.kinds[kind], "")}
+        for host in hosts:
+            found[of.get(host.id, "")].append(host)
+        return {name: some for name, some in found.items() if some}
+
+
+class Blocks:
+    """Makes the blocks of a map.
+
+    Args:
+        found: what was read.
+        groups: which hosts are in which groups.
+        places: root -> its place in the order of a profile; where that is shown instead of how many fit.
+        moved: the roots whose place differs from the one in the other profile's order.
+    """
+
+    def __init__(
+        self,
+        found: CloudMap,
+        groups: Groups,
+        *,
+        places: Mapping[int, int] | None = None,
+        moved: AbstractSet[int] = frozenset(),
+    ) -> None:
+        self._found = found
+        self._groups = groups
+        self._places = places
+        self._moved = moved
+        self._key_length = _key_length([host.uuid for host in found.hosts])
+        self.domain = _domain([host.name for host in found.hosts])
+
+    def unfolded(self, hosts: Sequence[MappedHost], kinds: Sequence[str]) -> list[Block]:
+        """Return some hosts in blocks of the outermost kind that any is in, with those of the next kind inside."""
+        for number, kind in enumerate(kinds):
+            by_name = self._groups.split(kind, hosts)
+            if [*by_name] != [""]:
+                inner = kinds[number + 1 :]
+                return [self._block(kind, name, some, inner) for name, some in by_name.items()]
+        return [Block("", "", self.figures(hosts), cells=self._cells(hosts))]
+
+    def folded(self, hosts: Sequence[MappedHost], kind: str) -> list[Block]:
+        """Return only the figures of each group of a kind."""
+        return [Block(kind, name, self.figures(some)) for name, some in self._groups.split(kind, hosts).items()]
+
+    def _block(self, kind: str, name: str, hosts: Sequence[MappedHost], inner: Sequence[str]) -> Block:
+        blocks = self.unfolded(hosts, inner)
+        if len(blocks) == 1 and not blocks[0].kind:
+            return Block(kind, name, blocks[0].figures, cells=blocks[0].cells)
+        return Block(kind, name, self.figures(hosts), blocks=blocks)
+
+    def figures(self, hosts: Sequence[MappedHost]) -> Figures:
+        """Return what is known of some hosts together."""
+        found, ids = self._found, {host.id for host in hosts}
+        stocks = [found.stocks[id_] for id_ in ids & found.stocks.keys()]
+        figures = Figures(
+            hosts=len(ids),
+            disabled=len(ids & found.disabled),
+            used=sum([used for _capacity, used in stocks]),
+            capacity=sum([capacity for capacity, _used in stocks]),
+            shades=sorted(Counter([_shade(*stock) for stock in stocks]).items()),
+        )
+        room = found.room
+        if room is None:
+            return figures
+        return replace(
+            figures,
+            copies=room.copies if len(ids) == len(found.hosts) else room.among(ids),
+            with_room=len(ids & room.fits.keys()),
+            free=sum([room.free[id_] for id_ in ids & room.free.keys()]),
+            stranded=sum([room.stranded[id_] for id_ in ids & room.stranded.keys()]),
+        )
+
+    def _cells(self, hosts: Sequence[MappedHost]) -> list[HostCell]:
+        return [self._cell(host) for host in hosts]
+
+    def _cell(self, host: MappedHost) -> HostCell:
+        found, id_ = self._found, host.id
+        stock = found.stocks.get(id_)
+        marks = [f"f{_shade(*stock)}" if stock else "no"]
+        words = [visible(host.name.removesuffix(self.domain)), percent(stock[1], stock[0]) if stock else "none"]
+        number = ""
+        if found.room is not None:
+            fits = found.room.fits.get(id_)
+            number = _short(fits) if fits else ""
+            words.append(f"{_told(fits)} fit" if fits else "no room")
+            if id_ in found.room.stranded:
+                marks.append("s")
+                stranded = amount_in_words(found.room.stranded[id_], found.room.scarce)
+                words.append(f"{stranded} {found.room.scarce} stranded")
+        if self._places is not None:
+            number = str(self._places[id_]) if id_ in self._places else ""
+            words += [f"place {number}"] if number else []
+        marks += [mark for mark, has in (("d", id_ in found.disabled), ("m", id_ in self._moved)) if has]
+        if id_ in found.disabled:
+            words.append("disabled")
+        if found.lit is not None and id_ in found.lit:
+            marks.append("l")
+        return HostCell(host.uuid[: self._key_length], " ".join(marks), number, f"{words[0]} {', '.join(words[1:])}")
+
+
+def rows_of(blocks: Sequence[Block], depth: int = 0) -> Iterator[tuple[int, Block]]:
+    """Yield the blocks that have a name or a kind, each before those inside it, and how deep they are."""
+    for block in blocks:
+        if block.kind:
+            yield depth, block
+            yield from rows_of(block.blocks, depth + 1)
+
+
+def _shade(capacity: int, used: int) -> int:
+    """Return from 0, nothing in use, to SHADES, nothing left; no other shade hides either."""
+    if used <= 0:
+        return 0
+    if used >= capacity:
+        return SHADES
+    return min(SHADES - 1, 1 + used * (SHADES - 1) // capacity)
+
+
+def _short(copies: Copies) -> str:
+    """Return how many fit, in as few characters as a cell has room for."""
+    least = copies.least
+    shown = str(least) if least < 1000 else f"{least // 1000}k" if least < 100_000 else "…"
+    return shown if copies.is_exact else f"{shown}+"
+
+
+def _told(copies: Copies) -> str:
+    return f"{copies.least:,}" if copies.is_exact else f"at least {copies.least:,}"
+
+
+def _key_length(uuids: Sequence[str]) -> int:
+    """Return how many characters of the uuids tell them apart."""
+    return next((length for length in (8, 18) if len({uuid[:length] for uuid in uuids}) == len(uuids)), 36)
+
+
+def _domain(names: Sequence[str]) -> str:
+    """Return the domain that most of the names end in, with the dot before it; empty where they have none."""
+    domains = Counter([domain for name in names if (domain := name.partition(".")[2])])
+    domain, count = next(iter(domains.most_common(1)), ("", 0))
+    return f".{domain}" if 2 * count > len(names) else ""

@@ -1,0 +1,75 @@
+"""A cloud as large ones are: hosts with domain names, in racks and zones, with NUMA nodes, GPUs and NICs."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, insert, select
+
+from placement.store.connection.database import Database
+from placement.store.tables import (
+    metadata,
+    placement_aggregates,
+    projects,
+    resource_classes,
+    traits,
+    users,
+)
+from tests.bench.clouds import Node
+from tests.bench.rows import COLUMNS, Rows, provider_uuid
+
+DOMAIN = ".eu-west-1.cloud.example.net"
+DISABLED_EACH = 50
+MOST_RACKS = 1000
+
+
+def host_name(number: int, *, in_rack: int) -> str:
+    """Return the name of a host."""
+    return f"gpu-b{number // in_rack:02}-{number % in_rack:02}{DOMAIN}"
+
+
+def kinds(zones: int, racks: int) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Return the section ``aggregates`` of the planner file for such a cloud."""
+    return {
+        "zone": {f"eu-west-1{'abcdefghij'[zone]}": (provider_uuid(f"zone{zone}"),) for zone in range(zones)},
+        "rack": {f"b{rack:02}": (provider_uuid(f"rack{rack}"),) for rack in range(racks)},
+    }
+
+
+def _host(number: int, *, zones: int, racks: int, in_rack: int) -> Node:
+    name, rack = host_name(number, in_rack=in_rack), number // in_rack
+    disabled = ("COMPUTE_STATUS_DISABLED",) if number % DISABLED_EACH == DISABLED_EACH - 1 else ()
+    host = Node(name, {"DISK_GB": 2000}, disabled, (rack * zones // racks, zones + rack))
+    for numa in range(2):
+        node = Node(f"{name}-numa{numa}", {"VCPU": 48, "MEMORY_MB": 393216}, ("HW_NUMA_ROOT",))
+        node.children.append(Node(f"{node.name}-gpu0", {"PGPU": 1}, ("CUSTOM_GPU_A100",)))
+        host.children.append(node)
+    return host
+
+
+def fill_racks(database: Database, hosts: int, *, zones: int = 5, in_rack: int = 25, after: int = 0) -> None:
+    """Write hosts into a database that has the first ``after`` of them: a part of each is in use, from none to all."""
+    racks = -(-hosts // in_rack)
+    with database.writer.begin() as connection:
+        if not after:
+            _write_names(connection, zones)
+        classes = dict(connection.execute(select(resource_classes.c.name, resource_classes.c.id)).all())
+        known = dict(connection.execute(select(traits.c.name, traits.c.id)).all())
+        rows = Rows(classes, known, fill=0.0)
+        for number in range(hosts):
+            if number == after:
+                for table in rows.tables.values():
+                    table.clear()
+            rows.fill = number % 11 / 10
+            rows.add_tree(_host(number, zones=zones, racks=racks, in_rack=in_rack))
+        for name, columns in COLUMNS.items():
+            if rows.tables[name]:
+                written = [dict(zip(columns, row, strict=True)) for row in rows.tables[name]]
+                connection.execute(insert(metadata.tables[name]), written)
+
+
+def _write_names(connection: Connection, zones: int) -> None:
+    aggregates = [f"zone{zone}" for zone in range(zones)] + [f"rack{rack}" for rack in range(MOST_RACKS)]
+    numbered = [{"id": number + 1, "uuid": provider_uuid(name)} for number, name in enumerate(aggregates)]
+    connection.execute(insert(placement_aggregates), numbered)
+    connection.execute(insert(traits), {"name": "CUSTOM_GPU_A100"})
+    connection.execute(insert(projects), {"external_id": "blue"})
+    connection.execute(insert(users), {"external_id": "somebody"})
