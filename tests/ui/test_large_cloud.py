@@ -28,7 +28,6 @@ PATHS = (
     "/ui/consumers",
     "/ui/consumers?project=bl&page=2",
     "/ui/project?id=blue",
-    "/ui/project?id=blue&page=2",
     "/ui/search",
     "/ui/request?query=resources=DISK_GB:1",
     "/ui/request?query=resources=DISK_GB:2001",
