@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, cast, func, select
 
@@ -35,21 +35,6 @@ _LOCK_CLASSES = (
     .order_by(resource_classes.c.id)
     .with_for_update()
 )
-_HELD_PLACES = (
-    select(
-        allocations.c.consumer_id,
-        allocations.c.resource_provider_id,
-        resource_providers.c.root_provider_id,
-        _CLASS,
-        allocations.c.used,
-    )
-    .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
-    .where(
-        allocations.c.consumer_id.in_(
-            select(allocations.c.consumer_id).where(_CLASS.in_(bindparam("of", expanding=True)))
-        )
-    )
-)
 # What a consumer holds that has no row, or no project, is used all the same.
 _HOLDERS = (
     allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)
@@ -63,8 +48,8 @@ _MEMBERS = (
 )
 
 
-HeldPlace = tuple[str, int, int, int, int]
-"""A consumer's uuid, a provider's id, the root of its tree, a class, and how much of it the consumer holds there."""
+OwnerColumn = Literal["project", "consumer_type"]
+"""Whose a consumer is, or of what type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +77,17 @@ class Holding(NamedTuple):
     consumer_type: str | None
     class_id: int
     amount: int
+
+
+class HeldPlace(NamedTuple):
+    """What a consumer holds of a class of one provider, and the root of its tree."""
+
+    consumer_uuid: str
+    owner: int | None
+    provider: int
+    root: int
+    class_id: int
+    used: int
 
 
 def totals(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -> dict[int, int]:
@@ -142,9 +138,20 @@ def holdings(
     return [Holding._make(row) for row in tx.tuples(_holdings(part=aggregate is not None), values)]
 
 
-def held_places(tx: Transaction, of: Collection[int]) -> list[HeldPlace]:
+def held_places(tx: Transaction, of: Collection[int], owner: OwnerColumn) -> list[HeldPlace]:
     """Return all that each consumer holds, and where, that holds something of the classes ``of``."""
-    return tx.tuples(_HELD_PLACES, {"of": sorted(of)})
+    return list(map(HeldPlace._make, tx.tuples(_held_places(owner), {"of": sorted(of)})))
+
+
+def owner_names(tx: Transaction, owner: OwnerColumn, ids: Collection[int]) -> dict[int, str]:
+    """Return the names of projects or consumer types by id."""
+    query = _owner_names(owner)
+    return {id_: name for some in chunks(sorted(ids)) for id_, name in tx.tuples(query, {"ids": some})}
+
+
+def members_of(tx: Transaction, aggregate: str) -> set[int]:
+    """Return the providers in an aggregate."""
+    return {provider for (provider,) in tx.tuples(_MEMBERS, {"aggregate": aggregate})}
 
 
 def _values(class_ids: Collection[int], aggregate: str | None) -> dict[str, Any]:
@@ -184,3 +191,23 @@ def _holdings(*, part: bool) -> Select[Any]:
         concerned = concerned.where(allocations.c.resource_provider_id.in_(_MEMBERS))
     query = select(*columns, _SUM).select_from(_HOLDERS).where(allocations.c.consumer_id.in_(concerned))
     return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(*columns)
+
+
+# A cloud has tens of thousands of these rows: the ids of owners come with them, and names once.
+@lru_cache(maxsize=2)
+def _held_places(owner: OwnerColumn) -> Select[Any]:
+    owner_id = consumers.c.project_id if owner == "project" else consumers.c.consumer_type_id
+    place = (allocations.c.resource_provider_id, resource_providers.c.root_provider_id)
+    concerned = select(allocations.c.consumer_id).where(_CLASS.in_(bindparam("of", expanding=True)))
+    return (
+        select(allocations.c.consumer_id, owner_id, *place, _CLASS, allocations.c.used)
+        .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
+        .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
+        .where(allocations.c.consumer_id.in_(concerned))
+    )
+
+
+@lru_cache(maxsize=2)
+def _owner_names(owner: OwnerColumn) -> Select[Any]:
+    table, name = (projects, projects.c.external_id) if owner == "project" else (consumer_types, consumer_types.c.name)
+    return select(table.c.id, name).where(table.c.id.in_(bindparam("ids", expanding=True)))

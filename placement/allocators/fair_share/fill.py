@@ -66,6 +66,17 @@ def fill(
     """
     queues = {leaf: _LeafTasks(tasks) for leaf, tasks in pending.items()}
     before = {leaf: shares.usage(leaf) for leaf in queues}
+    order = _served(shares, queues, steps=steps, until=until)
+    return Filling(
+        served={leaf: tuple(queue.served) for leaf, queue in queues.items()},
+        given={leaf: _difference(shares.usage(leaf), before[leaf]) for leaf in queues},
+        order=tuple(order),
+        complete=shares.first() is None,
+    )
+
+
+def _served(shares: FairShares, queues: Mapping[str, "_LeafTasks"], *, steps: int, until: str | None) -> list[str]:
+    """Serve one leaf after the other, and return them in that order."""
     want(shares, {leaf: queue.head() for leaf, queue in queues.items()})
     order: list[str] = []
     while len(order) < steps and until not in order[-1:] and (leaf := shares.first()) is not None:
@@ -73,12 +84,7 @@ def fill(
         shares.use(leaf, added(shares.usage(leaf), task))
         shares.want(leaf, queues[leaf].head())
         order.append(leaf)
-    return Filling(
-        served={leaf: tuple(queue.served) for leaf, queue in queues.items()},
-        given={leaf: _difference(shares.usage(leaf), before[leaf]) for leaf in queues},
-        order=tuple(order),
-        complete=shares.first() is None,
-    )
+    return order
 
 
 def want(shares: FairShares, tasks: Mapping[str, Amounts]) -> None:

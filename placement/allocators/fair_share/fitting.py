@@ -12,7 +12,7 @@ from placement.allocators.fair_share.all_choices import cheapest, most_of
 from placement.allocators.fair_share.basket import Basket, Cost
 
 QUESTION = 50
-"""How many steps it costs to ask whether something fits."""
+"""How many steps it usually costs to ask whether something fits."""
 
 FittingChoice = tuple[Cost, tuple[int, ...]]
 """What a choice costs, and how many of each kind it takes."""
@@ -34,13 +34,15 @@ class FittingSearch:
     Args:
         nothing: the empty choice: what there is, and what is needed by the sums. It is left empty.
         fits: whether it fits.
-        budget: a step is one choice that is looked at; a question to ``fits`` counts as ``QUESTION``.
+        budget: a step is one choice that is looked at.
+        question: how many steps a question to ``fits`` counts.
     """
 
-    def __init__(self, nothing: Basket, fits: Fits, budget: Budget) -> None:
+    def __init__(self, nothing: Basket, fits: Fits, budget: Budget, *, question: int = QUESTION) -> None:
         self._basket = nothing
         self._fits = fits
         self._budget = budget
+        self._question = question
         kinds = nothing.kinds
         self._order = sorted(range(len(kinds)), key=lambda number: (kinds[number].values[0], number))
         self._rests: dict[int, _Rest] = {}
@@ -84,26 +86,42 @@ class FittingSearch:
         return best
 
     def _asked(self, counts: Sequence[int]) -> bool:
-        return self._budget.take(QUESTION) and self._fits(counts)
+        return self._budget.take(self._question) and self._fits(counts)
 
     def _in_order(self) -> FittingChoice | None:
         """Take in the order of values until it fits, and put back what is not needed, the most valuable first."""
-        basket = self._basket
-        every = sorted([(value, number) for number, kind in enumerate(basket.kinds) for value in kind.values])
-        taken: list[int] = []
-        for _value, number in every:
+        taken = self._affordable()
+        if not self._is_enough(taken):
+            return self._emptied(None)
+        # More never fits less, so the first that are enough are found by halving.
+        number = 1 + bisect_left(range(1, len(taken)), 1, key=lambda length: self._is_enough(taken[:length]))
+        self._take(taken[:number])
+        for one in reversed(taken[:number]):
+            self._basket.take(one, -1)
+            if not (self._basket.is_enough() and self._asked(self._basket.counts)):
+                self._basket.take(one, 1)
+        return self._emptied((self._basket.cost, tuple(self._basket.counts)))
+
+    def _affordable(self) -> list[int]:
+        """Take all that the purses have room for, in the order of values, and return the numbers of the kinds."""
+        basket, taken = self._basket, []
+        for _value, number in sorted(
+            [(one, number) for number, kind in enumerate(basket.kinds) for one in kind.values]
+        ):
             if basket.room(number, 1):
                 basket.take(number, 1)
                 taken.append(number)
-                if basket.is_enough() and self._asked(basket.counts):
-                    break
-        else:
-            return self._emptied(None)
-        for number in reversed(taken):
-            basket.take(number, -1)
-            if not (basket.is_enough() and self._asked(basket.counts)):
-                basket.take(number, 1)
-        return self._emptied((basket.cost, tuple(basket.counts)))
+        return taken
+
+    def _is_enough(self, taken: Sequence[int]) -> bool:
+        self._take(taken)
+        return self._basket.is_enough() and self._asked(self._basket.counts)
+
+    def _take(self, taken: Sequence[int]) -> None:
+        """Take just these."""
+        self._emptied(None)
+        for number in taken:
+            self._basket.take(number, 1)
 
     def _emptied(self, found: FittingChoice | None) -> FittingChoice | None:
         for number, count in enumerate(self._basket.counts):

@@ -1,6 +1,6 @@
 """Preemption: which allocations make room for something more important, by priority."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -50,8 +50,12 @@ def preempt(
     court = Court(shares, claimant, task, waiting=waiting)
     if not court.needs:
         return Giving(feasible=True)
-    willing = preemptible(court, held, priority)
-    is_free = partial(is_less_important, queue_of(claimant), priority)
+    return _least_important(court, [one for one in held if is_preemptible(court, priority, one)], priority, steps=steps)
+
+
+def _least_important(court: Court, willing: Sequence[Held], priority: Number, *, steps: int) -> Giving:
+    """Choose from what may go, the highest priority being as low as can be."""
+    is_free = partial(is_less_important, court, priority)
 
     def up_to(highest: Number) -> Offers:
         return Offers(court, [one for one in willing if one.value <= highest], is_free=is_free)
@@ -65,19 +69,14 @@ def preempt(
     return lowest(lambda highest: up_to(highest).chosen(steps=steps), priorities)
 
 
-def preemptible(court: Court, held: Iterable[Held], priority: Number) -> list[Held]:
-    """Return what may go for a claim of some priority."""
-    own = queue_of(court.claimant)
-    return [
-        one
-        for one in held
-        if one.value <= priority and (is_less_important(own, priority, one) or court.may_give(one.leaf))
-    ]
+def is_preemptible(court: Court, priority: Number, one: Held) -> bool:
+    """Tell whether something may go for a claim of some priority."""
+    return one.value <= priority and (is_less_important(court, priority, one) or court.may_give(one.leaf))
 
 
-def is_less_important(queue: str, priority: Number, one: Held) -> bool:
+def is_less_important(court: Court, priority: Number, one: Held) -> bool:
     """Tell whether something in the claimant's own queue has a lower priority."""
-    return one.value < priority and queue_of(one.leaf) == queue
+    return one.value < priority and queue_of(one.leaf) == queue_of(court.claimant)
 
 
 class Feasible(Protocol):

@@ -1,6 +1,13 @@
 """Reclaim: which allocations other queues should give back so that a claimant who is entitled to more fits.
 
 A queue is a branch with leaves; what happens inside one is ``preempt``'s.
+
+Where the way to the claimant parts from the way to who gives, two nodes stand beside each other, and only amounts of
+the classes that are lacking are looked at. The claimant's node must be entitled to what it has with the task
+(``entitlement``). The giver's node, and each below it on the way to its queue, gives nothing that it is entitled to. So
+only what is borrowed goes back, and to those who lack what is theirs.
+
+Only amounts count. Whether the freed ones lie on one provider is not known here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,13 +32,6 @@ def reclaim(
     steps: int = MOST_STEPS,
 ) -> Giving:
     """Choose what other queues give back so that a task fits: the fewest, of these the least valuable.
-
-    Where the way to the claimant parts from the way to who gives, two nodes stand beside each other, and only amounts
-    of the classes that are lacking are looked at. The claimant's node must be entitled to what it has with the task
-    (``entitlement``). The giver's node, and each below it on the way to its queue, gives nothing that it is entitled
-    to. So only what is borrowed goes back, and to those who lack what is theirs.
-
-    Only amounts count. Whether the freed ones lie on one provider is not known here.
 
     Args:
         shares: the tree, and what is used and waited for.
@@ -64,6 +64,10 @@ def reclaim(
 
 
 def reclaimable(court: Court, held: Iterable[Held]) -> list[Held]:
-    """Return what others may give: what is in other queues, where the claimant is entitled to what it claims."""
-    own = queue_of(court.claimant)
-    return [one for one in held if court.may_give(one.leaf) and queue_of(one.leaf) != own]
+    """Return what others may give."""
+    return [one for one in held if is_reclaimable(court, one)]
+
+
+def is_reclaimable(court: Court, one: Held) -> bool:
+    """Tell whether something is in another queue, and the claimant entitled to what it claims beside it."""
+    return court.may_give(one.leaf) and queue_of(one.leaf) != queue_of(court.claimant)

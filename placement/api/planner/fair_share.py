@@ -14,8 +14,9 @@ from placement.api.planner.request_document import planner_request
 from placement.api.routing import Route
 from placement.services import fair_share as service
 from placement.services import giving_back
+from placement.services.emptied_trees import RoomWanted
 from placement.services.fair_share import Wish
-from placement.services.room_on_a_host import RoomOnHost, RoomWanted, room_for
+from placement.services.room_on_a_host import RoomOnHost, room_for
 from placement.settings.planner.values import FairShareSettings
 
 RULE = "placement:planner:fair_share"

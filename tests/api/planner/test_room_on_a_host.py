@@ -1,6 +1,7 @@
 """POST /planner/v1/fair-share/reclaim with a request: who gives back on one host so that the request fits there."""
 
 import random
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -40,8 +41,23 @@ PLANNER = PlannerSettings(fair_share=FairShareSettings(classes=("PGPU", "VCPU"),
 
 
 @pytest.fixture
-def planner(app: Flask) -> Api:
-    return Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
+def sharing(app: Flask) -> Iterator[Callable[[FairShareSettings], Api]]:
+    """Makes servers whose resources are shared in some way."""
+    made: list[Api] = []
+
+    def make(fair_share: FairShareSettings) -> Api:
+        planner = replace(PLANNER, fair_share=fair_share)
+        made.append(Api(create_app(replace(app.extensions["placement"].settings, planner=planner))))
+        return made[-1]
+
+    yield make
+    for api in made:
+        api.app.extensions["placement"].database.dispose()
+
+
+@pytest.fixture
+def planner(sharing: Callable[[FairShareSettings], Api]) -> Api:
+    return sharing(PLANNER.fair_share)
 
 
 def host(name: str, *, vcpus: int = 16, switches: int = 2, gpus: int = 2):
@@ -145,6 +161,35 @@ def test_priorities_decide_in_the_own_queue(planner: Api) -> None:
     answer, gone = reclaimed(planner, pair(), priority=5, values={low: 1, high: 9})
     assert (answer["feasible"], gone) == (True, {low})
     assert not reclaimed(planner, pair(), values={low: 1, high: 9})[0]["feasible"]
+
+
+def test_only_what_lies_in_the_partition_counts(sharing: Callable[[FairShareSettings], Api]) -> None:
+    """Ann holds all four GPUs; those outside of the partition are nobody's share, and are not asked for."""
+    inside = new_uuid()
+    api = sharing(replace(PLANNER.fair_share, partition=inside))
+    build(call(api), provider("h1", PGPU=2, aggregates="A"), provider("h2", PGPU=2), aggregates={"A": inside})
+    held = [take(api, "ann", {name: {"PGPU": 1}}) for name in ("h1", "h1", "h2", "h2")]
+    values = dict(zip(held, (9, 5, 1, 1), strict=True))
+    answer, gone = reclaimed(api, {"groups": {"_G": {"resources": {"PGPU": 1}}}}, values=values)
+    assert (answer["feasible"], gone) == (True, {held[1]})
+    assert names_of(api)[answer["host"]] == "h1"
+
+
+def test_consumer_types_share_as_projects_do(sharing: Callable[[FairShareSettings], Api]) -> None:
+    tree = tree_of([Queue("root/batch", (None, 1), ("BATCH",)), Queue("root/web", (None, 1), ("WEB",))])
+    api = sharing(FairShareSettings(classes=("PGPU",), queues=tree, leaves="consumer_type", keep_s=0))
+    build(call(api), provider("h1", PGPU=2))
+    (uuid,) = names_of(api)
+    consumers = [new_uuid(), new_uuid()]
+    for consumer, of in zip(consumers, ("BATCH", "BATCH"), strict=True):
+        ask(api, "PUT", f"/allocations/{consumer}", body=entry({uuid: {"PGPU": 1}}, consumer_type=of))
+    body = {
+        "claimant": {"consumer_type": "WEB"},
+        "request": {"groups": {"_G": {"resources": {"PGPU": 1}}}},
+        "values": {consumers[0]: 2, consumers[1]: 1},
+    }
+    answer = ask(api, "POST", RECLAIM, body=body)
+    assert [held["consumer_uuid"] for held in answer["give_back"]] == [consumers[1]]
 
 
 def test_a_request_that_takes_nothing_that_counts_is_refused(planner: Api) -> None:

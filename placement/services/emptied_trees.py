@@ -1,0 +1,103 @@
+"""Whether a request fits in a tree without some of its tenants: what the planner says of the tree as it would be."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from placement.candidates.overlaid import with_stocks
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_tree import PlannerTree, Stock
+from placement.domain.tree import Tree
+from placement.services.planner.composers import Composers, PlannerOptions
+from placement.services.planner.details import Details
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.names import ids_for
+from placement.store.search.narrowing import Narrowing
+from placement.store.search.trees import TreeReader
+
+FreedByProvider = Mapping[int, Counter[str]]
+"""What becomes free: provider -> class -> how much."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomWanted:
+    """A request that a claim is about: what is asked for, and what the operator says about that."""
+
+    request: PlannerRequest
+    options: PlannerOptions
+
+
+class EmptiedTrees:
+    """The trees of the cloud, each read when it is looked into.
+
+    Args:
+        tx: the transaction.
+        wanted: the request.
+    """
+
+    def __init__(self, tx: Transaction, wanted: RoomWanted) -> None:
+        self._tx = tx
+        self._composers = Composers()
+        self._prepared = self._composers.prepared(wanted.request, wanted.options)
+        self._known: dict[int, tuple[Tree, PlannerTree] | None] = {}
+
+    @property
+    def were_cut_off(self) -> bool:
+        """Whether the planner could not look at everything."""
+        return self._composers.budget.was_hit
+
+    def _reader(self, freed: Iterable[int]) -> TreeReader:
+        plan = self._prepared.plan
+        return TreeReader(self._tx, Narrowing(self._tx, plan, ids_for(self._tx, plan), spared={*freed}))
+
+    def missing(self) -> dict[int, dict[str, int]]:
+        """Return for each tree how much more of each class has to be free in it; of what others share, nothing."""
+        reader = self._reader([])
+        requested = {} if reader.shares else self._prepared.composer.requested
+        number = len(requested)
+        return {
+            row[0]: {
+                name: requested[name] - (has - used)
+                for name, has, used in zip(requested, row[1 : 1 + number], row[1 + number :], strict=True)
+            }
+            for row in (reader.sums(list(requested), ()) if requested else ())
+        }
+
+    def unread(self, roots: Iterable[int]) -> list[int]:
+        """Return those of the trees that have not been read."""
+        return [root for root in roots if root not in self._known]
+
+    def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
+        """Read trees as they are, with the options that would have room if so much became free."""
+        trees = self._reader(freed).trees_of(roots).trees
+        details = Details(self._tx, self._prepared.levels, with_units=True).of(trees)
+        self._known.update(dict.fromkeys(roots))
+        self._known.update({tree.root: (tree, detail) for tree, detail in zip(trees, details, strict=True)})
+
+    def fits(self, root: int) -> Callable[[FreedByProvider], bool] | None:
+        """Return what tells whether the request fits in a tree with something free; None if that can never be."""
+        known = self._known.get(root)
+        return None if known is None else partial(self._fits, *known)
+
+    def _fits(self, tree: Tree, details: PlannerTree, freed: FreedByProvider) -> bool:
+        stocks = _without(details, freed)
+        # Options that have no room now are there only because their tenants might go: all are looked at again.
+        now = {provider: of for provider, of in details.stocks.items() if provider not in stocks}
+        there = with_stocks(tree, self._prepared.plan, {**now, **stocks})
+        if not all(there.options):
+            return False
+        changed = replace(details, stocks={**details.stocks, **stocks})
+        return bool(self._prepared.composer.proposals(there, changed, self._composers.share).found)
+
+
+def _without(details: PlannerTree, freed: FreedByProvider) -> dict[int, dict[str, Stock]]:
+    """Return the stocks of providers of which something becomes free."""
+    return {
+        provider: {
+            name: replace(stock, used=stock.used - freed[provider][name])
+            for name, stock in details.stocks[provider].items()
+        }
+        for provider in freed
+        if provider in details.stocks
+    }

@@ -1,0 +1,41 @@
+"""Who is entitled to what where room is made on a host: the classes that matter differ from host to host."""
+
+from collections.abc import Mapping
+
+from placement.allocators.fair_share.court import Court
+from placement.allocators.fair_share.numbers import ratio
+from placement.services.giving_back import Reclaim, ReclaimSituation
+
+
+class HostCourts:
+    """The courts of hosts.
+
+    What matters is what is lacking in the whole cloud, the class of which the claim is the largest part, and what is
+    missing on the host. Of what is plenty nobody has too much.
+
+    Args:
+        situation: the shares that the claim meets.
+        claim: the claim.
+    """
+
+    def __init__(self, situation: ReclaimSituation, claim: Reclaim) -> None:
+        self._situation = situation
+        self._claim = claim
+        self._courts: dict[tuple[str, ...], Court] = {}
+        lacking = Court(situation.shares, situation.claimant, claim.task, waiting=claim.waiting).classes
+        totals = situation.shares.totals()
+        dominant = max(claim.task, key=lambda name: (ratio(claim.task[name], totals[name]), name))
+        self._always = {*lacking, dominant}
+        self.anywhere = self.of({})
+        """The court for what matters on every host."""
+
+    def of(self, missing: Mapping[str, int]) -> Court:
+        """Return the court for a host on which so much is missing."""
+        there = {name for name, amount in missing.items() if amount > 0 and name in self._claim.task}
+        classes = tuple(sorted(self._always | there))
+        if classes not in self._courts:
+            situation, claim = self._situation, self._claim
+            self._courts[classes] = Court(
+                situation.shares, situation.claimant, claim.task, waiting=claim.waiting, classes=classes
+            )
+        return self._courts[classes]
