@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from placement.cli.configuration import configured
+from placement.cli.volcano import NotFromVolcano, translated_from_volcano
+from placement.domain.device_types import DeviceSettings
 from placement.settings.loading import read
 from placement.settings.planner import PlannerSettings
 from placement.settings.planner.document import read_document
@@ -14,7 +17,7 @@ from placement.settings.planner.sections import load_planner, planner_file
 
 @click.group()
 def planner() -> None:
-    """Look at the planner file."""
+    """Look at the planner file, or make one."""
 
 
 @planner.command()
@@ -36,6 +39,22 @@ def check(context: click.Context, file: Path | None) -> None:
     click.echo(f"{file} {state}.")
     for line in _summary(settings):
         click.echo(f"  {line}")
+
+
+@planner.command(name="import")
+@click.argument("file", type=click.File())
+def import_(file: TextIO) -> None:
+    """Print the planner file that means what a file of Volcano means.
+
+    FILE is a scheduler configuration (actions, tiers with the plugin resource-strategy-fit), also inside of its
+    ConfigMap, or YAML of queues, or both; - is the standard input. What is left out is named at the top. Resources that
+    are no device types of the sample planner.yaml keep their vendors' names.
+    """
+    try:
+        imported = translated_from_volcano(file.read(), DeviceSettings())
+    except NotFromVolcano as wrong:
+        raise click.ClickException(str(wrong)) from wrong
+    click.echo(imported.text(), nl=False)
 
 
 def _summary(settings: PlannerSettings) -> Iterator[str]:

@@ -1,0 +1,149 @@
+"""``placement planner import``: what Volcano's documents (seeds 001 and 002) write, as the planner file has it."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from placement.settings.planner import PlannerSettings
+from placement.settings.planner.sections import load_planner
+from tests.cli.commands import Command
+
+AI = """\
+  actions: "enqueue, allocate, backfill, reclaim, preempt"
+  tiers:
+    - plugins:
+      - name: resource-strategy-fit
+        arguments:
+          resourceStrategyFitWeight: 10
+          resources:
+            nvidia.com/gpu:
+              type: MostAllocated
+              weight: 2
+            cpu:
+              type: LeastAllocated
+              weight: 1
+          sra:
+            enable: true
+            resources: nvidia.com/gpu
+            weight: 10
+            resourceWeight:
+              nvidia.com/gpu: 1
+"""
+PROPORTIONAL = """\
+  actions: "enqueue, reclaim, allocate, backfill, preempt"
+  tiers:
+  - plugins:
+    - name: drf
+    - name: resource-strategy-fit
+      arguments:
+        proportional:
+          enable: true
+          resources: nvidia.com/gpu,nvidia.com/v100-sxm2-16gb
+          resourceProportion:
+            nvidia.com/gpu.cpu: 8
+            nvidia.com/gpu.memory: 8
+            nvidia.com/v100-sxm2-16gb.cpu: 16
+            nvidia.com/v100-sxm2-16gb.memory: 16
+"""
+QUEUES = """\
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata:
+  name: prod
+  annotations: {volcano.sh/hierarchy: root/eng/prod, volcano.sh/hierarchy-weights: 1/2/8}
+spec: {weight: 1, reclaimable: true}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: science}
+spec:
+  weight: 3
+  guarantee: {resource: {cpu: 4}}
+  capability: {cpu: "8", memory: 32Gi, nvidia.com/gpu: 2}
+"""
+
+
+def imported(placement: Command, text: str) -> tuple[str, PlannerSettings]:
+    """Return what is printed for a file, and the planner file that it is."""
+    (placement.home / "volcano.yaml").write_text(text)
+    found = placement.run("planner", "import", "volcano.yaml")
+    assert found.returncode == 0, found.stderr
+    (placement.home / "imported.yaml").write_text(found.stdout)
+    return found.stdout, load_planner(placement.home / "imported.yaml")
+
+
+def test_seed_002_the_best_practice_for_ai(placement: Command) -> None:
+    text, planner = imported(placement, AI)
+    assert text.startswith("# Left out: actions: the planner has no cycle of actions.\ndefault_profile: volcano\n")
+    strategy = planner.profile_in_force.strategy
+    assert strategy.fit is not None
+    assert strategy.sra is not None
+    preferences = {name: (one.type, one.weight) for name, one in strategy.fit.resources.items()}
+    assert preferences == {"PGPU": ("MostAllocated", 2), "VCPU": ("LeastAllocated", 1)}
+    assert (dict(strategy.sra.resources), strategy.sra.weight, strategy.sra.mode) == ({"PGPU": 1}, 10, "upstream")
+    assert planner.profile_in_force.compactness == 0
+
+
+def test_seed_002_proportions_in_megabytes(placement: Command) -> None:
+    text, planner = imported(placement, PROPORTIONAL)
+    assert "# Left out: the plugin drf.\n" in text
+    proportional = planner.profile_in_force.strategy.proportional
+    assert proportional is not None
+    assert {name: dict(of) for name, of in proportional.reserve.items()} == {
+        "PGPU": {"VCPU": 8, "MEMORY_MB": 8e9 / 2**20},
+        "CUSTOM_NVIDIA_COM_V100_SXM2_16GB": {"VCPU": 16, "MEMORY_MB": 16e9 / 2**20},
+    }
+    assert (proportional.mode, proportional.exempt) == ("filter", "all")
+
+
+def test_seed_002_families_and_patterns_that_volcano_refuses(placement: Command) -> None:
+    names = ["nvidia.com/gpu/*", "*", "vendor.*/gpu", "*/gpu", "vendor.com/**", "amd.com/gpu-mi100"]
+    resources = {name: {"type": "MostAllocated", "weight": 2} for name in names}
+    plugin = {"name": "resource-strategy-fit", "arguments": {"resources": resources, "sra.enable": "false"}}
+    text, planner = imported(placement, yaml.safe_dump({"tiers": [{"plugins": [plugin]}]}))
+    fit = planner.profile_in_force.strategy.fit
+    assert fit is not None
+    assert set(fit.resources) == {"CUSTOM_NVIDIA_COM_GPU_*", "CUSTOM_AMD_COM_GPU_MI100"}
+    assert text.count("# Left out: ") == 4
+
+
+def test_dotted_arguments_mean_the_same(placement: Command) -> None:
+    arguments = {
+        "sra.enable": "true",
+        "sra.resources": "nvidia.com/t4, nvidia.com/a10",
+        "sra.weight": 2,
+        "sra.resourceWeight.nvidia.com/t4": 3,
+    }
+    plugin = {"name": "resource-strategy-fit", "arguments": arguments}
+    configuration = yaml.safe_dump({"tiers": [{"plugins": [plugin]}]})
+    config_map = {"kind": "ConfigMap", "data": {"volcano-scheduler.conf": configuration}}
+    _text, planner = imported(placement, yaml.safe_dump(config_map))
+    sra = planner.profile_in_force.strategy.sra
+    assert sra is not None
+    assert dict(sra.resources) == {"CUSTOM_NVIDIA_COM_T4": 3, "CUSTOM_NVIDIA_COM_A10": 1}
+
+
+def test_seed_001_queues(placement: Command) -> None:
+    text, planner = imported(placement, QUEUES)
+    assert "# Left out: spec.reclaimable of the queue prod.\n" in text
+    assert "# Left out: who is in the queues: write the ids of projects under projects.\n" in text
+    assert planner.fair_share.classes == ("VCPU", "MEMORY_MB", "PGPU")
+    assert set(planner.fair_share.queues.weights) >= {"root/eng/prod", "root/science"}
+    section = yaml.safe_load(text)["fair_share"]["queues"][1]
+    assert (section["guarantee"], section["limit"]) == ({"VCPU": 4}, {"VCPU": 8, "MEMORY_MB": 32768, "PGPU": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("kind: Pod\n", "This is neither a scheduler configuration (actions, tiers) nor a Queue."),
+        ("- 1\n", "This is neither a scheduler configuration (actions, tiers) nor a Queue."),
+        ("a: [\n", "This is not YAML: "),
+    ],
+)
+def test_what_is_not_volcanos_is_refused(placement: Command, text: str, sentence: str) -> None:
+    Path(placement.home / "volcano.yaml").write_text(text)
+    found = placement.run("planner", "import", "volcano.yaml")
+    assert found.returncode == 1
+    assert sentence in found.stderr
