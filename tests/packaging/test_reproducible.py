@@ -14,38 +14,47 @@ from tests.servers import plain_environment
 MOMENT = "1795305600"
 
 
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What is built of one copy of the source."""
+    directory = tmp_path_factory.mktemp("one")
+    return {kind: built(kind, copied(directory / kind), directory) for kind in ("wheel", "sdist")}
+
+
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_two_builds_are_the_same_bytes(kind: str, tmp_path: Path) -> None:
+def test_two_builds_are_the_same_bytes(kind: str, builds: dict[str, Path], tmp_path: Path) -> None:
     """In other directories, with files of another time."""
-    builds = []
-    for name in ("one", "another"):
-        source = tmp_path / name / "source"
-        source.mkdir(parents=True)
-        copied_source(source)
-        (source / "README.md").touch()
-        builds.append(built(kind, source, tmp_path / name / "dist"))
-    assert builds[0] == builds[1]
+    assert identity(built(kind, copied(tmp_path / "source"), tmp_path)) == identity(builds[kind])
 
 
-def built(kind: str, source: Path, target: Path) -> tuple[str, str]:
-    """Return the name and the digest of what the build makes."""
+def test_the_source_archive_builds_the_same_package(builds: dict[str, Path], tmp_path: Path) -> None:
+    """What an archive left out would be missing from the wheel that distributions build of it."""
+    shutil.unpack_archive(builds["sdist"], tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    assert identity(built("wheel", unpacked, tmp_path)) == identity(builds["wheel"])
+    assert (SOURCE / "LICENSE").read_bytes() == (unpacked / "LICENSE").read_bytes()
+
+
+def copied(source: Path) -> Path:
+    """Return a copy of the source, with a file that is new."""
+    source.mkdir()
+    copied_source(source)
+    (source / "README.md").touch()
+    return source
+
+
+def built(kind: str, source: Path, above: Path) -> Path:
+    """Return the file that the build of a source makes."""
+    target = above / f"dist-{kind}"
     program = f"from setuptools import build_meta; build_meta.build_{kind}({str(target)!r})"
     target.mkdir()
     variables = plain_environment("PYTHONPATH", "PYTHONHOME") | {"SOURCE_DATE_EPOCH": MOMENT}
     command = [sys.executable, "-c", program]
     subprocess.run(command, cwd=source, env=variables, check=True, capture_output=True)
     (made,) = target.iterdir()
-    return made.name, sha256(made.read_bytes()).hexdigest()
+    return made
 
 
-def test_the_source_archive_builds_the_same_package(tmp_path: Path) -> None:
-    """What an archive left out would be missing from the wheel that distributions build of it."""
-    source, dist = tmp_path / "source", tmp_path / "dist"
-    source.mkdir()
-    copied_source(source)
-    name, _ = built("sdist", source, dist)
-    shutil.unpack_archive(dist / name, tmp_path / "unpacked", filter="data")
-    (unpacked,) = (tmp_path / "unpacked").iterdir()
-    direct, indirect = tmp_path / "direct", tmp_path / "indirect"
-    assert built("wheel", source, direct) == built("wheel", unpacked, indirect)
-    assert (SOURCE / "LICENSE").read_bytes() == (unpacked / "LICENSE").read_bytes()
+def identity(file: Path) -> tuple[str, str]:
+    """Return a file's name and the digest of what is in it."""
+    return file.name, sha256(file.read_bytes()).hexdigest()
