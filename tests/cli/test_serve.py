@@ -89,7 +89,7 @@ def test_a_configuration_that_names_no_database_is_told_in_one_sentence(placemen
 )
 def test_a_database_that_cannot_be_served_is_told_in_one_sentence(placement: Command, url: str, sentence: str):
     path = _configuration(placement, {"placement_database": {"connection": url, "max_retries": "0"}})
-    done = placement.process("serve", "--port", "0", "--config-file", str(path))
+    done = placement.run("serve", "--port", "0", "--config-file", str(path))
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith(sentence)

@@ -37,7 +37,7 @@ def test_a_trace_is_packed_by_each_policy_beside_what_was_published(placement: C
         "workload,policy,arrived_percent,seeds,mean,min,max\ndefault,FGD,100,10,95.23,94.9,95.5\n"
     )
     file = tmp_path / "curves.svg"
-    done = placement.process("simulate", "--trace", str(tmp_path), "--seeds", "2", "--svg", str(file))
+    done = placement.run("simulate", "--trace", str(tmp_path), "--seeds", "2", "--svg", str(file))
     assert (done.returncode, done.stderr.strip()) == (0, "")
     assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith("default")] == [
         *("best", "gradient", "fragmentation"),
