@@ -26,6 +26,9 @@ from tests.postgresql import PostgreSQL, running_postgresql
 from tests.recycled_mariadb import mariadb_pool
 from tests.recycled_postgresql import postgresql_pool
 
+LONGEST = {"survival", "differential", "packaging", "conformance", "concurrency"}
+"""The directories with tests that take many seconds."""
+
 KINDS = os.environ.get("PYTEST_DATABASES", "sqlite postgresql").split()
 
 
@@ -54,7 +57,11 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the tests marked any_database, leave those on the first kind."""
+    """Begin with the longest, lest one ends the run alone; of tests marked any_database, leave those on the first kind.
+
+    The directories stay together, so that one of the test processes starts their servers.
+    """
+    items.sort(key=lambda item: item.path.parent.name not in LONGEST)
     if config.getoption("--deep"):
         return
     left_out = [item for item in items if item.get_closest_marker("any_database") and not _is_on_first_kind(item)]
