@@ -1,4 +1,4 @@
-"""How many examples hypothesis makes of a property: some in the default run, ten times as many with ``--deep``.
+"""How many examples hypothesis makes of a property: some in the default run, sixteen times as many with ``--deep``.
 
 ``quick`` and ``deep`` are profiles of hypothesis. A test that needs more or fewer examples than others says so by
 ``@examples(500)``, which is scaled with the profile.
@@ -6,8 +6,8 @@
 
 from hypothesis import settings
 
-QUICK = 40
-DEEPER = 10
+QUICK = 25
+DEEPER = 16
 
 
 def load_profile(name: str) -> None:

@@ -112,7 +112,7 @@ def cloud(api):
 
 
 def test_bodies_of_any_sort_are_answered(api, cloud):
-    @examples(30, unhurried)
+    @examples(19, unhurried)
     @given(st.sampled_from(WRITES), junk | nearly_valid, versions)
     def send(route, body, version):
         method, path = route
@@ -129,7 +129,7 @@ def test_bodies_of_any_sort_are_answered(api, cloud):
 
 
 def test_bytes_of_any_sort_are_answered(api, cloud):
-    @examples(30, unhurried)
+    @examples(19, unhurried)
     @given(st.sampled_from(WRITES), st.binary(max_size=30), versions)
     def send(route, data, version):
         headers = {"content-type": "application/json"}
@@ -144,7 +144,7 @@ def test_query_strings_of_any_sort_are_answered(api, cloud):
         ["VCPU:1", "VCPU:" + "9" * 30, "in:", "!", "!in:" + UUID, UUID, "_A", "%00", "true", "none", "in:HW_NUMA_ROOT"]
     )
 
-    @examples(60, unhurried)
+    @examples(40, unhurried)
     @given(st.sampled_from(READS), st.lists(st.tuples(keys, values), max_size=4), versions)
     def send(path, query, version):
         check(api.get(path_of(path), version=version, query_string=query))

@@ -86,6 +86,7 @@ def consumer_of(uuid: str) -> dict[str, object]:
 CREATING = (provider, resource_class, class_by_name, trait, inventory, planned_claim)
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("create", CREATING)
 def test_what_is_refused_was_not_made(api: Api, create, pytestconfig: pytest.Config):
     choice = random.Random(pytestconfig.getoption("--seed"))

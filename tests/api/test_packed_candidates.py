@@ -64,6 +64,7 @@ def by_claim(api: Api, task: DeviceTask) -> bool:
     return api.post("/planner/v1/claims", claim(task, {"uuid": str(uuid.uuid4()), **OWNER})).status_code == 201
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("place", [by_get, by_claim])
 def test_the_server_places_what_the_library_places(
     cloud: Api, trace: PackingTrace, place: Callable[[Api, DeviceTask], bool]

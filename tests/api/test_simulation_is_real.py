@@ -37,6 +37,7 @@ def asked_of(job: Job) -> str:
     return "/allocation_candidates?limit=1&group_policy=isolate&" + "&".join(parts)
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("policy", ["unordered", *PROFILES])
 def test_the_server_gives_every_job_the_same_place(app: Flask, policy: str) -> None:
     planner = PlannerSettings(profiles=PROFILES, default_profile="fit" if policy == "unordered" else policy)

@@ -20,7 +20,7 @@ from tests.api.conftest import Api
 from tests.api.documented import check
 from tests.examples import examples
 
-EXAMPLES = 5
+EXAMPLES = 3
 BUILT = [step.title for step in STORY].index("What a consumer holds")
 """How many steps of the story are taken first: a host, a NUMA node, and what two consumers hold."""
 

@@ -19,7 +19,7 @@ LEVELS = (TRAITS[1], TRAITS[0])
 
 
 @pytest.mark.parametrize("ranking", [None, Ranking(RankingProfile(), LEVELS)], ids=["by id", "best first"])
-@examples(15, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
+@examples(9, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 @given(situation=situations)
 @example(random_situation(2142)).via(
     "a provider whose parent has no trait and can serve nothing, in a place all the same"

@@ -22,7 +22,7 @@ from tests.definition_of_candidates import without_part
 from tests.examples import examples
 from tests.small_clouds import Cloud, facts_of, random_situation, situations, write
 
-on_one_database = examples(10, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
+on_one_database = examples(6, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.examples import examples
 from tests.small_clouds import AGGREGATES, Cloud, random_situation, shares_of, situations, write
 from tests.unit.candidates.filling import TooLarge, filled
 
-on_one_database = examples(10, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
+on_one_database = examples(6, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from tests.empty_database import sqlite_path
 from tests.survival.grammar import Case, Grammar
 
 CLAIMS = "/planner/v1/claims"
-CASES = 2_000
+CASES = 1_000
 CASES_PER_CLOUD = 500
 INSTRUCTIONS_PER_TICK = 100_000
 MOST_TICKS = 500
@@ -129,7 +129,7 @@ def ran_out_of_steps(response) -> bool:
 def test_any_request_gets_a_proper_answer_and_a_refusal_changes_nothing(
     sqlite_databases: SQLiteDatabases, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    count = CASES * (50 if request.config.getoption("--long") else 1)
+    count = CASES * (100 if request.config.getoption("--long") else 1)
     seed = request.config.getoption("--seed")
     statuses: Counter[int] = Counter()
     for first in range(0, count, CASES_PER_CLOUD):

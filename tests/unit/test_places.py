@@ -54,7 +54,7 @@ def layout_of(forest: Forest) -> Layout:
     return Layout(forest.parents, forest.level_bits, homes, levels=LEVELS)
 
 
-@examples(100)
+@examples(60)
 @given(forests(), st.data())
 def test_a_set_of_providers_touches_the_nearest_places_of_each(forest, data):
     layout = layout_of(forest)
@@ -71,7 +71,7 @@ def test_a_set_of_providers_touches_the_nearest_places_of_each(forest, data):
     )
 
 
-@examples(100)
+@examples(60)
 @given(forests(), st.data())
 def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(forest, data):
     layout = layout_of(forest)

@@ -4,6 +4,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import placement
@@ -25,6 +26,7 @@ def type_names(module: ast.Module) -> Iterator[str]:
                 yield name
 
 
+@cache
 def definitions() -> dict[str, list[str]]:
     """Return for each type name the modules that define it. A leading underscore makes no other name."""
     found = defaultdict(list)
@@ -35,11 +37,8 @@ def definitions() -> dict[str, list[str]]:
     return found
 
 
-DEFINITIONS = definitions()
-
-
 def test_no_type_name_has_two_definitions() -> None:
-    double = {name: modules for name, modules in DEFINITIONS.items() if len(modules) > 1}
+    double = {name: modules for name, modules in definitions().items() if len(modules) > 1}
     assert double == {}
 
 
@@ -47,4 +46,4 @@ def test_names_are_found_in_every_form() -> None:
     """A test that finds no names would find none twice."""
     text = "class _A1: pass\nclass Of:\n  class Inner: pass\nPair = tuple[int, int]\nEither = int | str\nLIMIT = 3\n"
     assert [*type_names(ast.parse(text))] == ["_A1", "Of", "Inner", "Pair", "Either"]
-    assert DEFINITIONS["Slot"] == ["domain/search_plan.py"]
+    assert definitions()["Slot"] == ["domain/search_plan.py"]

@@ -115,6 +115,7 @@ def test_paths_that_do_not_nest(app: Flask, api: Api) -> None:
     assert found["trees_with_candidates"] == 0
 
 
+@pytest.mark.any_database
 def test_what_is_said_is_what_trying_everything_finds(
     app: Flask, api: Api, is_long: bool, request: pytest.FixtureRequest
 ) -> None:

@@ -195,7 +195,7 @@ def withins(draw, labels):
     return tuple(rules)
 
 
-@examples(40)
+@examples(25)
 @given(instances(), st.sampled_from([1, 2, 4, 100]))
 def test_the_best_of_all_ways_is_found(instance, width) -> None:
     """Also where the first search has to leave out most, or finds nothing."""
@@ -210,7 +210,7 @@ def test_the_best_of_all_ways_is_found(instance, width) -> None:
         assert found.best.devices == choice
 
 
-@examples(15)
+@examples(9)
 @given(instances(), st.integers(2, 5))
 def test_further_ways_come_in_order(instance, most) -> None:
     """Ways that take more than is asked for, or exchange what twins have, are none: such requests are not compared."""
@@ -222,7 +222,7 @@ def test_further_ways_come_in_order(instance, most) -> None:
     assert [(one.objective.rank, one.devices) for one in found] == expected
 
 
-@examples(15)
+@examples(9)
 @given(instances(), st.randoms())
 def test_the_order_of_what_is_given_does_not_matter(instance, chance) -> None:
     host, request = instance

@@ -64,14 +64,14 @@ def random_state(rng: random.Random) -> tuple[Branch, oracle.State]:
     return root, oracle.State(totals, usage, tasks, limits_of(root))
 
 
-@examples(100)
+@examples(60)
 @given(seeds)
 def test_shares_and_order_are_those_of_the_definition(seed) -> None:
     root, state = random_state(random.Random(seed))
     check(root, made(root, state), state)
 
 
-@examples(35)
+@examples(22)
 @given(seeds)
 def test_after_any_events_everything_equals_the_full_recomputation(seed) -> None:
     """To the last bit with a tree made anew, and in order and closeness with the definition."""
@@ -103,7 +103,7 @@ def event(rng: random.Random, shares: FairShares, state: oracle.State, leaves: l
         shares.want(leaf, state.tasks[leaf])
 
 
-@examples(25)
+@examples(16)
 @given(seeds)
 def test_filling_gives_task_by_task_what_the_definition_gives(seed) -> None:
     rng = random.Random(seed)

@@ -265,7 +265,7 @@ def random_case(seed: int):
     return root, oracle.State(totals, usage, tasks), rng.choice(leaves), task, held
 
 
-@examples(100)
+@examples(60)
 @given(st.integers(0, 10**9))
 def test_no_smaller_nor_cheaper_set_would_do(seed) -> None:
     root, state, claimant, task, held = random_case(seed)
@@ -373,7 +373,7 @@ def best_preemption(root: Branch, state: oracle.State, claimant: str, task, *, p
     )
 
 
-@examples(100)
+@examples(60)
 @given(st.integers(0, 10**9))
 def test_no_preemption_would_be_less_important(seed) -> None:
     root, state, claimant, task, held = random_case(seed)

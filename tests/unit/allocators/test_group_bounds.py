@@ -32,13 +32,13 @@ def bound(locations: list[tuple[int, int, int]], gain: int) -> int:
     return most_tightness([((2 * score + most) * factor, most, score, factor) for score, most, factor in limited], gain)
 
 
-@examples(170)
+@examples(105)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 4)), max_size=4), st.integers(0, 9))
 def test_no_way_to_spread_a_gain_exceeds_the_bound(locations, gain):
     assert bound(locations, gain) >= best_spread(locations, gain)
 
 
-@examples(70)
+@examples(45)
 @given(st.lists(st.integers(0, 4), max_size=4), st.integers(0, 12))
 def test_for_locations_of_one_size_the_bound_is_exact(scores, gain):
     """Without that, hosts with many devices that are alike take a long search."""

@@ -41,7 +41,7 @@ def compare(everything, placement) -> None:
         assert everything.taken(choice) == placement.taken
 
 
-@examples(400)
+@examples(250)
 @given(st.integers(0, 2**32))
 @example(2429)  # two devices that must be taken are in one group
 def test_small_instances_of_many_shapes_get_the_best_of_all_placements(seed):
@@ -50,7 +50,7 @@ def test_small_instances_of_many_shapes_get_the_best_of_all_placements(seed):
     check(root, requirements, distinct=distinct, levels=levels)
 
 
-@examples(80)
+@examples(50)
 @given(trees(), containers())
 def test_one_container_gets_the_best_of_all_placements(root, requirement):
     """Groups and devices, own amounts, enumerations, resources in use; siblings may share a location."""
@@ -70,20 +70,20 @@ def test_a_requirement_that_went_elsewhere_takes_nothing_from_where_it_could_hav
     compare(Everything(root, requirements), place(root, requirements))
 
 
-@examples(80)
+@examples(50)
 @given(trees(), containers())
 def test_siblings_that_must_not_share_get_the_best_of_all_placements(root, requirement):
     check(root, [requirement], distinct=True)
 
 
-@examples(80)
+@examples(50)
 @given(trees(), st.lists(containers(most_devices=2), min_size=2, max_size=3), st.booleans())
 def test_several_containers_get_the_best_of_all_placements(root, requirements, distinct):
     """They share what there is; those of initialisation share what the running ones take."""
     check(root, requirements, distinct=distinct)
 
 
-@examples(70)
+@examples(45)
 @given(trees(), containers(), st.sampled_from([[], ["grp"], ["gpu"], ["grp", "gpu"]]))
 def test_the_levels_that_count_can_be_chosen(root, requirement, levels):
     check(root, [requirement], levels=levels)
@@ -105,7 +105,7 @@ def any_scorer(table: list[int], *, salt: int) -> Scorer:
     return Scorer(judge)
 
 
-@examples(170)
+@examples(105)
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 9), min_size=3, max_size=30))
 def test_scorers_that_promise_nothing_are_served_as_exactly(seed, table):
     """They may refuse a little where much is in use or none, and raise and lower the score at will."""
@@ -121,7 +121,7 @@ def leave_free(allocatable, used, requested, phase):
     return Verdict(total <= allocatable, share, Used(total, used.own))
 
 
-@examples(70)
+@examples(45)
 @given(trees(), containers(phases=[Phase.RUNNING]), st.booleans())
 def test_a_scorer_may_prefer_what_is_least_used(root, requirement, distinct):
     """Its scores fall as more is used; the bounds of the search hold for that as well."""
@@ -149,7 +149,7 @@ def in_order_of_search(root, requirements) -> list[tuple[int, ...]]:
     return [key for need in sorted(needs, key=lambda need: need.rank_of_container) for key in walk(need)]
 
 
-@examples(200)
+@examples(125)
 @given(st.integers(0, 2**32))
 def test_of_the_best_placements_the_first_in_natural_order_is_taken(seed):
     """Each requirement in turn has the first location in natural order that leads to a placement as good as any."""

@@ -45,7 +45,7 @@ def without_labels(placed: Placed) -> tuple:
     return placed.path, amounts, sorted([without_labels(part) for part in placed.parts])
 
 
-@examples(80)
+@examples(50)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=3), st.booleans(), st.randoms())
 def test_neither_labels_nor_the_order_of_what_is_given_matter(root, requirements, distinct, rng):
     rules = Rules(distinct=distinct)
@@ -64,14 +64,14 @@ def renamed(location: Location, names: dict[str, str]) -> Location:
     return replace(location, name=names.setdefault(location.name, f"n{len(names)}"), children=children)
 
 
-@examples(35)
+@examples(22)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
 def test_names_of_locations_decide_only_among_equals(root, requirements, distinct):
     rules = Rules(distinct=distinct)
     assert place(renamed(root, {}), requirements, rules).objective == place(root, requirements, rules).objective
 
 
-@examples(35)
+@examples(22)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
 def test_what_was_placed_is_scored_the_same_again(root, requirements, distinct):
     """Recorded places are kept."""
@@ -86,7 +86,7 @@ def pinned(placed: Placed) -> Requirement:
     return replace(placed.requirement, pinned=placed.path, parts=tuple([pinned(part) for part in placed.parts]))
 
 
-@examples(35)
+@examples(22)
 @given(st.data())
 def test_filling_in_upper_groups_by_name_changes_nothing(data):
     """Where siblings may share, a request means the same with the names that the translation gives."""
@@ -105,7 +105,7 @@ def test_filling_in_upper_groups_by_name_changes_nothing(data):
     assert (one.feasible, one.objective) == (other.feasible, other.objective)
 
 
-@examples(35)
+@examples(22)
 @given(trees(), containers(phases=[Phase.RUNNING]))
 def test_amounts_at_given_locations_are_assessed_as_when_they_are_placed(root, requirement):
     placement = place(root, [requirement])

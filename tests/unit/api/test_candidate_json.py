@@ -74,7 +74,7 @@ def plain_summaries(answer: Answer, version: Version) -> dict:
 MINOR_VERSIONS = [10, 12, 16, 17, 26, 27, 28, 29, 33, 34, 39]
 
 
-@examples(130)
+@examples(80)
 @given(
     answers(),
     st.integers(1, 4),

@@ -54,7 +54,7 @@ def changed(draw, values: dict, others: st.SearchStrategy) -> dict:
     return {**values, draw(st.sampled_from(sorted(values))): draw(others)} if values and draw(st.booleans()) else values
 
 
-@examples(100)
+@examples(60)
 @given(clouds())
 def test_candidates_are_those_of_a_search_in_each_tree_alone(cloud):
     plan, trees = cloud

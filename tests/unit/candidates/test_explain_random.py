@@ -17,7 +17,7 @@ from tests.examples import examples
 from tests.small_clouds import facts_of, situations
 
 
-@examples(80)
+@examples(50)
 @given(situations)
 def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
     request, cloud = situation
@@ -27,7 +27,7 @@ def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
     assert (explanation.cause is None) == (explanation.found > 0)
 
 
-@examples(80)
+@examples(50)
 @given(situations)
 def test_without_a_near_miss_so_many_trees_have_candidates(situation):
     request, cloud = situation
@@ -39,7 +39,7 @@ def test_without_a_near_miss_so_many_trees_have_candidates(situation):
         assert near_miss.trees == len(definition.trees()), near_miss
 
 
-@examples(50)
+@examples(30)
 @given(situations)
 def test_no_near_miss_is_missed(situation):
     request, cloud = situation
@@ -60,7 +60,7 @@ def test_no_near_miss_is_missed(situation):
     }
 
 
-@examples(80)
+@examples(50)
 @given(situations)
 def test_the_largest_amount_is_what_trying_every_amount_finds(situation):
     """On any provider that could serve the group but for the amount, in the trees that are told of."""

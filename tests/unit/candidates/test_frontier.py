@@ -37,7 +37,7 @@ def portions(keys, size):
         yield Portion([(key, Tree(key[2], [])) for key in some], left[0] if left else LAST)
 
 
-@examples(100)
+@examples(60)
 @given(forecasts(), st.sampled_from([ONE_BY_ONE, Batches(2, 5), ALL_AT_ONCE]), st.integers(1, 8))
 def test_the_order_is_that_of_everything_composed(forecast, batches, size) -> None:
     totals = {key[2]: found for key, found in forecast}

@@ -112,7 +112,7 @@ def jitter(plan: Plan, ranking: Ranking, root: int) -> float:
     return plain - moved_by
 
 
-@examples(70)
+@examples(45)
 @given(clouds(), RANKINGS)
 def test_the_answer_is_the_head_of_composing_and_sorting_everything(cloud, ranking):
     """However few trees are read at a time."""

@@ -40,7 +40,7 @@ def touched(tree: Tree, providers: Iterable[int]) -> tuple[int, ...]:
     return tuple(max(1, len(of_level - {0})) for of_level in at)
 
 
-@examples(100)
+@examples(60)
 @given(searches_with_places(), st.booleans())
 def test_candidates_come_as_if_all_were_composed_and_sorted(search, all_wanted):
     plan, tree = search
@@ -105,7 +105,7 @@ def test_all_searches_of_a_tree_share_its_steps():
     assert budget.was_hit
 
 
-@examples(35)
+@examples(22)
 @given(searches_with_places(), st.data())
 def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     plan, tree = search
@@ -162,7 +162,7 @@ def test_a_tree_like_one_before_is_searched_only_when_its_candidates_are_wanted(
     assert compose._for_order.left < spent
 
 
-@examples(70)
+@examples(45)
 @given(searches_with_places(), st.integers(1, 12))
 def test_order_hides_no_candidate_for_want_of_steps(search, steps):
     """Where the search without order finds one before its steps are used up, so does the search in order."""

@@ -15,7 +15,7 @@ def possible(rows: dict[int, list[int]], places: dict[int, int]) -> bool:
     return any(all(choice.count(column) <= places[column] for column in choice) for choice in product(*rows.values()))
 
 
-@examples(170)
+@examples(105)
 @given(
     st.lists(st.lists(st.sampled_from(COLUMNS), unique=True), max_size=5),
     st.fixed_dictionaries({column: st.integers(0, 2) for column in COLUMNS}),

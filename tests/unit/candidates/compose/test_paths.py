@@ -19,7 +19,7 @@ NODES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), min_size=1
 """For each NUMA node the number of devices below each of its switches."""
 
 
-@examples(50)
+@examples(30)
 @given(NODES, st.integers(1, 5), st.booleans())
 def test_the_first_candidate_touches_as_few_places_as_the_best_placement(nodes, groups, searches):
     locations, tree = both(nodes)
