@@ -24,6 +24,7 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services.packing import Packers
 from placement.services.plain_gate import PlainGate
+from placement.services.tree_orders import TreeOrders
 from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -86,6 +87,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         settings=settings,
         usage_cache=UsageCache(settings.planner.fair_share),
         packers=Packers(settings.planner.profiles),
+        orders=TreeOrders(),
         listeners=Listeners(database, settings.journal.listeners),
         plain_gate=_plain_gate(settings),
         limits=limits,

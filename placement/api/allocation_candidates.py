@@ -29,7 +29,12 @@ def list_candidates(call: Call) -> Response:
     began = perf_counter()
     try:
         answer = allocation_candidates(
-            call.database, request, search_options(call), ranking_of(call), packer=packer_in_force(call)
+            call.database,
+            request,
+            search_options(call),
+            ranking_of(call),
+            packer=packer_in_force(call),
+            orders=call.server.orders,
         )
     except OutOfSteps:
         call.server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))

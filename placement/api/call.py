@@ -18,6 +18,7 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
 from placement.services.packing import Packers
 from placement.services.plain_gate import PlainGate
+from placement.services.tree_orders import TreeOrders
 from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -43,6 +44,7 @@ class Server:
     usage_cache: UsageCache
     listeners: Listeners
     packers: Packers
+    orders: TreeOrders
     plain_gate: PlainGate | None = None
     limits: SearchLimits = LIMITS
     meters: Meters = field(default_factory=NoMeters)

@@ -66,6 +66,8 @@ class TreeScores:
         self._seed = ranking.seed
         self._near_equal = 0.0 if ranking.seed is None else ranking.near_equal
         self._lost: dict[Counts, float] = {(): 0.0}
+        self._profile = profile
+        self._asked = frozenset(requested.items()), frozenset(known)
         self.filters = profile.filters
         self.classes = self._scorer.classes
         """What has to be known of a tree: its capacity and use of these classes, in this order."""
@@ -74,6 +76,11 @@ class TreeScores:
     def tell_trees_apart(self) -> bool:
         """Whether anything about a tree as a whole matters: sums of classes, its devices, or which root it has."""
         return bool(self.classes or self._near_equal or self._packing)
+
+    @property
+    def signature(self) -> tuple[int, frozenset[tuple[str, int]], frozenset[str]] | None:
+        """What tells these scores from others that there are; None where more than sums of trees matters, or chance."""
+        return None if self._near_equal or self._packing is not None else (id(self._profile), *self._asked)
 
     def trees_with(self, classes: AbstractSet[str]) -> list[tuple[int]] | None:
         """Return rows for ``keys`` of all trees that have any of these classes left, where they are known already."""

@@ -1,15 +1,19 @@
 """Which trees are read when: by id, or by what they can score if the best come first; in portions that grow."""
 
-from collections.abc import Collection, Iterator, Sequence
-from heapq import heapify, heappop
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Protocol
 
-from placement.candidates.frontier import LAST, Key, Portion
+from placement.candidates.frontier import LAST, Key, Keyed, Portion
+from placement.candidates.key_queues import KeyQueue, SortedKeys, UnsortedKeys
 from placement.candidates.layout import laid_out
 from placement.candidates.ranking import TreeScores, amounts_of
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
+
+KeptOrder = Callable[[TreeScores, Sequence[str]], Sequence[Key] | None]
+"""Returns what ``TreeScores.keys`` makes of all sums, in ascending order; None where that is not known. It is given the
+scores, and further classes as in ``Reader.sums``."""
 
 
 class Reader(Protocol):
@@ -78,17 +82,35 @@ def by_id(reader: Reader, wanted: int | None) -> Iterator[Tree]:
 
 
 def promising_first(
-    reader: Reader, scores: TreeScores, wanted: int | None, *, limits: SearchLimits = LIMITS
+    reader: Reader,
+    scores: TreeScores,
+    wanted: int | None,
+    *,
+    kept_order: KeptOrder | None = None,
+    limits: SearchLimits = LIMITS,
 ) -> Iterator[Portion]:
-    """Yield all trees, those first that can score highest."""
+    """Yield all trees, those first that can score highest.
+
+    Args:
+        reader: reads the trees.
+        scores: what they can score.
+        wanted: how many candidates are wanted; None for all.
+        kept_order: knows the keys of all trees for scores that were asked for before.
+        limits: in which portions trees are read.
+    """
     if not scores.tell_trees_apart or not reader.is_possible or reader.only_root is not None:
         return by_root(scores, reader, wanted)
     asked = amounts_of(reader.plan)
     # Where nothing is shared, a tree that can serve has some of every class that is asked for.
     found_by = [] if asked.keys() & {*scores.classes} else sorted(asked)[:1]
-    known: Collection[Sequence[int]] | None = scores.trees_with(asked.keys())
-    sums = reader.sums(scores.classes, found_by) if known is None else known
-    return ByScore(scores, sums, reader, complete=not reader.shares, limits=limits).portions(wanted)
+    order = kept_order(scores, found_by) if kept_order else None
+    keys = UnsortedKeys(_keys(reader, scores, found_by)) if order is None else SortedKeys(order)
+    return ByScore(scores, keys, reader, complete=not reader.shares, limits=limits).portions(wanted)
+
+
+def _keys(reader: Reader, scores: TreeScores, found_by: Sequence[str]) -> list[Key]:
+    known = scores.trees_with(amounts_of(reader.plan).keys())
+    return scores.keys(reader.sums(scores.classes, found_by) if known is None else known)
 
 
 def by_root(scores: TreeScores, reader: Reader, wanted: int | None) -> Iterator[Portion]:
@@ -104,28 +126,21 @@ class ByScore:
 
     Args:
         scores: what trees can score.
-        sums: for each tree its root, then its capacities, then its use of the classes that scores look at.
+        keys: the keys of trees before they are composed.
         reader: reads the trees.
-        complete: whether every tree that may serve is among the sums; otherwise some may come that have none of the
-            classes.
+        complete: whether every tree that may serve has a key; otherwise some may come that have none of the classes
+            that scores look at.
         limits: in which portions trees are read.
     """
 
     def __init__(
-        self,
-        scores: TreeScores,
-        sums: Collection[Sequence[int]],
-        reader: Reader,
-        *,
-        complete: bool,
-        limits: SearchLimits = LIMITS,
+        self, scores: TreeScores, keys: KeyQueue, reader: Reader, *, complete: bool, limits: SearchLimits = LIMITS
     ) -> None:
         self._scores = scores
         self._reader = reader
         self._limits = limits
-        keys = scores.keys(sums)
-        self._left_out = {root for fails, _score, root in keys if fails} if scores.filters else set()
-        self._unread = {key[2]: key for key in keys if key[2] not in self._left_out}
+        self._keys = keys
+        self._left_out = keys.without_failing() if scores.filters else set()
         self._others = [] if complete else [scores.least_key_of_nothing]
 
     def portions(self, wanted: int | None) -> Iterator[Portion]:
@@ -136,25 +151,22 @@ class ByScore:
         """
         if wanted is not None:
             yield from self._listed(max(self._limits.first_trees, wanted))
-        if self._unread or self._others:
+        if len(self._keys) or self._others:
             yield Portion(self._all_left(), LAST)
 
     def _listed(self, size: int) -> Iterator[Portion]:
         """Yield the best trees by their roots, as long as that is cheaper than reading all that are left."""
-        keys = list(self._unread.values())
-        heapify(keys)
+        keys = self._keys
         while 2 * size < len(keys) and size <= self._reader.most_listed:
-            if self._others and self._others[0] < keys[0]:
+            if self._others and self._others[0] < keys.first:
                 return
-            roots = [heappop(keys)[2] for _ in range(size)]
-            trees = laid_out(self._reader.trees_of(roots))
-            found = [(self._unread[tree.root], tree) for tree in trees]
-            for root in roots:
-                del self._unread[root]
-                self._left_out.add(root)
-            yield Portion(found, min([keys[0], *self._others]))
+            best = {key[2]: key for key in keys.taken(size)}
+            found = [(best[tree.root], tree) for tree in laid_out(self._reader.trees_of([*best]))]
+            self._left_out |= best.keys()
+            yield Portion(found, min([keys.first, *self._others]))
             size *= self._limits.growth
 
-    def _all_left(self) -> list[tuple[Key, Tree]]:
+    def _all_left(self) -> list[Keyed]:
+        unread = {key[2]: key for key in self._keys}
         trees = [tree for tree in laid_out(self._reader.all_trees()) if tree.root not in self._left_out]
-        return [(self._unread.get(tree.root) or self._scores.key_of_nothing(tree.root), tree) for tree in trees]
+        return [(unread.get(tree.root) or self._scores.key_of_nothing(tree.root), tree) for tree in trees]

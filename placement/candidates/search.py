@@ -13,7 +13,7 @@ from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, best_first
 from placement.candidates.ranking import TreeScores, ranked
-from placement.candidates.reading import Reader, by_id, promising_first
+from placement.candidates.reading import KeptOrder, Reader, by_id, promising_first
 from placement.candidates.walk import Candidate, walked
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Choice
@@ -31,6 +31,7 @@ class CandidateSearch:
         budget: the steps that may be taken.
         wanted: how many candidates are wanted; None wants all of them.
         breadth_first: whether each tree's first candidate comes before any tree's second.
+        kept_order: knows the keys of all trees for scores that were asked for before.
         limits: how large an answer may be, and in which portions trees are read.
     """
 
@@ -42,6 +43,7 @@ class CandidateSearch:
         budget: RequestBudget,
         wanted: int | None,
         breadth_first: bool,
+        kept_order: KeptOrder | None = None,
         limits: SearchLimits = LIMITS,
     ) -> None:
         self._budget = budget
@@ -57,7 +59,7 @@ class CandidateSearch:
             composer = SlotComposer(reader.plan, budget)
             self._trees = ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
         else:
-            portions = promising_first(reader, scores, wanted, limits=limits)
+            portions = promising_first(reader, scores, wanted, kept_order=kept_order, limits=limits)
             compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
             batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE
             compose = partial(ranked, composer=compact, scores=scores)

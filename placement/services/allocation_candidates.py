@@ -20,6 +20,7 @@ from placement.errors import OutOfSteps
 from placement.services.families import classes_in_families
 from placement.services.left_out import serving_others
 from placement.services.packing import Packer
+from placement.services.tree_orders import TreeOrders
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
 from placement.store.search.empty import conditions_that_left_nobody
@@ -84,16 +85,17 @@ def allocation_candidates(
     ranking: Ranking | None = None,
     *,
     packer: Packer | None = None,
+    orders: TreeOrders | None = None,
 ) -> Answer:
     """Find the candidates of a request, in one snapshot; the best first where a ranking says what is best.
 
-    ``packer`` is that of the ranking's profile, if it has one.
+    ``packer`` is that of the ranking's profile, if it has one, and ``orders`` are kept from request to request.
 
     Raises:
         Invalid: a resource class or trait does not exist.
         OutOfSteps: the search ran out of steps before it found anything.
     """
-    return answer_to(tx, request, options, ranking, packer=packer)
+    return answer_to(tx, request, options, ranking, packer=packer, orders=orders)
 
 
 def answer_to(
@@ -103,6 +105,7 @@ def answer_to(
     ranking: Ranking | None = None,
     *,
     packer: Packer | None = None,
+    orders: TreeOrders | None = None,
 ) -> Answer:
     """Find the candidates inside a transaction, for use cases that have one; as ``allocation_candidates``."""
     plan, limits = plan_for(request), options.limits
@@ -115,7 +118,13 @@ def answer_to(
     scores = None if ranking is None else _scores(tx, plan, ranking, packer)
     unheld = WithheldReader(reader, partial(withheld_providers, tx, ids.locks)) if ids.locks else None
     search = CandidateSearch(
-        unheld or reader, scores, budget=budget, wanted=wanted, breadth_first=options.breadth_first, limits=limits
+        unheld or reader,
+        scores,
+        budget=budget,
+        wanted=wanted,
+        breadth_first=options.breadth_first,
+        kept_order=partial(orders.in_snapshot, tx) if orders else None,
+        limits=limits,
     )
     candidates = _chosen(search.candidates(), request.limit, shuffled=options.shuffled)
     if budget.was_hit and not candidates:

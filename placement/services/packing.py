@@ -27,7 +27,7 @@ from placement.domain.search_plan import Plan
 from placement.services.device_picture import Picture, key_of, picture_of, read_picture
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import place_in_journal, roots_changed_since
+from placement.store.journal.changes import trees_changed
 from placement.store.journal.cursor import Cursor
 from placement.store.search.devices import (
     ProviderAmount,
@@ -113,17 +113,16 @@ class Packer:
         classes, seen = known.picture.classes, known.seen
         if not classes:
             return {}
-        place = place_in_journal(tx)
-        changed = roots_changed_since(tx, seen.place) if seen else None
-        if seen is None or changed is None:
+        changed = trees_changed(tx, seen.place if seen else None)
+        if seen is None or changed is None or changed.roots is None:
             trees: FreeTrees = known.by_form.trees(left_by_provider(tx, classes))
-        elif changed:
-            now = known.by_form.trees(left_by_provider(tx, classes, changed))
-            trees = {root: stand for root, stand in seen.trees.items() if root not in changed} | now
+        elif changed.roots:
+            now = known.by_form.trees(left_by_provider(tx, classes, changed.roots))
+            trees = {root: stand for root, stand in seen.trees.items() if root not in changed.roots} | now
         else:
             trees = seen.trees
-        if place is not None:
-            known.seen = SeenTrees(trees, place)
+        if changed is not None:
+            known.seen = SeenTrees(trees, changed.place)
         return trees
 
     def _rows_with(

@@ -2,21 +2,34 @@
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.ranking import Ranking, TreeScores
+from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.journal.changes import MOST_CHANGED, place_in_journal, roots_changed_since
+from placement.store.journal.changes import MOST_CHANGED, trees_changed
 from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.search.devices import ProviderAmount, left_by_provider
+from placement.store.search.scores import sums_by_name
 from tests.databases import open_database
-from tests.store.rows import VCPU, add_providers, allocate, delete_provider, run, stocking
+from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, delete_provider, run, stocking
 
-PROVIDERS, WRITERS, CHANGES = 8, 4, 40
+if TYPE_CHECKING:
+    from placement.store.journal.cursor import Cursor
+
+PROVIDERS, WRITERS, READERS, CHANGES = 8, 4, 3, 40
+PRUNED = "DELETE FROM placement_journal"
+MOVED = "UPDATE resource_providers SET root_provider_id = 1, parent_provider_id = 1 WHERE id = 2"
+EMPTIED = "DELETE FROM inventories WHERE resource_provider_id = 5"
 
 Left = list[ProviderAmount]
 
@@ -37,30 +50,40 @@ class Picture:
 
     def __init__(self) -> None:
         self.left: Left = []
-        self.place = None
+        self.place: Cursor | None = None
         self.read_anew = 0
 
-    def in_snapshot(self, tx: Transaction) -> tuple[Left, Left]:
-        """Bring the picture up to date, and return it beside what the same snapshot says."""
-        place = place_in_journal(tx)
-        changed = roots_changed_since(tx, self.place) if self.place else None
-        if changed is None:
+    def in_snapshot(self, tx: Transaction) -> None:
+        """Bring the picture up to date, and compare it with what the same snapshot says."""
+        changed = trees_changed(tx, self.place)
+        assert changed is not None
+        if changed.roots is None:
             self.read_anew += 1
             self.left = left_by_provider(tx, [VCPU])
-        elif changed:
-            self.left = [row for row in self.left if row[0] not in changed] + left_by_provider(tx, [VCPU], changed)
-        self.place = place
-        return sorted(self.left), sorted(left_by_provider(tx, [VCPU]))
+        elif changed.roots:
+            others = [row for row in self.left if row[0] not in changed.roots]
+            self.left = others + left_by_provider(tx, [VCPU], changed.roots)
+        self.place = changed.place
+        assert sorted(self.left) == sorted(left_by_provider(tx, [VCPU]))
 
 
 @reads
-def looked_at(tx: Transaction, picture: Picture) -> tuple[Left, Left]:
-    return picture.in_snapshot(tx)
+def assert_current(tx: Transaction, picture: Picture) -> None:
+    picture.in_snapshot(tx)
 
 
-def assert_current(database: Database, picture: Picture) -> None:
-    kept, true = looked_at(database, picture)
-    assert kept == true
+SCORES = (
+    TreeScores({"VCPU": 1}, Ranking(RankingProfile())),
+    TreeScores({"VCPU": 5, "MEMORY_MB": 1}, Ranking(RankingProfile(compactness=0))),
+)
+
+
+@reads
+def assert_in_order(tx: Transaction, orders: TreeOrders, found_by: Sequence[str] = ()) -> None:
+    """Compare orders that are kept with what the sums of the same snapshot give."""
+    for scores in SCORES:
+        order = orders.in_snapshot(tx, scores, found_by)
+        assert order == sorted(scores.keys(sums_by_name(tx, scores.classes, found_by)))
 
 
 def opened(database: Database) -> Connection:
@@ -93,16 +116,76 @@ def _write(database: Database, seed: int, together: threading.Barrier) -> None:
             pass  # a deadlock
 
 
-def test_a_picture_is_what_each_snapshot_shows_beside_racing_writers(cloud: Database) -> None:
-    picture, together = Picture(), threading.Barrier(WRITERS + 1)
-    writers = [threading.Thread(target=_write, args=(cloud, seed, together)) for seed in range(WRITERS)]
+@contextmanager
+def writing(database: Database) -> Iterator[Callable[[], bool]]:
+    """Let writers race, and give what tells whether any is at work still."""
+    together = threading.Barrier(WRITERS + 1)
+    writers = [threading.Thread(target=_write, args=(database, seed, together)) for seed in range(WRITERS)]
     for writer in writers:
         writer.start()
     together.wait()
-    while any(writer.is_alive() for writer in writers):
-        assert_current(cloud, picture)
+    yield lambda: any(writer.is_alive() for writer in writers)
+    for writer in writers:
+        writer.join()
+
+
+def test_a_picture_is_what_each_snapshot_shows_beside_racing_writers(cloud: Database) -> None:
+    picture = Picture()
+    with writing(cloud) as are_at_work:
+        while are_at_work():
+            assert_current(cloud, picture)
     assert_current(cloud, picture)
     assert picture.read_anew == 1
+
+
+def test_orders_that_readers_share_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
+    orders = TreeOrders()
+    with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
+
+        def read() -> None:
+            while are_at_work():
+                assert_in_order(cloud, orders)
+
+        for done in [readers.submit(read) for _ in range(READERS)]:
+            done.result()
+    assert_in_order(cloud, orders)
+
+
+def test_an_older_snapshot_than_the_one_before_has_its_own_order(cloud: Database) -> None:
+    orders = TreeOrders()
+
+    @reads
+    def read_twice(tx: Transaction) -> None:
+        orders.in_snapshot(tx, SCORES[0], ())
+        with cloud.writer.begin() as connection:
+            allocate(connection, "late", {(3, VCPU): 500})
+        assert_in_order(cloud, orders)
+        order = orders.in_snapshot(tx, SCORES[0], ())
+        assert order == sorted(SCORES[0].keys(sums_by_name(tx, SCORES[0].classes, ())))
+
+    read_twice(cloud)
+    assert_in_order(cloud, orders)
+
+
+def test_orders_follow_whatever_happens_to_providers(cloud: Database) -> None:
+    """Trees come, move, lose their inventories and go; a tree with a class that is only searched for comes, too."""
+    orders = TreeOrders()
+    add = (
+        "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id) VALUES (50, 'p50', 'p50', 0, 50)"
+    )
+    for statements in (
+        [add, stocking((50, VCPU), total=7)],
+        [add.replace("50", "51"), stocking((51, DISK_GB), total=7)],
+        [stocking((2, MEMORY_MB), total=900)],
+        ["UPDATE inventories SET reserved = 400 WHERE resource_provider_id = 4"],
+        [MOVED],
+        [EMPTIED],
+        [PRUNED, "UPDATE inventories SET total = 3 WHERE resource_provider_id = 6"],
+    ):
+        with cloud.writer.begin() as connection:
+            run(connection, *statements)
+        assert_in_order(cloud, orders)
+        assert_in_order(cloud, orders, ["DISK_GB"])
 
 
 def test_what_is_committed_late_by_an_older_transaction_is_seen(postgresql: Database) -> None:
@@ -120,11 +203,6 @@ def test_what_is_committed_late_by_an_older_transaction_is_seen(postgresql: Data
         assert_current(postgresql, picture)
     assert sorted(picture.left) == [(1, 1, VCPU, 9), (2, 2, VCPU, 9)]
     assert picture.read_anew == 1
-
-
-PRUNED = "DELETE FROM placement_journal"
-MOVED = "UPDATE resource_providers SET root_provider_id = 1, parent_provider_id = 1 WHERE id = 2"
-EMPTIED = "DELETE FROM inventories WHERE resource_provider_id = 5"
 
 
 @pytest.mark.parametrize(
@@ -149,6 +227,17 @@ def test_what_matters_to_more_trees_than_it_names_makes_the_reader_start_anew(
     assert picture.read_anew == 2
 
 
+def test_orders_that_were_not_asked_for_longest_are_forgotten(cloud: Database) -> None:
+    for orders, kept in (
+        (TreeOrders(), 2 * PROVIDERS),
+        (TreeOrders(most_orders=1), PROVIDERS),
+        (TreeOrders(most_keys=PROVIDERS), PROVIDERS),
+        (TreeOrders(most_keys=1), PROVIDERS),
+    ):
+        assert_in_order(cloud, orders)
+        assert len(orders) == kept
+
+
 def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
     picture = Picture()
     assert_current(cloud, picture)
@@ -163,7 +252,7 @@ def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
     assert picture.read_anew == 3
 
 
-def test_a_transaction_that_writes_has_no_place_in_the_journal(cloud: Database) -> None:
+def test_a_transaction_that_writes_is_told_nothing(cloud: Database) -> None:
     """It would pass its own rows, which others do not see yet."""
     with cloud.writer.begin() as connection:
-        assert place_in_journal(Transaction(connection, cloud)) is None
+        assert trees_changed(Transaction(connection, cloud), None) is None

@@ -60,8 +60,10 @@ STEPS = [
         "/planner/v1/candidates",
         {"groups": {"_A": {"resources": {"CUSTOM_ONE": 1}}}, "profile": "packing"},
     ),
+    Step("Who serves best", "GET", "/allocation_candidates?resources=VCPU:1&limit=1"),
     Step("Claimed for", "POST", "/planner/v1/claims", PLANNED),
     Step("Claimed for once more", "POST", "/planner/v1/claims", PLANNED),
+    Step("Who serves best after a change", "GET", "/allocation_candidates?resources=VCPU:1&limit=1"),
     Step("Another", "POST", "/resource_providers", {"name": "other", "uuid": OTHER}),
     Step("A lock", "POST", "/resource_classes", {"name": "CUSTOM_PCIE_LOCK"}),
     Step(

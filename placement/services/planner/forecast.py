@@ -6,6 +6,7 @@ from functools import cached_property
 from placement.allocators.compactness import Counts
 from placement.candidates.bounds import BoundedScores
 from placement.candidates.frontier import LAST, Key, Portion
+from placement.candidates.key_queues import UnsortedKeys
 from placement.candidates.ranking import Ranking
 from placement.candidates.reading import ByScore, promising_first
 from placement.domain.amounts import ResourceAmounts
@@ -92,7 +93,8 @@ class Forecast:
         if least is None:
             return None
         self._scores.bound(least)
-        return ByScore(self._scores, self._sums(least), self._reader, complete=True).portions(self._wanted)
+        keys = UnsortedKeys(self._scores.keys(self._sums(least)))
+        return ByScore(self._scores, keys, self._reader, complete=True).portions(self._wanted)
 
     def only(self, root: int) -> Iterator[Portion]:
         """Yield one tree, unless the profile leaves it out."""

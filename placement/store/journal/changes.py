@@ -1,46 +1,81 @@
 """Which trees have changed since somebody looked: what keeps a picture of a cloud current without reading it again."""
 
-from sqlalchemy import select
+from functools import lru_cache
+from typing import NamedTuple
 
+from sqlalchemy import BigInteger, bindparam, or_, select
+
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
-from placement.store.journal.order import POSTGRESQL, SQLITE, CursorGone, J, JournalOfAnother, now, unseen, verify
+from placement.store.journal.order import POSTGRESQL, SQLITE, CursorGone, J, JournalOfAnother, now, verify
 from placement.store.journal.watched import AGGREGATE, CONSUMER, GENERATION, PROVIDER
 
-MOST_CHANGED = 256
+MOST_CHANGED = 1024
 """Where more has changed, everything is read again."""
 
 _OF_NO_TREE = (CONSUMER, GENERATION, AGGREGATE)
 """Kinds of rows after which every tree has what it had."""
 
 
-def place_in_journal(tx: Transaction) -> Cursor | None:
-    """Return where a reader stands that has seen what this snapshot shows; None where the journal cannot tell.
+class TreesChanged(NamedTuple):
+    """What a reader has to read again to know what a snapshot shows, and where it stands when it has.
 
-    To be asked before anything else is read. A transaction that writes has no such place: its own rows would be passed.
+    Args:
+        place: its new place.
+        roots: the roots of the trees of which something has changed; None for everything.
+    """
+
+    place: Cursor
+    roots: frozenset[int] | None
+
+
+def trees_changed(tx: Transaction, since: Cursor | None) -> TreesChanged | None:
+    """Return what has changed in this snapshot for a reader who stands at a place; None where no journal tells.
+
+    A transaction that writes is told nothing: its own rows, which others do not see yet, would be passed. Who has seen
+    a newer snapshot than this one has to read everything.
+
+    Args:
+        tx: the snapshot.
+        since: where the reader stands; None before it has read anything.
     """
     if not tx.is_snapshot or not tx.database.keeps_journal or tx.dialect not in {POSTGRESQL, SQLITE}:
         return None
     try:
-        return now(tx)
+        place = now(tx)
     except JournalOfAnother:
         return None
+    if since is None or not since.seen.is_part_of(place.seen):
+        return TreesChanged(place, None)
+    if (since.seen, since.anchor) == (place.seen, place.anchor):
+        return TreesChanged(place, frozenset())
+    return TreesChanged(place, _roots_changed(tx, since))
 
 
-def roots_changed_since(tx: Transaction, place: Cursor) -> set[int] | None:
-    """Return the roots of the trees of which something has changed; None where that cannot be told, or too many are."""
+def _roots_changed(tx: Transaction, since: Cursor) -> frozenset[int] | None:
     try:
-        verify(tx, place)
+        verify(tx, since)
     except CursorGone:
         return None
-    changed = (
-        select(J.root_provider_id, J.kind)
-        .where(unseen(tx, place.seen), J.kind.not_in(_OF_NO_TREE))
-        .distinct()
-        .limit(MOST_CHANGED)
-    )
-    rows = tx.tuples(changed)
+    seen = since.seen
+    statement = _changes(with_open=bool(seen.still_open), marked=tx.dialect == POSTGRESQL)
+    bounds = {"begin": seen.begin, **({"end": seen.end, "open": list(seen.still_open)} if seen.still_open else {})}
+    rows = tx.tuples(statement, bounds)
     # Where a provider is new, gone or elsewhere now, it matters to more trees than the row names.
     if len(rows) == MOST_CHANGED or any(root is None or kind == PROVIDER for root, kind in rows):
         return None
-    return {root for root, _kind in rows}
+    return frozenset([root for root, _kind in rows])
+
+
+@lru_cache
+def _changes(*, with_open: bool, marked: bool) -> PreparedStatement:
+    """Return the statement for what has changed; that some transactions were still open makes another one of it."""
+    mark = J.commit_mark if marked else J.id
+    # Numbers are written into the text: a plan that is made for any number would read the whole journal.
+    begin, end = (bindparam(name, type_=BigInteger, literal_execute=True) for name in ("begin", "end"))
+    statement = select(J.root_provider_id, J.kind).where(mark >= begin, *[J.kind != one for one in _OF_NO_TREE])
+    if with_open:
+        still_open = bindparam("open", type_=BigInteger, expanding=True, literal_execute=True)
+        statement = statement.where(or_(mark >= end, mark.in_(still_open)))
+    return PreparedStatement(statement.distinct().limit(MOST_CHANGED))

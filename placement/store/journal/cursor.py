@@ -29,6 +29,15 @@ class Seen:
         """The lowest mark that was not seen."""
         return min(self.end, *self.still_open) if self.still_open else self.end
 
+    def is_part_of(self, other: "Seen") -> bool:
+        """Tell whether another reader has seen all that this one has.
+
+        >>> Seen(9, (4,)).is_part_of(Seen(12, (4, 10))), Seen(9, (4,)).is_part_of(Seen(12, (5,)))
+        (True, False)
+        """
+        missed = [mark for mark in other.still_open if mark < self.end]
+        return self.end <= other.end and set(missed) <= set(self.still_open)
+
 
 @dataclass(frozen=True, slots=True)
 class Cursor:

@@ -16,9 +16,23 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, func, literal_column, or_, select, text, true
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+    true,
+)
 
 from placement.errors import Gone
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import BEFORE_ALL, Cursor, Seen
 from placement.store.tables import placement_journal
@@ -29,11 +43,15 @@ NUMBERED_AT_ONCE = 1000
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
 
-_HEAD = select(J.id, J.time, J.commit_mark).order_by(J.commit_mark.desc()).limit(1)
-_HEAD_OF_ALL = _HEAD.where(J.commit_mark.is_not(None))
-_HEAD_BY_ID = select(J.id, J.time, J.commit_mark).order_by(J.id.desc()).limit(1)
-_SNAPSHOT = text("SELECT CAST(pg_current_snapshot() AS text), pg_is_in_recovery()")
-_ROW = select(J.id, J.time, J.commit_mark).where(J.id == bindparam("id"))
+_ANCHOR = (J.id, J.time, J.commit_mark)
+_HEAD_OF_ALL = select(*_ANCHOR).where(J.commit_mark.is_not(None)).order_by(J.commit_mark.desc()).limit(1)
+_HEAD_BY_ID = select(*_ANCHOR).order_by(J.id.desc()).limit(1)
+_HEAD_AND_SNAPSHOT = PreparedStatement(
+    _HEAD_OF_ALL.add_columns(
+        cast(func.pg_current_snapshot(), Text).label("snapshot"), func.pg_is_in_recovery().label("is_standby")
+    )
+)
+_ROW = PreparedStatement(select(*_ANCHOR).where(J.id == bindparam("id")))
 _UNNUMBERED = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id).limit(NUMBERED_AT_ONCE)
 _AHEAD = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id)
 _HIGHEST = select(func.coalesce(func.max(J.commit_mark), 0))
@@ -68,17 +86,18 @@ def now(tx: Transaction) -> Cursor:
     Raises:
         JournalOfAnother: its marks have to be put right first.
     """
+    if tx.dialect == POSTGRESQL:
+        return _now_on_postgresql(tx)
     head = tx.execute(_heads(tx)).first()
     if head is None:
         return Cursor()
     mark = head.id if tx.dialect == SQLITE else head.commit_mark
-    seen = _seen_on_postgresql(tx, mark) if tx.dialect == POSTGRESQL else Seen(mark + 1)
-    return Cursor(seen, anchor=anchor(head))
+    return Cursor(Seen(mark + 1), anchor=anchor(*head))
 
 
-def anchor(row: Any) -> tuple[int, int, int]:
+def anchor(id_: int, time: datetime, commit_mark: int | None) -> tuple[int, int, int]:
     """Return what is remembered of a row."""
-    return row.id, microseconds(row.time), row.commit_mark or 0
+    return id_, microseconds(time), commit_mark or 0
 
 
 def cursor_of(tx: Transaction) -> Cursor:
@@ -104,16 +123,21 @@ def _heads(tx: Transaction) -> Any:
     return _HEAD_OF_ALL
 
 
-def _seen_on_postgresql(tx: Transaction, highest: int) -> Seen:
+def _now_on_postgresql(tx: Transaction) -> Cursor:
     """Return what a snapshot sees, no further than the highest mark that is there.
 
     Ids above that may be used again after a crash: nothing of their transactions was ever kept.
     """
-    row = tx.execute(_SNAPSHOT).one()
-    lowest, end, still_open = row[0].split(":")
+    for *head, snapshot, is_standby in tx.rows(_HEAD_AND_SNAPSHOT):
+        return Cursor(_seen_on_postgresql(head[2], snapshot, is_standby=is_standby), anchor=anchor(*head))
+    return Cursor()
+
+
+def _seen_on_postgresql(highest: int, snapshot: str, *, is_standby: bool) -> Seen:
+    lowest, end, still_open = snapshot.split(":")
     if highest >= int(end):
         raise JournalOfAnother
-    if row[1]:
+    if is_standby:
         # A standby's snapshot does not tell what is open; everything below the lowest has ended.
         return Seen(min(int(lowest), highest + 1))
     return Seen(highest + 1, tuple(mark for mark in map(int, filter(None, still_open.split(","))) if mark <= highest))
@@ -128,8 +152,8 @@ def verify(tx: Transaction, cursor: Cursor) -> None:
         if cursor.seen.end != BEFORE_ALL:
             raise CursorGone
         return
-    found = tx.execute(_ROW, {"id": cursor.anchor[0]}).first()
-    if found is None or anchor(found) != cursor.anchor:
+    found = tx.rows(_ROW, {"id": cursor.anchor[0]})
+    if not found or anchor(*found[0]) != cursor.anchor:
         raise CursorGone
 
 

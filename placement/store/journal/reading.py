@@ -146,7 +146,9 @@ def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tupl
     entries = _entries(tx, query)
     if len(entries) == limit:
         last = entries[-1]
-        return entries, replace(cursor, portion=portion, last_id=last.id, anchor=anchor(last))
+        return entries, replace(
+            cursor, portion=portion, last_id=last.id, anchor=anchor(last.id, last.time, last.commit_mark)
+        )
     if cursor.portion is None:
         return entries, here
     return entries, Cursor(portion, anchor=cursor.anchor)

@@ -7,8 +7,9 @@ from sqlalchemy import BigInteger, bindparam, cast, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.scores import PROVIDERS_OF_ROOTS
 from placement.store.stock import stock_by_tree
-from placement.store.tables import allocations, resource_provider_traits, resource_providers
+from placement.store.tables import allocations, resource_provider_traits
 
 ProviderAmount = tuple[int, int, int, int]
 """The root of a tree, a provider in it, a resource class, and an amount."""
@@ -31,11 +32,6 @@ def capacity_by_provider(tx: Transaction, classes: Collection[int]) -> list[Prov
     return tx.tuples(statement, {"classes": sorted(classes)})
 
 
-_IN_TREES = select(resource_providers.c.id).where(
-    resource_providers.c.root_provider_id.in_(bindparam("roots", expanding=True))
-)
-
-
 @lru_cache(maxsize=8)
 def _amounts(*, left: bool, keeps_usage: bool, listed: bool) -> PreparedStatement:
     has = stock_by_tree(keeps_usage=keeps_usage).c
@@ -45,7 +41,7 @@ def _amounts(*, left: bool, keeps_usage: bool, listed: bool) -> PreparedStatemen
         .where(has.resource_class_id.in_(bindparam("classes", expanding=True, literal_execute=True)))
         .where(amount > 0)
     )
-    return PreparedStatement(statement.where(has.resource_provider_id.in_(_IN_TREES)) if listed else statement)
+    return PreparedStatement(statement.where(has.resource_provider_id.in_(PROVIDERS_OF_ROOTS)) if listed else statement)
 
 
 def traits_of_devices(tx: Transaction, traits: Collection[int]) -> list[tuple[int, int]]:

@@ -1,6 +1,6 @@
 """What the trees of a cloud have and use in all, by root: the sums that tell a good tree from a better one."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from sqlalchemy import BigInteger, Double, Integer, bindparam, case, cast, func, select
@@ -8,15 +8,23 @@ from sqlalchemy import BigInteger, Double, Integer, bindparam, case, cast, func,
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.stock import stock_by_tree
+from placement.store.tables import resource_providers
 
 TreeSums = tuple[int, ...]
 """The root of a tree, then its capacity of each class, then its use of each class."""
+
+PROVIDERS_OF_ROOTS = select(resource_providers.c.id).where(
+    resource_providers.c.root_provider_id.in_(bindparam("roots", expanding=True))
+)
+"""The ids of all providers of the trees with some ``roots``."""
 
 ABSENT = -1
 """The id of a class that does not exist: nobody has any of it."""
 
 
-def tree_sums(tx: Transaction, classes: Sequence[int], others: Sequence[int]) -> list[TreeSums]:
+def tree_sums(
+    tx: Transaction, classes: Sequence[int], others: Sequence[int], roots: Collection[int] | None = None
+) -> list[TreeSums]:
     """Return the sums of every tree that has an inventory of any class in ``classes`` or ``others``, in any order.
 
     The capacity of an inventory is whole, as ``domain.inventory`` has it; what is reserved does not count. Conditions
@@ -26,14 +34,24 @@ def tree_sums(tx: Transaction, classes: Sequence[int], others: Sequence[int]) ->
         tx: where to read.
         classes: the ids of the classes to sum up; ABSENT for one that does not exist.
         others: further classes whose owners are to be found.
+        roots: the trees to sum up; None for all.
     """
     numbered = {f"class_{index}": class_id for index, class_id in enumerate(classes)}
-    statement = _sums(len(classes), keeps_usage=tx.database.keeps_usage)
-    return tx.tuples(statement, {**numbered, "any_class": sorted({*classes, *others})})
+    statement = _sums(len(classes), keeps_usage=tx.database.keeps_usage, listed=roots is not None)
+    listed = {} if roots is None else {"roots": sorted(roots)}
+    return tx.tuples(statement, {**numbered, **listed, "any_class": sorted({*classes, *others})})
+
+
+def sums_by_name(
+    tx: Transaction, classes: Sequence[str], others: Sequence[str], roots: Collection[int] | None = None
+) -> list[TreeSums]:
+    """Return the same for classes by their names."""
+    ids = tx.names.classes.ids(tx.connection, {*classes, *others})
+    return tree_sums(tx, [ids.get(name, ABSENT) for name in classes], [ids[name] for name in others], roots)
 
 
 @lru_cache(maxsize=128)
-def _sums(classes: int, *, keeps_usage: bool) -> PreparedStatement:
+def _sums(classes: int, *, keeps_usage: bool, listed: bool) -> PreparedStatement:
     has = stock_by_tree(keeps_usage=keeps_usage).c
     portions = [
         case((has.resource_class_id == bindparam(f"class_{index}", type_=Integer, literal_execute=True), amount))
@@ -41,8 +59,9 @@ def _sums(classes: int, *, keeps_usage: bool) -> PreparedStatement:
         for index in range(classes)
     ]
     columns = [cast(func.coalesce(func.sum(portion), 0), BigInteger) for portion in portions]
-    return PreparedStatement(
+    statement = (
         select(has.root_provider_id, *columns)
         .where(has.resource_class_id.in_(bindparam("any_class", expanding=True, literal_execute=True)))
         .group_by(has.root_provider_id)
     )
+    return PreparedStatement(statement.where(has.resource_provider_id.in_(PROVIDERS_OF_ROOTS)) if listed else statement)

@@ -10,7 +10,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.details import DetailReader, TreeDetails
 from placement.store.search.narrowing import Narrowed, Narrowing
 from placement.store.search.ranges import EVERYWHERE, Extent
-from placement.store.search.scores import ABSENT, TreeSums, tree_sums
+from placement.store.search.scores import TreeSums, sums_by_name
 from placement.store.search.serving import DEMAND, PROVIDER, Serving, room_of
 from placement.store.search.summaries import Inhabitants, inhabitants
 
@@ -70,8 +70,7 @@ class TreeReader:
 
     def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> list[TreeSums]:
         """Return what trees have and use of classes: those that have any of these, or of others. One statement."""
-        ids = self._tx.names.classes.ids(self._tx.connection, {*classes, *found_by})
-        return tree_sums(self._tx, [ids.get(name, ABSENT) for name in classes], [ids[name] for name in found_by])
+        return sums_by_name(self._tx, classes, found_by)
 
     def trees(self, wanted: int | None) -> Iterator[Tree]:
         """Yield the trees one by one, by root id, reading as ``chunks`` does."""
