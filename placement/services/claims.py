@@ -115,7 +115,8 @@ def check(claims: Sequence[Claim], situation: Situation) -> None:
     for claim in claims:
         _check_generation(claim, situation.generations.get(claim.consumer_uuid))
     for claim in claims:
-        for uuid in claim.allocations.keys() - situation.providers.keys():
+        # Not by the difference of both: that looks at all providers of all claims, for each of them.
+        for uuid in [one for one in claim.allocations if one not in situation.providers]:
             raise Invalid(f"Allocation for resource provider '{uuid}' that does not exist.")
     for claim in claims:
         for (_, name), _ in claim.portions():

@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import bindparam, delete, func, select
 
@@ -57,7 +58,16 @@ def remember_claims(tx: Transaction, claims: Collection[RememberedClaim]) -> Non
     """Remember claims, in the place of what was remembered of their consumers."""
     for some in chunks([claim.consumer_uuid for claim in claims]):
         tx.change(_FORGET, {"uuids": some})
-    tx.insert(_INSERT, [asdict(one) for one in claims])
+    tx.insert(_INSERT, [_inserted(one) for one in claims])
+
+
+def _inserted(claim: RememberedClaim) -> dict[str, Any]:
+    return {
+        "consumer_uuid": claim.consumer_uuid,
+        "digest": claim.digest,
+        "generation": claim.generation,
+        "answer": claim.answer,
+    }
 
 
 def sweep_now_and_then(tx: Transaction) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 from flask import Flask
 from werkzeug.test import TestResponse
@@ -120,3 +121,38 @@ def test_gangs_are_whole_under_load(app: Flask, api: Api, served: Database) -> N
     assert 1 <= found[201] <= 2
     assert sum(gpus(api)) == 6 * found[201]
     check_books(served)
+
+
+def test_gangs_singles_and_parts_of_gangs_share_what_there_is(
+    app: Flask, api: Api, served: Database, is_long: bool
+) -> None:
+    """Nobody gives anything back, so what was ever refused for want of room has none at the end either."""
+    for host in HOSTS:
+        register(api, host)
+    mix = [ONE, PAIR, {**PAIR, "members": 3}, {**ONE, "members": 4}, {**ONE, "members": 4, "all_or_nothing": False}]
+    clients = 64 if is_long else 20
+    wanted = [mix[number % len(mix)] for number in range(clients)]
+    answers = together([claim(app, body) for body in wanted])
+    assert set(statuses(answers)) == {201, 409}
+    assert max(gpus(api)) == 1
+    placed = [one for answer in answers if answer.status_code == 201 for one in members_of(answer)]
+    assert sum(gpus(api)) == sum(len(one["mappings"]["_GPU"]) for one in placed)
+    for one in placed:
+        assert held(api, one["consumer"]["uuid"]) == {uuid: of["resources"] for uuid, of in one["allocations"].items()}
+    check_books(served)
+    for body, answer in zip(wanted, answers, strict=True):
+        if was_without_room(answer):
+            whole = {name: value for name, value in body.items() if name != "all_or_nothing"}
+            assert claim(app, whole)().status_code == 409, body
+
+
+def members_of(answer: TestResponse) -> list[dict[str, Any]]:
+    """Return what each member of a claim got."""
+    found: list[dict[str, Any]] = answer.json.get("members", [answer.json])
+    return found
+
+
+def was_without_room(answer: TestResponse) -> bool:
+    """Tell whether anybody was refused because there was no room."""
+    refused = [*answer.json.get("refused", ()), *answer.json.get("errors", ())]
+    return any(one["code"] == "placement.planner.no_room" and one.get("complete", True) for one in refused)

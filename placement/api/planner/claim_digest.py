@@ -21,7 +21,9 @@ def digest_of(members: Iterable[ClaimMember]) -> str:
         request = member.request
         if id(request) not in requests:  # Most often it is one object for all of them, which live as long as this.
             requests[id(request)] = repr(_of_request(request))
-        said = (_ordered(member.consumer), member.replaces, requests[id(request)])
+        who = member.consumer
+        owner = (who.project_id, who.user_id, who.consumer_type)
+        said = (who.consumer_uuid, *owner, who.consumer_generation, member.replaces, requests[id(request)])
         digest.update(repr(said).encode())
     return digest.hexdigest()
 
