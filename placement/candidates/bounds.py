@@ -2,11 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 
 from placement.allocators.compactness import Counts
 from placement.candidates.frontier import Key
 from placement.candidates.packing import TreePacking
-from placement.candidates.ranking import Ranking, TreeScores
+from placement.candidates.ranking import MAX_SCORE, Ranking, TreeScores
+from placement.domain.amounts import ResourceAmounts
 from placement.domain.places import Position
 
 Locator = int | None
@@ -106,3 +108,41 @@ class BoundedScores(TreeScores):
     def negated_score(self, root: int, counts: Counts) -> float:
         """Return the negated score of something that touches so many places of a tree with a key."""
         return self._highest[root] + self.lost(counts)
+
+
+class ScoresByCount(BoundedScores):
+    """The scores of trees for a request that takes more where there is more: known only of what was composed.
+
+    Args:
+        requested: what is asked for at least.
+        ranking: what is best.
+        known: every class that providers may have.
+        packing: what the request does to devices.
+    """
+
+    def __init__(
+        self,
+        requested: Mapping[str, int],
+        ranking: Ranking,
+        known: Iterable[str] = (),
+        packing: TreePacking | None = None,
+    ) -> None:
+        super().__init__(requested, ranking, known, packing)
+        self._requested = requested
+        self._of_amounts = cache(lambda amounts: TreeScores(dict(amounts), ranking, known, packing))
+
+    def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
+        """Return keys that say no more than the roots of trees."""
+        return [(False, -MAX_SCORE, row[0]) for row in sums]
+
+    def key_of(self, row: Sequence[int], amounts: ResourceAmounts, counts: Counts) -> Key:
+        """Return the key of something that was composed.
+
+        Args:
+            row: the root of its tree, then the capacity, then the use of each of the classes.
+            amounts: what it takes.
+            counts: how many places of each level it touches.
+        """
+        taken = tuple((name, amounts[name]) for name in self._requested)
+        fails, highest, root = self._of_amounts(taken).keys([row])[0]
+        return fails, highest + self.lost(counts), root

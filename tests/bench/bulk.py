@@ -1,7 +1,7 @@
 """Claims in bulk and bursts of claims on PostgreSQL: members and claims a second, and what each costs.
 
-``python -m tests.bench.bulk [ROW ...]`` prints a table of the rows that are named, or of all. The server is
-gunicorn with two workers; CPU time is that of the server and of the database.
+``python -m tests.bench.bulk`` prints the table and writes it to tests/bench/PLANNER.md; with the names of rows it only
+prints these. The server is gunicorn with two workers; CPU time is that of the server and of the database.
 """
 
 import random
@@ -19,7 +19,7 @@ import psycopg
 
 from tests.bench.clouds import Node
 from tests.bench.meters import CpuMeter, spent_ms, with_children
-from tests.bench.planner import OWNER, device_host
+from tests.bench.planner import OWNER, device_host, measured, report
 from tests.bench.pressure import serving
 from tests.bench.sides import Caller
 from tests.postgresql import running_postgresql
@@ -161,10 +161,19 @@ def rows(wanted: Sequence[str]) -> Iterator[str]:
         yield f"| {title} | {rate:.0f} | {cpu:.2f} | {dict(sum([one.statuses for one in found], Counter()))} |"
 
 
+HEADER = ["| what | a second | CPU ms for each | statuses |", "| --- | --- | --- | --- |"]
+
+
 def main(wanted: Sequence[str]) -> None:
-    print("| what | a second | CPU ms for each | statuses |\n| --- | --- | --- | --- |")
+    print("\n".join(HEADER))
+    found = []
     for row in rows(wanted or list(ROWS)):
         print(row, flush=True)
+        found.append(row)
+    if not wanted:
+        title = "## Claims in bulk: members, or claims, a second; PostgreSQL, gunicorn with two workers"
+        text = f"{measured()} Medians of {ROUNDS} rounds; CPU time of the server and of the database."
+        report([title, "", text, "", *HEADER, *found])
 
 
 if __name__ == "__main__":

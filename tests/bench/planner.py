@@ -260,7 +260,7 @@ def candidates() -> list[str]:
         "",
         "The plain form spells out each pair as groups with same_subtree. Ranked, which is the default, it answers",
         "with the best, as the planner does, who looks at all hosts for that. Unranked, any ten candidates will do.",
-        f"{_measured()} Medians of {ROUNDS} rounds in turn.",
+        f"{measured()} Medians of {ROUNDS} rounds in turn.",
         "",
         "| pairs | CPU ms of the plain form, ranked | unranked | of the joint allocation | to ranked | to unranked |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -272,7 +272,7 @@ def claims() -> list[str]:
     return [
         f"## Claims: {CLIENTS} clients want two GPUs on one switch, {8 * FREE_HOSTS} can have them, PostgreSQL",
         "",
-        f"{_measured()} Medians of {CLAIM_ROUNDS} rounds in turn.",
+        f"{measured()} Medians of {CLAIM_ROUNDS} rounds in turn.",
         "",
         "| way | claims a second | CPU ms for each | statuses |",
         "| --- | --- | --- | --- |",
@@ -280,18 +280,24 @@ def claims() -> list[str]:
     ]
 
 
-def _measured() -> str:
+def measured() -> str:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
     return f"Measured on {date.today()}, commit {commit.stdout.strip()}."
 
 
 def main(wanted: Sequence[str]) -> None:
-    head, *known = REPORT.read_text().split("\n## ")
-    sections = dict(zip(SECTIONS, ["## " + text.strip() for text in known], strict=True))
     for name in wanted or SECTIONS:
-        sections[name] = "\n".join(SECTIONS[name]())
-    REPORT.write_text("\n\n".join([head.strip(), *sections.values()]) + "\n")
+        report(SECTIONS[name]())
     print(REPORT.read_text())
+
+
+def report(lines: Sequence[str]) -> None:
+    """Put a section into the report, in the place of the one with the same title up to a colon."""
+    kind = lines[0].split(":")[0]
+    head, *known = REPORT.read_text().split("\n## ")
+    sections = {one.split(":")[0]: one for one in ["## " + text.strip() for text in known]}
+    sections[kind] = "\n".join(lines)
+    REPORT.write_text("\n\n".join([head.strip(), *sections.values()]) + "\n")
 
 
 SECTIONS = {"candidates": candidates, "claims": claims}

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from placement.allocators.compactness import Counts
-from placement.candidates.bounds import BoundedScores
+from placement.candidates.bounds import BoundedScores, ScoresByCount
+from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import LAST, Key, Portion
 from placement.candidates.key_queues import UnsortedKeys
 from placement.candidates.ranking import Ranking
 from placement.candidates.reading import ByScore, promising_first
-from placement.domain.amounts import ResourceAmounts
+from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.overlay import Overlay
 from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import overlaid
@@ -28,20 +28,25 @@ class Forecast:
         composer = ground.prepared.composer
         self._ground = ground
         self._reader = overlaid(ground.reader, overlay, ground.stocks)
-        self._scores = BoundedScores(
-            composer.requested, Ranking(ground.profile), ground.families, ground.packing(overlay)
-        )
+        scores = ScoresByCount if ground.counts_decide else BoundedScores
+        self._scores = scores(composer.requested, Ranking(ground.profile), ground.families, ground.packing(overlay))
         self._wanted = wanted
         self._counted = composer.counted if ground.profile.compactness else ()
         self._falls_short = False
 
-    def negated_score(self, root: int, counts: Counts) -> float:
-        """Return the negated score of something that touches so many places of a tree.
+    def key_of(self, expected: Key, proposal: Proposal) -> Key | None:
+        """Return the key of a proposal in a tree of which a key was expected; None if it would be left out.
 
-        Remembers whether anything lost by that: ``as_needed`` counts places from then on.
+        Remembers whether anything lost by the places that it touches: ``as_needed`` counts them from then on.
         """
+        fails, _highest, root = expected
+        counts = proposal.counts
         self._falls_short = self._falls_short or self._scores.lost(counts) > 0
-        return self._scores.negated_score(root, counts)
+        if not isinstance(self._scores, ScoresByCount):
+            return fails, self._scores.negated_score(root, counts), root
+        row = self._overlaid_rows.get(root) or (root, *[0] * 2 * len(self._scores.classes))
+        key = self._scores.key_of(row, summed(proposal.amounts.values()), counts)
+        return None if key[0] and self._scores.filters else key
 
     def key(self, root: int, taken: ResourceAmounts) -> Key | None:
         """Return the key that a tree would have if so much more of it was in use; None if it would be left out."""
@@ -56,6 +61,11 @@ class Forecast:
         """What scores look at in each tree as it is."""
         classes = self._scores.classes
         return {row[0]: row for row in self._ground.reader.sums(classes, ())} if classes else {}
+
+    @cached_property
+    def _overlaid_rows(self) -> Mapping[int, Sequence[int]]:
+        """The same as it would be."""
+        return {row[0]: row for row in self._reader.sums(self._scores.classes, ())}
 
     def portions(self) -> Iterator[Portion]:
         """Yield the trees in portions."""
@@ -89,7 +99,7 @@ class Forecast:
 
     def _bounded(self) -> Iterator[Portion] | None:
         """Return the trees with bounds on the places that they touch, None where there are no such bounds."""
-        least = self._ground.least_places if self._counted else None
+        least = self._ground.least_places if self._counted and not self._ground.counts_decide else None
         if least is None:
             return None
         self._scores.bound(least)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from placement.allocators.compactness import Counts
+from placement.allocators.strategy_fit import scorer_for
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.packing import TreePacking, WantedOfHost, wanted_by
 from placement.candidates.ranking import Ranking
@@ -75,7 +76,14 @@ class Ground:
 
         It does where providers share with other trees, and where devices are judged.
         """
-        return self._packer is None and not self._narrowing.sharing.home
+        return self._packer is None and not self._narrowing.sharing.home and not self.counts_decide
+
+    @cached_property
+    def counts_decide(self) -> bool:
+        """Whether the score of a tree depends on how many providers ``all`` or ``per-subtree`` finds there."""
+        open_ended = [one.group for one in self.request.groups if one.everything or one.per_subtree]
+        scored = scorer_for(self.profile.strategy, self.prepared.composer.requested, self.families).classes
+        return any(not group.resources.keys().isdisjoint(scored) for group in open_ended)
 
     def packing(self, overlay: Overlay) -> TreePacking | None:
         """Return what the request does to the devices of trees, where the profile counts that."""

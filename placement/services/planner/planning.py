@@ -104,7 +104,8 @@ class Planning:
             if key is None or not all(changed.options) or self.prepared.composer.is_hopeless(changed):
                 break
             for proposal in self._composer.found(changed, details):
-                return (key[0], self._forecast.negated_score(root, proposal.counts), root, FIRST), proposal
+                own = self._forecast.key_of(key, proposal)
+                return own and ((*own, FIRST), proposal)
             return None
         self._composer.rule_out(root)
         return None
@@ -132,9 +133,10 @@ class Planning:
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in some trees; each proposal has the score that its own places leave it."""
         composed = self._composer.composed([tree for _key, tree in batch])
-        for ((fails, _highest, root), _tree), one in zip(batch, composed, strict=True):
+        for (expected, _tree), one in zip(batch, composed, strict=True):
             for number, proposal in enumerate(one.ways):
-                yield (fails, self._forecast.negated_score(root, proposal.counts), root, number), proposal
+                if key := self._forecast.key_of(expected, proposal):
+                    yield (*key, number), proposal
 
     def allows(self, proposal: Proposal) -> bool:
         """Tell whether inventories allow what a proposal takes, unit rules included; they have been read for that."""

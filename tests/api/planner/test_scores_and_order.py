@@ -95,3 +95,35 @@ def tree_of(answer: dict, candidate: dict, pool: str) -> str:
     """The root of the tree that a candidate is of, apart from the pool."""
     provider_uuid = next(uuid for uuid in candidate["allocations"] if uuid != pool)
     return answer["provider_summaries"][provider_uuid]["root_provider_uuid"]
+
+
+ALL = {"groups": {"_C": {"resources": {"VCPU": 1}, "count": "all"}}}
+EACH = {
+    "groups": {
+        "_G": {"resources": {"PGPU": 1}, "count": 2},
+        "_C": {"resources": {"VCPU": 2}, "count": "per-subtree"},
+    },
+    "affinity": [{"groups": ["_G", "_C"], "level": "numa"}],
+}
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize("profile", ["spread", "pack", "all"])
+@pytest.mark.parametrize("body", [ALL, EACH], ids=["all", "per-subtree"])
+def test_what_is_counted_in_a_tree_counts_in_full_for_the_order(app: Flask, profile: str, body: dict) -> None:
+    """How many there are is known of a tree once it is composed in: the order is that of the scores all the same."""
+    dice = random.Random(5)
+    planner = PlannerSettings(profiles=PROFILES, default_profile=profile)
+    api = Api(create_app(replace(app.extensions["placement"].settings, planner=planner)))
+
+    def call(method: str, path: str, version: str, body: object = None):
+        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
+        return response.status_code, response.get_json(silent=True)
+
+    build(call, *[host(dice, number) for number in range(12)])
+    answer = api.post("/planner/v1/candidates", body).json
+    totals = [(not one.get("keeps_proportion", True), -one["total"]) for one in answer["scores"]]
+    assert len(totals) > 1
+    assert totals == sorted(totals)
+    few = api.post("/planner/v1/candidates", {**body, "limit": 1}).json
+    assert few["allocation_requests"] == answer["allocation_requests"][:1]
