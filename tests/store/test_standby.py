@@ -22,7 +22,7 @@ from placement.services.allocation_candidates import SearchOptions, allocation_c
 from placement.services.bulk_read import read_inventory
 from placement.services.explain import explanation_of
 from placement.services.journal import put_in_order
-from placement.services.planner.claims import NoCandidate, claim
+from placement.services.planner.claims import ClaimTerms, NoCandidate, claim
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.members import ClaimMember
 from placement.services.providers import create_provider, provider, providers
@@ -112,7 +112,7 @@ def test_everything_else_goes_to_the_primary(database: Database, sent: Counter[s
     assert provider(database, uuid).name == "compute1"
     assert len(providers(database, EVERYBODY).rows) == 1
     with pytest.raises(NoCandidate):  # planned and explained there, where what was claimed a moment ago is seen
-        claim(database, [member(uuid)], digest="")
+        claim(database, [member(uuid)], ClaimTerms(digest=""))
     assert sent["primary"] > 0
     assert sent["standby"] == 0
 
