@@ -109,7 +109,7 @@ def any_request(chance: Random) -> PlannerRequest:
 
 def member(request: PlannerRequest, profile: RankingProfile) -> ClaimMember:
     who = Claim(consumer_uuid=new_uuid(), allocations={}, project_id="p", user_id="u", consumer_type="INSTANCE")
-    options = PlannerOptions(profile=profile, levels=LEVELS, locks=LOCKS, base={})
+    options = PlannerOptions(profile=profile, levels=LEVELS, locks=LOCKS)
     return ClaimMember(who, replace(request, limit=1, per_tree=1), options)
 
 
