@@ -123,7 +123,7 @@ def answer_to(
         budget=budget,
         wanted=wanted,
         breadth_first=options.breadth_first,
-        kept_order=partial(orders.in_snapshot, tx) if orders else None,
+        kept_order=None if orders is None else partial(orders.in_snapshot, tx),
         limits=limits,
     )
     candidates = _chosen(search.candidates(), request.limit, shuffled=options.shuffled)

@@ -40,8 +40,9 @@ class TreeOrders:
         self._lock = threading.Lock()
         self._orders: OrderedDict[Hashable, _KeptKeys] = OrderedDict()
 
-    def __len__(self) -> int:
-        """Return how many keys are kept."""
+    @property
+    def kept_keys(self) -> int:
+        """How many keys are kept."""
         return sum([len(order) for order in self._orders.values()])
 
     def in_snapshot(self, tx: Transaction, scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
@@ -62,7 +63,7 @@ class TreeOrders:
             self._orders.move_to_end(name)
         keys = order.in_snapshot(tx)
         with self._lock:
-            while len(self._orders) > self._most_orders or (len(self) > self._most_keys and len(self._orders) > 1):
+            while len(self._orders) > self._most_orders or (self.kept_keys > self._most_keys and len(self._orders) > 1):
                 self._orders.popitem(last=False)
         return keys
 
