@@ -9,6 +9,7 @@ import click
 from placement.api.planner.explain import explain_query
 from placement.api.query import Query
 from placement.api.versions import MAXIMUM, requested_version
+from placement.cli.asking import server_options
 from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.explain_text import explanation_text
 from placement.cli.http_client import Client
@@ -20,12 +21,8 @@ PATH = "/planner/v1/explain"
 
 @click.command()
 @click.argument("query")
-@click.option("--url", help="Ask this server instead of reading the configured database.")
-@click.option(
-    "--token", envvar="OS_TOKEN", default="admin", help="The token for --url, or $OS_TOKEN.  [default: admin]"
-)
+@server_options()
 @click.option("--microversion", default=str(MAXIMUM), show_default=True, help="The microversion of the query.")
-@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
 @configured
 @click.pass_context
 def explain(

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from placement.api.planner.fair_share_json import tree_json
+from placement.cli.asking import server_options
 from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.fair_share_text import tree_text
 from placement.cli.http_client import Client
@@ -18,11 +19,7 @@ PATH = "/planner/v1/fair-share"
 
 
 @click.command()
-@click.option("--url", help="Ask this server instead of reading the configured database.")
-@click.option(
-    "--token", envvar="OS_TOKEN", default="admin", help="The token for --url, or $OS_TOKEN.  [default: admin]"
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
+@server_options()
 @configured
 @click.pass_context
 def fair_share(context: click.Context, *, url: str | None, token: str, as_json: bool) -> None:

@@ -7,6 +7,7 @@ import click
 
 from placement.api.planner.headroom import headroom_of_flavors, headroom_of_query
 from placement.api.query import Query
+from placement.cli.asking import server_options
 from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.explain import query_string
 from placement.cli.headroom_text import flavors_text, headroom_text
@@ -20,11 +21,7 @@ PATH = "/planner/v1/headroom"
 @click.command()
 @click.argument("query", required=False)
 @click.option("--flavors", is_flag=True, help="Count the flavors of planner.yaml.")
-@click.option("--url", help="Ask this server instead of reading the configured database.")
-@click.option(
-    "--token", envvar="OS_TOKEN", default="admin", help="The token for --url, or $OS_TOKEN.  [default: admin]"
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
+@server_options()
 @configured
 @click.pass_context
 def headroom(

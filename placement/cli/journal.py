@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import click
 
 from placement.api.planner.journal_json import entry_json
+from placement.cli.asking import server_options
 from placement.cli.cadf import write_cadf
 from placement.cli.configuration import configured, connected, readable, settings_of
 from placement.cli.http_client import Client
@@ -35,11 +36,7 @@ NARROWING = ("consumer", "provider", "project", "user")
 @click.option("--user", help="Only what this user did.")
 @click.option("--limit", type=click.IntRange(1, PORTION), default=50, show_default=True, help="So many, the newest.")
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
-@click.option("--url", help="Ask this server instead of reading the configured database.")
-@click.option(
-    "--token", envvar="OS_TOKEN", default="admin", help="The token for --url, or $OS_TOKEN.  [default: admin]"
-)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON document in each line.")
+@server_options(json_help="Print a JSON document in each line.")
 @configured
 @click.pass_context
 def journal(

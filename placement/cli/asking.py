@@ -1,0 +1,26 @@
+"""The options of commands that show what a server answers, or what the configured database says by itself."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def server_options(*, json_help: str = "Print the JSON document.") -> Callable[[Command], Command]:
+    """Return the decorator that adds --url, --token and --json: arguments ``url``, ``token`` and ``as_json``."""
+    options = (
+        click.option("--url", help="Ask this server instead of reading the configured database."),
+        click.option(
+            "--token", envvar="OS_TOKEN", default="admin", help="The token for --url, or $OS_TOKEN.  [default: admin]"
+        ),
+        click.option("--json", "as_json", is_flag=True, help=json_help),
+    )
+
+    def decorated(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
