@@ -1,5 +1,9 @@
 """The journal's triggers on PostgreSQL: one call for each statement, whatever the number of its rows.
 
+An UPDATE calls them for each row: to find out what was changed, sets of old and new rows would have to be joined, and
+for the one row of a claim that takes longer than all the rest. Where rows get other ids, each is gone and there again
+in the order in which that was done.
+
 What is looked up for a row is looked up by its key: of a set of rows PostgreSQL expects so many that it would read all
 providers and consumers.
 """
@@ -33,7 +37,7 @@ BEGIN
     ELSIF TG_OP = 'DELETE' THEN
         {{deleted}};
     ELSIF TG_OP = 'UPDATE' THEN
-        {{changed}};
+        {{changed}}
     ELSE
         INSERT INTO placement_journal (commit_mark, time, kind, action) VALUES (mark, moment, '{JOURNAL}', '{BEGAN}');
     END IF;
@@ -41,6 +45,8 @@ BEGIN
 END
 """  # noqa: S608
 
+_ONE_ROW = "(VALUES (1)) AS one"
+"""What a row that is OLD or NEW is selected from."""
 _OF_PROVIDER = (
     "LEFT JOIN LATERAL (SELECT uuid, root_provider_id FROM resource_providers WHERE id = {key} OFFSET 0) AS p ON true"
 )
@@ -50,9 +56,9 @@ _OF_CONSUMER = (
 )
 
 
-def _recorded(watched: Watched, row: str) -> str:
+def _recorded(watched: Watched, row: str, rows: str = _ONE_ROW) -> str:
     """Return the statement that records rows that were made, or deleted."""
-    was_made = row == "n"
+    was_made = row in {"n", "NEW"}
     columns = {name: f"{row}.{column}" for name, column in watched.copies.items()} | _looked_up(watched)
     side = "new" if was_made else "old"
     if watched.amount:
@@ -60,31 +66,28 @@ def _recorded(watched: Watched, row: str) -> str:
     if watched.shown:
         columns[f"{side}_row"] = _json(watched, row)
     action = f"'{CREATED}'" if was_made else f"'{DELETED}'"
-    source = f"{side}_rows AS {row} {_joins(watched, row + '.{0}')}"
-    return _insert({"kind": f"'{watched.kind}'", "action": action} | columns, source)
+    return _insert({"kind": f"'{watched.kind}'", "action": action} | columns, f"{rows} {_joins(watched, row)}")
+
+
+def _updated(watched: Watched) -> str:
+    """Return what records an updated row: another one went and came, or something that counts was changed."""
+    other = f"{_recorded(watched, 'OLD')}; {_recorded(watched, 'NEW')};"
+    changed = f"ELSIF {_differ(watched.values)} THEN {_changed(watched)};" if watched.values else ""
+    return f"IF {_differ(watched.identity)} THEN {other} {changed} END IF;"
 
 
 def _changed(watched: Watched) -> str:
-    """Return the statement that records the rows of an UPDATE of which something that counts was changed."""
-    either = "CASE WHEN n.{0} IS NULL THEN o.{1} ELSE n.{1} END"
-    key = watched.identity[0]
-    columns = {name: either.format(key, column) for name, column in watched.copies.items()} | _looked_up(watched)
+    columns = {name: f"NEW.{column}" for name, column in watched.copies.items()} | _looked_up(watched)
     kind = f"'{watched.kind}'"
     if watched.amount:
-        columns |= {"old_amount": f"o.{watched.amount}", "new_amount": f"n.{watched.amount}"}
+        columns |= {"old_amount": f"OLD.{watched.amount}", "new_amount": f"NEW.{watched.amount}"}
     if watched.shown:
         is_shown = _differ(watched.shown)
-        for side, row in (("old_row", "o"), ("new_row", "n")):
-            columns[side] = f"CASE WHEN {row}.{key} IS NOT NULL AND ({is_shown}) THEN {_json(watched, row)} END"
+        for side, row in (("old_row", "OLD"), ("new_row", "NEW")):
+            columns[side] = f"CASE WHEN {is_shown} THEN {_json(watched, row)} END"
         if watched.kind == PROVIDER:
             kind = f"CASE WHEN {is_shown} THEN '{PROVIDER}' ELSE '{GENERATION}' END"
-    action = f"CASE WHEN n.{key} IS NULL THEN '{DELETED}' WHEN o.{key} IS NULL THEN '{CREATED}' ELSE '{CHANGED}' END"
-    same = " AND ".join(f"n.{column} = o.{column}" for column in watched.identity)
-    source = (
-        f"old_rows AS o FULL JOIN new_rows AS n ON {same} {_joins(watched, 'coalesce(n.{0}, o.{0})')} "
-        f"WHERE {_differ((key, *watched.values))} ORDER BY n.{key} IS NOT NULL"
-    )
-    return _insert({"kind": kind, "action": action} | columns, source)
+    return _insert({"kind": kind, "action": f"'{CHANGED}'"} | columns, f"{_ONE_ROW} {_joins(watched, 'NEW')}")
 
 
 def _looked_up(watched: Watched) -> dict[str, str]:
@@ -96,13 +99,13 @@ def _looked_up(watched: Watched) -> dict[str, str]:
     return columns
 
 
-def _joins(watched: Watched, key: str) -> str:
-    """Return what looks up provider and consumer; ``key`` is how a column of the row is written."""
+def _joins(watched: Watched, row: str) -> str:
+    """Return what looks up the provider and the consumer of a row."""
     joins = []
     if watched.provider:
-        joins.append(_OF_PROVIDER.format(key=key.format(watched.provider)))
+        joins.append(_OF_PROVIDER.format(key=f"{row}.{watched.provider}"))
     if watched.consumer:
-        joins.append(_OF_CONSUMER.format(key=key.format(watched.consumer)))
+        joins.append(_OF_CONSUMER.format(key=f"{row}.{watched.consumer}"))
     return " ".join(joins)
 
 
@@ -112,7 +115,7 @@ def _json(watched: Watched, row: str) -> str:
 
 
 def _differ(columns: tuple[str, ...]) -> str:
-    return " OR ".join(f"n.{column} IS DISTINCT FROM o.{column}" for column in columns)
+    return " OR ".join(f"NEW.{column} IS DISTINCT FROM OLD.{column}" for column in columns)
 
 
 def _insert(columns: dict[str, str], source: str) -> str:
@@ -122,14 +125,15 @@ def _insert(columns: dict[str, str], source: str) -> str:
 
 
 def _function(watched: Watched) -> str:
-    return _FUNCTION.format(created=_recorded(watched, "n"), deleted=_recorded(watched, "o"), changed=_changed(watched))
+    created, deleted = _recorded(watched, "n", "new_rows AS n"), _recorded(watched, "o", "old_rows AS o")
+    return _FUNCTION.format(created=created, deleted=deleted, changed=_updated(watched))
 
 
 _EVENTS = (
-    ("inserted", "INSERT", "REFERENCING NEW TABLE AS new_rows "),
-    ("updated", "UPDATE", "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows "),
-    ("deleted", "DELETE", "REFERENCING OLD TABLE AS old_rows "),
-    ("truncated", "TRUNCATE", ""),
+    ("inserted", "INSERT", "REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT"),
+    ("updated", "UPDATE", "FOR EACH ROW"),
+    ("deleted", "DELETE", "REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT"),
+    ("truncated", "TRUNCATE", "FOR EACH STATEMENT"),
 )
 
 
@@ -138,7 +142,7 @@ def _triggers(watched: Watched) -> Iterator[Trigger]:
         yield Trigger(
             f"placement_journal_{watched.table}_{name}",
             f"AFTER {event} ON {watched.table}",
-            f"{rows}FOR EACH STATEMENT EXECUTE FUNCTION placement_journal_{watched.table}()",
+            f"{rows} EXECUTE FUNCTION placement_journal_{watched.table}()",
         )
 
 
