@@ -8,14 +8,28 @@ import random
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from placement.allocators.fair_share import Branch, FairShares, Giving, Held, Leaf, leaf_paths, reclaim
+from placement.allocators.fair_share import (
+    Branch,
+    FairShares,
+    Giving,
+    Held,
+    Leaf,
+    leaf_paths,
+    preempt,
+    reclaim,
+)
 
 QUEUES, JOBS_PER_QUEUE, DEPARTMENTS = 1_000, 100, 20
 ALLOCATIONS = 100_000
-FEW, MANY = {"PGPU": 8}, {"VCPU": 640, "MEMORY_MB": 2_621_440, "PGPU": 40}
+CLAIMS = {
+    "8 GPUs": {"PGPU": 8},
+    "640 VCPUs, 2.5 TiB and 40 GPUs": {"VCPU": 640, "MEMORY_MB": 2_621_440, "PGPU": 40},
+}
+PRIORITY = 50
 REPORT = Path(__file__).parent / "FAIR_SHARE.md"
 FLAVOURS = ({"VCPU": 4, "MEMORY_MB": 8192}, {"VCPU": 8, "MEMORY_MB": 65536}, {"VCPU": 8, "MEMORY_MB": 32768, "PGPU": 1})
 
@@ -78,10 +92,20 @@ def exhausted_and_freed(shares: FairShares) -> None:
     shares.first()
 
 
+def any_size(rng: random.Random) -> dict[str, int]:
+    return {"VCPU": rng.randint(1, 64), "MEMORY_MB": rng.randint(1, 262_144), "PGPU": rng.choice((0, 0, 1, 2, 4, 8))}
+
+
+SIZES: dict[str, Callable[[random.Random], dict[str, int]]] = {
+    "three flavours": lambda rng: rng.choice(FLAVOURS),
+    "all differ": any_size,
+}
+
+
 class Allocations:
     """100,000 allocations of 200 queues of five projects each, and a claim of the one that has least."""
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: Callable[[random.Random], dict[str, int]]) -> None:
         rng = random.Random(8)
         departments = [
             Branch(f"d{number}", tuple(small_queue(rng, inner) for inner in range(20)), rng.randint(1, 3))
@@ -91,7 +115,7 @@ class Allocations:
         leaves = list(leaf_paths(root))
         self.claimant = leaves[-1]
         self.held = [
-            Held(f"vm{number}", leaves[int(len(leaves) * rng.random() ** 2)], rng.choice(FLAVOURS), rng.randint(0, 100))
+            Held(f"vm{number}", leaves[int(len(leaves) * rng.random() ** 2)], sizes(rng), rng.randint(0, 100))
             for number in range(ALLOCATIONS)
         ]
         usage: dict[str, dict[str, int]] = {leaf: {} for leaf in leaves}
@@ -102,11 +126,13 @@ class Allocations:
         totals = {name: sum(amounts.get(name, 0) for amounts in usage.values()) for name in names}
         self.shares = FairShares(root, totals, usage=usage)
 
-    def give(self, **task: int) -> Giving:
+    def reclaim(self, task: dict[str, int]) -> Giving:
         """Ask who gives back."""
-        giving = reclaim(self.shares, self.claimant, task, held=self.held)
-        assert giving.feasible
-        return giving
+        return reclaim(self.shares, self.claimant, task, held=self.held)
+
+    def preempt(self, task: dict[str, int]) -> Giving:
+        """Ask the same where values are priorities."""
+        return preempt(self.shares, self.claimant, task, priority=PRIORITY, held=self.held)
 
 
 def small_queue(rng: random.Random, number: int) -> Branch:
@@ -133,9 +159,6 @@ def report() -> str:
     transition = milliseconds(lambda: exhausted_and_freed(shares), repeats=5) / 2
     recomputed = milliseconds(cluster.anew, repeats=3)
     assert shares.nodes() == cluster.anew().nodes()
-    allocations = Allocations()
-    few = milliseconds(lambda: allocations.give(**FEW), repeats=3)
-    many = milliseconds(lambda: allocations.give(**MANY), repeats=3)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
     return f"""# Fair shares: one event
 
@@ -151,14 +174,24 @@ recomputation, and are equal.
 
 ## Giving back
 
-{ALLOCATIONS:,} allocations of {len(FLAVOURS)} flavours and 101 values, of 1,000 projects in 200 queues; median CPU time
-of `reclaim`.
+{ALLOCATIONS:,} allocations with 101 values, of 1,000 projects in 200 queues; median CPU time.
 
-| claim | given back | CPU ms |
-| --- | --- | --- |
-| 8 GPUs | {len(allocations.give(**FEW).given_back)} | {few:,.0f} |
-| 640 VCPUs, 2.5 TiB and 40 GPUs | {len(allocations.give(**MANY).given_back)} | {many:,.0f} |
+| sizes | asked | claim | given back | CPU ms |
+| --- | --- | --- | --- | --- |
+{chr(10).join(giving_back())}
 """
+
+
+def giving_back() -> Iterator[str]:
+    """Measure who gives back, and yield the lines of the table."""
+    for sizes, size in SIZES.items():
+        allocations = Allocations(size)
+        for asked, ask in (("reclaim", allocations.reclaim), (f"preempt, priority {PRIORITY}", allocations.preempt)):
+            for claim, task in CLAIMS.items():
+                giving = ask(task)
+                assert giving.feasible
+                cpu_ms = milliseconds(partial(ask, task), repeats=3)
+                yield f"| {sizes} | {asked} | {claim} | {len(giving.given_back)} | {cpu_ms:,.0f} |"
 
 
 if __name__ == "__main__":
