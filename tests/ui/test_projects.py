@@ -39,7 +39,7 @@ def cloud(app: Flask) -> clouds.Cloud:
 
 def test_a_project_is_shown_with_its_sums_and_hosts(visitor: Visitor, cloud: clouds.Cloud):
     page = visitor.page(f"{PATH}p1")
-    assert "9 VCPU 1 GiB MEMORY_MB 2 " in page.text
+    assert "9 VCPU 1 GiB MEMORY_MB 2 consumers of type" in page.text
     assert page.cells("Hosts") == [["host", "1", "9 VCPU"], ["other", "1", "1 GiB MEMORY_MB"]]
 
 
