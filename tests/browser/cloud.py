@@ -5,11 +5,16 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
+from placement.app import create_app
 from placement.cli.demo_cloud import uuid_of
 from placement.cli.demo_story import tell
+from placement.settings import DatabaseSettings, Settings
 from tests import servers
 from tests.clouds import allocate
 from tests.http_calls import HttpCalls
+from tests.ui.racks import fill_racks, kinds
 
 PLANNER = f"""\
 aggregates:
@@ -51,6 +56,28 @@ def served_cloud(directory: Path) -> Iterator[str]:
         call = HttpCalls(url)
         for project, provider, resources in CLAIMS:
             allocate(call, uuid_of(provider), resources, project=project, user=project)
+        yield url
+
+
+@contextlib.contextmanager
+def served_racks(directory: Path, *, hosts: int = 1000) -> Iterator[str]:
+    """Serve a cloud of hosts with domain names in racks and zones, and yield the URL of the server."""
+    connection = f"sqlite:///{directory / 'placement.sqlite'}"
+    planner = {
+        "aggregates": {
+            kind: {name: list(uuids) for name, uuids in names.items()}
+            for kind, names in kinds(5, -(-hosts // 25)).items()
+        },
+        "flavors": {"g1.large": "resources=VCPU:8,MEMORY_MB:65536,PGPU:1"},
+    }
+    (directory / "planner.yaml").write_text(yaml.safe_dump(planner, sort_keys=False), encoding="utf-8")
+    servers.write_configuration(directory, servers.default_sections(connection))
+    servers.placement_manage(servers.this_project(), directory, "db", "sync")
+    application = create_app(Settings(DatabaseSettings(connection=connection), auth_strategy="noauth2"))
+    database = application.extensions["placement"].database
+    fill_racks(database, hosts)
+    database.dispose()
+    with servers.running_server(servers.this_project(), directory) as url:
         yield url
 
 
