@@ -26,7 +26,7 @@ from tests.postgresql import PostgreSQL, running_postgresql
 from tests.recycled_mariadb import mariadb_pool
 from tests.recycled_postgresql import postgresql_pool
 
-LONGEST = {"survival", "differential", "packaging", "conformance", "concurrency"}
+LONGEST = ("differential", "survival", "packaging", "concurrency", "conformance")
 """The directories with tests that take many seconds."""
 
 KINDS = os.environ.get("PYTEST_DATABASES", "sqlite postgresql").split()
@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     The directories stay together, so that one of the test processes starts their servers.
     """
-    items.sort(key=lambda item: item.path.parent.name not in LONGEST)
+    items.sort(key=lambda item: [item.path.parent.name != name for name in LONGEST])
     if config.getoption("--deep"):
         return
     left_out = [item for item in items if item.get_closest_marker("any_database") and not _is_on_first_kind(item)]
