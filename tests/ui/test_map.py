@@ -261,6 +261,28 @@ def test_who_may_not_ask_the_api_may_not_see_the_map(app: Flask, racks: None):
     assert without_the_right_to(app).open("/ui/map").status_code == 403
 
 
+class TestOnPostgreSQL:
+    """Each statement, once."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings, postgresql_url: str) -> Settings:
+        """The same on PostgreSQL."""
+        return replace(settings, database=DatabaseSettings(connection=postgresql_url))
+
+    def test_a_map_with_all_that_it_can_show(self, visitor: Visitor, app: Flask):
+        call = calls_of(app)
+        made = clouds.build(call, provider("one", VCPU=8), provider("two", VCPU=8))
+        before = now(app)
+        clouds.allocate(call, made.providers["two"], {"VCPU": 2}, project="red")
+        asked = f"query={quote('resources=VCPU:3')}&project=red&profile=spread&profile=pack"
+        page = visitor.page(f"/ui/map?{asked}&host={cells(visitor.page('/ui/map'))[0]['value']}")
+        assert words(page) == {"one": "0 %, 2 fit, place 2", "two": "25 %, 2 fit, place 1"}
+        assert "4 fit 2 of 2 hosts have room" in figures(page)
+        assert "1 with red" in page.text
+        assert "One more fits here." in page.text
+        assert words(visitor.page(f"/ui/map?at={before}"))["two"] == "0 %"
+
+
 class TestLarge:
     """What a page weighs, and how often it asks the database."""
 
