@@ -149,10 +149,13 @@ def _same_fact(explanation: ExplainJson | None) -> str:
     if explanation is None or not (cause := explanation["cause"]):
         return ""
     for miss in explanation["near_misses"]:
-        if "largest" in miss and miss["groups"] == cause["groups"] and miss["value"] != cause["value"]:
-            class_name, _, amount = miss["value"].partition(":")
+        largest = miss.get("largest")
+        class_name, _, amount = miss.get("value", "").partition(":")
+        if not largest or not amount.isdecimal() or miss["value"] == cause.get("value"):
+            continue
+        if miss.get("groups") == cause.get("groups"):
             return (
-                f"Of the providers that meet all else, the one with most has {miss['largest']['amount']:,} "
+                f"Of the providers that meet all else, the one with most has {largest['amount']:,} "
                 f"{class_name} left; {int(amount):,} are asked of one."
             )
     return ""
