@@ -140,6 +140,7 @@ def test_seed_001_queues(placement: Command) -> None:
         ("kind: Pod\n", "This is neither a scheduler configuration (actions, tiers) nor a Queue."),
         ("- 1\n", "This is neither a scheduler configuration (actions, tiers) nor a Queue."),
         ("a: [\n", "This is not YAML: "),
+        ("tiers: [1]\n", "This is not written as Volcano has it: "),
     ],
 )
 def test_what_is_not_volcanos_is_refused(placement: Command, text: str, sentence: str) -> None:

@@ -19,6 +19,7 @@ from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
+from placement.candidates.compose.alike import ChoicesOfForm
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.regions import Regions, Touches
 from placement.candidates.compose.slots import SlotComposer
@@ -33,10 +34,12 @@ class _Known(NamedTuple):
     Args:
         counts: the least counts of places, those of the first candidate; None if there is no candidate.
         readers: what reads each candidate off the providers of a sketch, in order; None where they were too many.
+        alike: where they were too many, the candidates as far as they have been searched for.
     """
 
     counts: Counts | None
     readers: list[Callable[[Choice], Choice]] | None
+    alike: ChoicesOfForm | None = None
 
     def read_off(self, providers: tuple[int, ...]) -> Composed[Choice] | None:
         """Return the candidates of a tree with these providers."""
@@ -92,7 +95,7 @@ class CompactFirst:
             return known.read_off(sketch[1])
         if self._combinations(tree) <= self._few and not self._memo.is_full:
             return self._first_of_form(tree, sketch, form)
-        return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, form)
+        return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, sketch, form)
 
     def composed(self, trees: Sequence[Tree]) -> list[Composed[Choice] | None]:
         """Return the same for each of some trees.
@@ -106,7 +109,7 @@ class CompactFirst:
         found: list[Composed[Choice] | None] = []
         left_to_read = MOST_SORTED  # For the same reason choices are read now, but not so many that memory suffers.
         for tree, (_drawn, providers), form in zip(trees, sketches, forms, strict=True):
-            counts, readers = self._memo.get(form, _UNKNOWN)
+            counts, readers, _alike = self._memo.get(form, _UNKNOWN)
             if readers and counts is not None and self._may_read_off(readers):
                 choices = map(call, readers, repeat(providers))
                 left_to_read -= len(readers)
@@ -172,18 +175,23 @@ class CompactFirst:
             touched = map(or_, touched, map(masks.get, column, repeat(0)))
         return tuple(touched)
 
-    def _as_alike(self, tree: Tree, form: CanonicalForm) -> Composed[Choice] | None:
-        """Search, but in a tree like one that was searched only when its candidates are wanted.
+    def _as_alike(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed[Choice] | None:
+        """Search, but in a tree like one that was searched only for what was not found there.
 
         Most trees are asked for nothing but the counts of their best candidate.
         """
+        _drawn, providers = sketch
         known = self._memo.get(form)
-        if known is not None:
-            return None if known.counts is None else Composed(known.counts, self._later(tree))
-        composed = self._searched(tree)
-        if not self._for_order.was_hit and not self._budget.was_hit:
-            self._memo.remember(form, _Known(composed and composed.counts, None))
-        return composed
+        if known is None:
+            composed = self._searched(tree)
+            if self._for_order.was_hit or self._budget.was_hit:
+                return composed
+            alike = None if composed is None else ChoicesOfForm(composed.ways, providers, self._budget)
+            known = _Known(composed and composed.counts, None, alike)
+            self._memo.remember(form, known)
+        if known.counts is None or known.alike is None:
+            return None
+        return Composed(known.counts, known.alike.of(providers, lambda: self._later(tree)))
 
     def _later(self, tree: Tree) -> Iterator[Choice]:
         """Search as the choices are asked for. There may be none after all, if the steps are used up by then."""
