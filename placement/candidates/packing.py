@@ -203,7 +203,13 @@ class DeviceJudge:
         return tidiness(round(cost, DIGITS))
 
     def ranks(
-        self, left: StocksLeft, resources: Mapping[str, int], options: Sequence[int], count: int
+        self,
+        left: StocksLeft,
+        resources: Mapping[str, int],
+        options: Sequence[int],
+        *,
+        count: int,
+        requested: Mapping[str, int],
     ) -> dict[int, int]:
         """Return for each of some devices how ill it would serve: 0 for the best ones, more for the others.
 
@@ -214,13 +220,15 @@ class DeviceJudge:
             resources: what is to be taken of each device.
             options: the devices that could serve.
             count: how many of them are wanted.
+            requested: what is asked for in all: what is taken beside devices makes some of them useless, too.
         """
         share = resources.get(self._packing.devices, 0)
         if not share or not options:
             return {}
         host, providers = self._host(left)
         kinds = frozenset([self._kinds.get(provider, "") for provider in options])
-        order = self._outlook.in_order(host, DeviceTask({}, count, share, kinds))
+        beside = {name: requested.get(name, 0) for name in self._packing.beside}
+        order = self._outlook.in_order(host, DeviceTask(beside, count, share, kinds))
         known = {providers[number]: max(0, place + 1 - count) for place, number in enumerate(order)}
         return {provider: known[provider] for provider in options if provider in known}
 

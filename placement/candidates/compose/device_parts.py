@@ -100,8 +100,11 @@ class TreeParts:
 
     def _misfits(self, slot: Slot, row: Sequence[int], count: int) -> dict[int, int]:
         """Return how ill each provider fits; where devices are judged, how ill it serves what is expected."""
-        judged = self._judge.ranks(self._details.left(), dict(slot.resources), row, count) if self._judge else {}
-        return {provider: self._misfit(slot, provider) for provider in row} | judged
+        misfits = {provider: self._misfit(slot, provider) for provider in row}
+        if self._judge is None:
+            return misfits
+        left, resources = self._details.left(), dict(slot.resources)
+        return misfits | self._judge.ranks(left, resources, row, count=count, requested=self._request.requested)
 
     def _misfit(self, slot: Slot, provider: int) -> int:
         stocks = self._details.stocks.get(provider, {})

@@ -1,0 +1,19 @@
+"""Which device of a tree had best be taken, where a profile judges devices."""
+
+from placement.allocators.fragmentation import DevicePacking, DeviceSupply, DeviceTask, Outlook
+from placement.candidates.packing import DeviceJudge
+
+GPU = "CUSTOM_GPU_MILLI"
+ROOT, HALF, QUARTER = 1, 2, 3
+
+
+def test_what_is_taken_beside_a_device_counts() -> None:
+    """With the last VCPUs taken all that is left is useless, so the smaller device had best be used up."""
+    expected = {DeviceTask({"VCPU": 8}, 1, 500): 1.0, DeviceTask({"VCPU": 1}, 1, 250): 1.0}
+    outlook = Outlook(expected, DeviceSupply({"": 4000}, 1000, {"VCPU": 16}, 4))
+    judge = DeviceJudge(outlook, DevicePacking(devices=GPU, size=1000, beside=("VCPU",)), {})
+    left = {ROOT: {"VCPU": 4}, HALF: {GPU: 500}, QUARTER: {GPU: 250}}
+    alone = judge.ranks(left, {GPU: 200}, [HALF, QUARTER], count=1, requested={GPU: 200})
+    with_vcpus = judge.ranks(left, {GPU: 200}, [HALF, QUARTER], count=1, requested={GPU: 200, "VCPU": 4})
+    assert alone[HALF] < alone[QUARTER]
+    assert with_vcpus[QUARTER] < with_vcpus[HALF]
