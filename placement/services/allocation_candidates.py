@@ -108,47 +108,91 @@ def answer_to(
     orders: TreeOrders | None = None,
 ) -> Answer:
     """Find the candidates inside a transaction, for use cases that have one; as ``allocation_candidates``."""
-    plan, limits = plan_for(request), options.limits
-    budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
-    wanted = _wanted(request.limit, options)
-    ids = ids_for(tx, plan, ranking.levels if ranking else (), locks=options.locks)
-    # Places matter only to a ranking, and only where some provider stands for one.
-    narrowing = Narrowing(tx, plan, ids, with_fit_counts=ranking is not None and any(ids.levels))
-    reader = TreeReader(tx, narrowing, all_wanted=wanted is None, limits=limits)
-    scores = None if ranking is None else _scores(tx, plan, ranking, packer)
-    unheld = WithheldReader(reader, partial(withheld_providers, tx, ids.locks)) if ids.locks else None
-    search = CandidateSearch(
-        unheld or reader,
-        scores,
-        budget=budget,
-        wanted=wanted,
-        breadth_first=options.breadth_first,
-        kept_order=None if orders is None else partial(orders.in_snapshot, tx),
-        limits=limits,
-    )
-    candidates = _chosen(search.candidates(), request.limit, shuffled=options.shuffled)
-    if budget.was_hit and not candidates:
-        raise OutOfSteps
-    if not candidates and wanted != 0:
+    return _Answering(tx, request, options, ranking, packer=packer, orders=orders).answer()
+
+
+class _Answering:
+    """One request, as it is answered in one snapshot."""
+
+    def __init__(
+        self,
+        tx: Transaction,
+        request: CandidateRequest,
+        options: SearchOptions,
+        ranking: Ranking | None,
+        *,
+        packer: Packer | None,
+        orders: TreeOrders | None,
+    ) -> None:
+        self._tx = tx
+        self._request = request
+        self._options = options
+        limits = options.limits
+        self._plan = plan_for(request)
+        self._wanted = _wanted(request.limit, options)
+        self._budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
+        self._ids = ids_for(tx, self._plan, ranking.levels if ranking else (), locks=options.locks)
+        # Places matter only to a ranking, and only where some provider stands for one.
+        with_places = ranking is not None and any(self._ids.levels)
+        narrowing = Narrowing(tx, self._plan, self._ids, with_fit_counts=with_places)
+        self._reader = TreeReader(tx, narrowing, all_wanted=self._wanted is None, limits=limits)
+        withheld_in = partial(withheld_providers, tx, self._ids.locks)
+        self._unheld = WithheldReader(self._reader, withheld_in) if self._ids.locks else None
+        self._scores = None if ranking is None else _scores(tx, self._plan, ranking, packer)
+        self._kept_order = None if orders is None else partial(orders.in_snapshot, tx)
+
+    def answer(self) -> Answer:
+        """Search, and tell of what was found, or why there is nothing."""
+        search = CandidateSearch(
+            self._unheld or self._reader,
+            self._scores,
+            budget=self._budget,
+            wanted=self._wanted,
+            breadth_first=self._options.breadth_first,
+            kept_order=self._kept_order,
+            limits=self._options.limits,
+        )
+        candidates = _chosen(search.candidates(), self._request.limit, shuffled=self._options.shuffled)
+        if candidates or self._wanted == 0:
+            return self._with_providers(candidates)
+        if self._budget.was_hit:
+            raise OutOfSteps
+        return Answer(self._plan, [], Summaries(), frozenset(), cause=self._cause())
+
+    def _cause(self) -> Condition | None:
+        """Return why there is no candidate, as far as that is quickly told."""
+        if self._scores is not None and self._scores.filters and self._serves_unranked():
+            return Condition(ConditionKind.PROPORTION)
         # Where there was a tree at all, every demand has somebody.
-        nobody = {} if reader.found_any else conditions_that_left_nobody(tx, plan, ids)
-        if scores is not None and scores.filters and _serves_unranked(tx, request, options):
-            cause = Condition(ConditionKind.PROPORTION)
-            return Answer(plan, [], Summaries(), frozenset(), cause=cause)
-        held = unheld is not None and unheld.left_out
-        cause = quick_cause(plan, nobody, some_tree=reader.found_any, some_held=held)
-        return Answer(plan, [], Summaries(), frozenset(), cause=cause)
-    answer = _answer(tx, plan, candidates, reader)
-    if not request.combines_nested and len(candidates) == request.limit:
-        members = answer.providers.members.values()
-        others = serving_others(unheld or reader, candidates, members, budget, home=reader.home)
-        answer = replace(answer, serving_others=others)
-    return replace(answer, complete=not budget.was_hit)
+        some_tree = self._reader.found_any
+        nobody = {} if some_tree else conditions_that_left_nobody(self._tx, self._plan, self._ids)
+        held = self._unheld is not None and self._unheld.left_out
+        return quick_cause(self._plan, nobody, some_tree=some_tree, some_held=held)
 
+    def _serves_unranked(self) -> bool:
+        """Tell whether there is a candidate if the profile does not leave it out."""
+        options = replace(self._options, most=None, shuffled=False)
+        return bool(answer_to(self._tx, replace(self._request, limit=1), options).candidates)
 
-def _serves_unranked(tx: Transaction, request: CandidateRequest, options: SearchOptions) -> bool:
-    """Tell whether there is a candidate if the profile does not leave it out."""
-    return bool(answer_to(tx, replace(request, limit=1), replace(options, most=None, shuffled=False)).candidates)
+    def _with_providers(self, candidates: list[Candidate]) -> Answer:
+        """Read the trees that the candidates take from; what shares with a tree comes from a tree of its own."""
+        plan, reader = self._plan, self._reader
+        roots = {provider: root for root, choice in candidates for provider in choice}
+        roots |= {provider: root for provider, root in reader.home.items() if provider in roots}
+        providers = tree_summaries(self._tx, set(roots.values()), reader.inhabitants)
+        taken_from = frozenset(roots.values())
+        consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
+        if len(consuming) < len(plan.slots):
+            taken_from = frozenset([roots[choice[index]] for _root, choice in candidates for index in consuming])
+        complete, others = not self._budget.was_hit, self._serving_others(candidates, providers)
+        return Answer(plan, candidates, providers, taken_from, complete=complete, serving_others=others)
+
+    def _serving_others(self, candidates: list[Candidate], providers: Summaries) -> frozenset[int]:
+        """Return the providers that serve only candidates beyond the limit, for microversions that list them."""
+        if self._request.combines_nested or len(candidates) != self._request.limit:
+            return frozenset()
+        reader, members = self._unheld or self._reader, providers.members.values()
+        return serving_others(reader, candidates, members, self._budget, home=self._reader.home)
 
 
 def _scores(tx: Transaction, plan: Plan, ranking: Ranking, packer: Packer | None) -> TreeScores:
@@ -167,15 +211,3 @@ def _chosen(candidates: list[Candidate], limit: int | None, *, shuffled: bool) -
         random.shuffle(candidates)
         return candidates[:limit]
     return candidates
-
-
-def _answer(tx: Transaction, plan: Plan, candidates: list[Candidate], reader: TreeReader) -> Answer:
-    """Read the trees that the candidates take from; what shares with a tree comes from a tree of its own."""
-    roots = {provider: root for root, choice in candidates for provider in choice}
-    roots |= {provider: root for provider, root in reader.home.items() if provider in roots}
-    consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
-    if len(consuming) < len(plan.slots):
-        taken_from = {roots[choice[index]] for _root, choice in candidates for index in consuming}
-    else:
-        taken_from = set(roots.values())
-    return Answer(plan, candidates, tree_summaries(tx, set(roots.values()), reader.inhabitants), frozenset(taken_from))
