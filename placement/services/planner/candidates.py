@@ -90,6 +90,10 @@ def planned_candidates(
     chosen = list(islice(_not_seen(planning.proposals()), request.limit))
     if not chosen and not planning.complete:
         raise OutOfSteps
+    explained = None
+    if request.explain:
+        as_it_is = ground if overlay.is_empty else Ground(tx, request, options)
+        explained = explained_plan(as_it_is, options, nothing_found=not chosen)
     return PlannerAnswer(
         candidates=[PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen],
         providers=planning.summaries,
@@ -97,12 +101,7 @@ def planned_candidates(
         levels=planning.levels,
         searched=planning.searched,
         complete=planning.complete,
-        # The cloud is explained as it is.
-        explained=explained_plan(
-            ground if overlay.is_empty else Ground(tx, request, options), options, nothing_found=not chosen
-        )
-        if request.explain
-        else None,
+        explained=explained,
     )
 
 
