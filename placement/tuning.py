@@ -8,9 +8,6 @@ KEPT_BYTES = 64 * 2**20
 MAPPED_FROM_BYTES = 32 * 2**20
 """What is larger is handed back as soon as it is freed: the most that glibc can be told."""
 
-THRESHOLDS = (50_000, 20, 100)
-"""Of the garbage collector: a large answer makes many objects."""
-
 ARENAS = 1
 """Threads share one heap: Python lets one at a time allocate, and a heap each would keep freed memory of its own."""
 
@@ -21,13 +18,11 @@ def spare_the_collector() -> None:
     """Let the garbage collector run seldom: a large answer makes many objects and no cycles.
 
     At its usual thresholds it takes half the time of such a request; and what lives as long as the process is not
-    worth a look at every collection. Once in a process: what a later application leaves behind can be collected.
+    worth a look at every collection.
     """
-    if gc.get_threshold() == THRESHOLDS:
-        return
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*THRESHOLDS)
+    gc.set_threshold(50_000, 20, 100)
 
 
 def keep_freed_memory() -> None:
