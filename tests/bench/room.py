@@ -185,7 +185,7 @@ class Question:
     def ask(self, body: Body, priority: int | None) -> RoomOnHost:
         """Return the answer."""
         planner = self.planner
-        options = PlannerOptions(planner.profile_in_force, planner.levels, planner.exclusive, planner.devices.base)
+        options = PlannerOptions(planner.profile_in_force, planner.levels, planner.exclusive)
         wanted = RoomWanted(planner_request(load_document(SCHEMA, body), planner), options)
         return room_for(
             self.database,
