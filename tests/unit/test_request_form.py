@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 import pytest
 
 from placement.api.query import Query
-from placement.ui.request_form import EMPTY_GROUPS, FormFields, GroupFields, form_fields, pasted, query_string
+from placement.ui.request_form import EMPTY_GROUPS, FormFields, GroupFields, form_fields, query_string
 
 
 def fields_of(form: FormFields) -> dict[str, list[str]]:
@@ -51,18 +51,6 @@ def test_blanks_and_equals_signs_are_what_people_write():
 def test_a_field_cannot_smuggle_in_another_parameter():
     query = query_string({"suffix": [""], "resources": ["VCPU:1&limit=5"], "in_tree": ["x&required=A"]})
     assert Query.parse(query.encode()).pairs == [("resources", "VCPU:1&limit:5"), ("in_tree", "x&required=A")]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        " resources=VCPU:1\n",
-        "/allocation_candidates?resources=VCPU:1",
-        "http://placement.example:8778/prefix/allocation_candidates?resources=VCPU:1",
-    ],
-)
-def test_a_whole_address_may_be_pasted(text: str):
-    assert pasted(text) == "resources=VCPU:1"
 
 
 def test_keys_that_no_field_has_do_not_disturb_the_form():

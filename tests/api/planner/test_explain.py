@@ -213,8 +213,9 @@ def test_the_cause_is_named_with_what_would_help(api, call, name):
 
 def test_every_cause_has_a_cloud():
     named = {expected.cause[0] for expected in CASES.values()} | {"one_provider_per_tree", "empty_group"}
-    of_rules = {"held_exclusively", "paths", "device", "count", "within", "affinity", "exclusive", "distinct"}
-    assert named == {sort.value for sort in ConditionKind} - of_rules - {"amount", "resource", "group", "together"}
+    elsewhere = {"held_exclusively", "proportional", "amount", "resource", "group", "together"}
+    of_rules = {"paths", "device", "count", "within", "affinity", "exclusive", "distinct"}
+    assert named == {sort.value for sort in ConditionKind} - of_rules - elsewhere
 
 
 def test_before_1_29_it_may_be_that_providers_of_a_tree_do_not_combine(api, call):

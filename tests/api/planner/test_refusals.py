@@ -68,7 +68,10 @@ def hint(**said: object) -> dict[str, object]:
         ),
         (
             {"paths": {"rack/0/gpu/0/cards": 1}},
-            "paths.rack/0/gpu/0/cards: There is no level 'rack'; there are numa, pcie.",
+            (
+                "paths.rack/0/gpu/0/PGPU: There is no level 'rack'; there are numa, pcie. "
+                "Name the trait of such providers under levels in planner.yaml: rack: CUSTOM_..."
+            ),
         ),
         ({"tree": {"numa": {"A": 1}}}, "tree: 'numa/A': 1 is not of type 'object'"),
         ({"groups": A, "limit": 0}, "limit: 0 is less than the minimum of 1"),
