@@ -1,10 +1,12 @@
 """10,000 providers stay usable: the number of statements stays, and no page grows beyond what a browser likes."""
 
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import pytest
 from flask import Flask
 
+from placement.settings import Settings
 from tests.api.test_statement_counts import statements
 from tests.bench.rows import provider_uuid
 from tests.ui.clouds import GrowingCloud
@@ -33,6 +35,13 @@ PATHS = (
     "/ui/request?query=resources=DISK_GB:2001",
     f"/ui/request?{urlencode({'query': NESTED})}",
 )
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Usage is read for each page: else the number of statements would be a matter of seconds."""
+    fair_share = replace(settings.planner.fair_share, keep_s=0)
+    return replace(settings, planner=replace(settings.planner, fair_share=fair_share))
 
 
 def sent(app: Flask) -> dict[str, int]:
