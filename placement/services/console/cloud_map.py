@@ -16,11 +16,12 @@ from placement.services.packing import Packer
 from placement.services.planner.headroom import Copies, headroom_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import cloud_map as store
-from placement.store.console.cloud_map import DISABLED, MOST_CHANGES, MappedHost
+from placement.store.console.cloud_map import MOST_CHANGES, MappedHost
+from placement.store.console.disabled import disabled_hosts
+from placement.store.console.projects import roots_of_project
 
 __all__ = [
     "BEST",
-    "DISABLED",
     "MOST_CHANGES",
     "CloudMap",
     "Copies",
@@ -138,7 +139,7 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
     """
     classes = store.held_classes(tx)
     class_name = _class(question.class_name, classes)
-    stocks = store.stock_by_tree(tx, class_name) if class_name else {}
+    stocks = store.capacity_and_use(tx, class_name) if class_name else {}
     if question.moment is not None:
         stocks = _as_it_was(tx, stocks, class_name, question.moment)
     return CloudMap(
@@ -146,10 +147,10 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
         classes=classes,
         class_name=class_name,
         stocks=stocks,
-        disabled=store.disabled_hosts(tx),
+        disabled=disabled_hosts(tx),
         members=store.hosts_in(tx, question.aggregates),
         projects=store.project_names(tx, most=MOST_PROJECTS) if question.knows_projects else (),
-        lit=store.hosts_of_project(tx, question.project) if question.project else None,
+        lit=roots_of_project(tx, question.project) if question.project else None,
         room=_room(tx, question.request, question.locks) if question.request else None,
         orders=[_best(tx, question, one) for one in question.profiles],
         since=store.journal_begins(tx) if question.knows_past else None,

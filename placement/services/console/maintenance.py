@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import os_traits
-
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.errors import Invalid
 from placement.services.planner.headroom import Changes, Copies, Headrooms, Listing, Named, headrooms
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
+from placement.store.console.disabled import DISABLED
 from placement.store.console.tree import PlacedAmount, TreePart
 from placement.store.providers import required_provider
 
@@ -136,7 +135,7 @@ def _shapes(amounts: Sequence[PlacedAmount]) -> dict[Shape, list[Leaver]]:
 
 def _request(shape: Shape) -> CandidateRequest:
     """Return what asks for the same again, of one provider what is held of one."""
-    disabled = frozenset({os_traits.COMPUTE_STATUS_DISABLED})
+    disabled = frozenset({DISABLED})
     if len(shape) == 1 or len(shape) > MOST_GROUPS:
         return CandidateRequest(groups=(RequestGroup(resources=_summed(shape)),), root_forbidden=disabled)
     groups = [RequestGroup(suffix=f"_{number}", resources=dict(held)) for number, held in enumerate(shape)]

@@ -4,14 +4,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import os_traits
-
 from placement.domain.drawn_tree import Drawing, ancestors, drawing
 from placement.domain.inventory import Inventory
 from placement.domain.provider import subtree
 from placement.services.console.lists import Excerpt
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
+from placement.store.console.disabled import DISABLED
 from placement.store.console.stocks import ClassTotals, stocks_of_trees
 from placement.store.console.tree import SHARES, ServedTree, Sharer, TreeHolder, TreePart
 from placement.store.providers import required_provider
@@ -21,8 +20,6 @@ NOBODY: Mapping[int, int] = MappingProxyType({})
 
 MOST_NAMED = 10_000
 """So many providers are named in a statement; of larger parts of a tree the consumers of all of it are told."""
-
-DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
-import os_traits
 from sqlalchemy import BigInteger, cast, func, select
 
 from placement.store.connection.unit_of_work import Transaction
@@ -16,24 +15,17 @@ from placement.store.journal.order import J
 from placement.store.journal.watched import ALLOCATION, BEGAN
 from placement.store.providers import RP
 from placement.store.tables import (
-    allocations,
-    consumers,
     inventories,
     placement_aggregates,
     projects,
     resource_provider_aggregates,
-    resource_provider_traits,
     resource_providers,
 )
-
-DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
 
 MOST_CHANGES = 200_000
 """So many rows of the journal are added up for a look back, at most."""
 
-_HAS = resource_provider_traits.c
 _IN = resource_provider_aggregates.c
-_A = allocations.c
 
 
 class MappedHost(NamedTuple):
@@ -65,19 +57,12 @@ def held_classes(tx: Transaction) -> list[str]:
     return [names[id_] for id_ in ids]
 
 
-def stock_by_tree(tx: Transaction, class_name: str) -> dict[int, tuple[int, int]]:
+def capacity_and_use(tx: Transaction, class_name: str) -> dict[int, tuple[int, int]]:
     """Return the capacity of a class in each tree that has it, and how much of that is used."""
     class_id = tx.names.classes.ids(tx.connection, [class_name]).get(class_name)
     each = per_tree_and_class(tx).subquery("each_class").c
     query = select(each.root_id, each.capacity, each.used).where(each.class_id == class_id)
     return {root: (int(capacity), int(used)) for root, capacity, used in tx.tuples(query)}
-
-
-def disabled_hosts(tx: Transaction) -> set[int]:
-    """Return the roots that have the trait of a compute service that is disabled."""
-    trait = tx.names.traits.ids(tx.connection, [DISABLED]).get(DISABLED)
-    query = select(RP.root_provider_id).join(resource_provider_traits, _HAS.resource_provider_id == RP.id)
-    return {root for (root,) in tx.tuples(query.where(_HAS.trait_id == trait).distinct())}
 
 
 def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int]]:
@@ -96,21 +81,6 @@ def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int
     for uuid, root in tx.tuples(query) if aggregates else ():
         found.setdefault(uuid, []).append(root)
     return found
-
-
-def hosts_of_project(tx: Transaction, project: str) -> set[int]:
-    """Return the roots of the trees on which consumers of a project hold something."""
-    query = (
-        select(RP.root_provider_id)
-        .select_from(
-            projects.join(consumers, consumers.c.project_id == projects.c.id)
-            .join(allocations, _A.consumer_id == consumers.c.uuid)
-            .join(resource_providers, RP.id == _A.resource_provider_id)
-        )
-        .where(projects.c.external_id == project)
-        .distinct()
-    )
-    return {root for (root,) in tx.tuples(query)}
 
 
 def project_names(tx: Transaction, *, most: int) -> list[str]:

@@ -1,6 +1,5 @@
 """Lists of consumers, a part at a time, and one consumer with what it holds."""
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -9,6 +8,7 @@ from sqlalchemy import ColumnElement, func, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.counting import counted
+from placement.store.console.held import A, sums_held
 from placement.store.providers import RP
 from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers, users
 
@@ -37,7 +37,6 @@ class HeldAmount(NamedTuple):
     used: int
 
 
-_A = allocations.c
 _C = consumers.c
 _ROOT = resource_providers.alias("root")
 _SOURCE = (
@@ -97,20 +96,7 @@ def consumer(tx: Transaction, uuid: str) -> ListedConsumer | None:
 
 def sums_of(tx: Transaction, uuids: Collection[str]) -> dict[str, dict[str, int]]:
     """Return what consumers hold of each class, by uuid."""
-    if not uuids:
-        return {}
-    query = (
-        select(_A.consumer_id, _A.resource_class_id, func.sum(_A.used))
-        .where(_A.consumer_id.in_(sorted(uuids)))
-        .group_by(_A.consumer_id, _A.resource_class_id)
-        .order_by(_A.resource_class_id)
-    )
-    rows = tx.tuples(query)
-    names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    for uuid, class_id, used in rows:
-        found[uuid][names[class_id]] = int(used)
-    return found
+    return sums_held(tx, allocations, A.consumer_id, where=[A.consumer_id.in_(sorted(uuids))]) if uuids else {}
 
 
 def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAmount]:
@@ -118,14 +104,14 @@ def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAm
     root_name = func.coalesce(_ROOT.c.name, _ROOT.c.uuid)
     name = func.coalesce(RP.name, RP.uuid)
     query = (
-        select(RP.uuid, name, _ROOT.c.uuid, root_name, _A.resource_class_id, _A.used)
+        select(RP.uuid, name, _ROOT.c.uuid, root_name, A.resource_class_id, A.used)
         .select_from(
-            allocations.join(resource_providers, RP.id == _A.resource_provider_id).join(
+            allocations.join(resource_providers, RP.id == A.resource_provider_id).join(
                 _ROOT, _ROOT.c.id == RP.root_provider_id
             )
         )
-        .where(_A.consumer_id == uuid)
-        .order_by(root_name, _ROOT.c.id, name, RP.id, _A.resource_class_id)
+        .where(A.consumer_id == uuid)
+        .order_by(root_name, _ROOT.c.id, name, RP.id, A.resource_class_id)
         .offset(first)
         .limit(most)
     )

@@ -69,8 +69,12 @@ def _classes(kind: int, bits: Mapping[int, int], names: Mapping[int, str]) -> tu
 def tree_loads(tx: Transaction) -> Subquery:
     """Return what to select (root_id, load) of every tree from: the part in use of the class of which most is."""
     each = per_tree_and_class(tx).subquery("each_class")
-    load = func.max(case((each.c.capacity > 0, cast(each.c.used, Float) / each.c.capacity)))
-    return select(each.c.root_id, load.label("load")).group_by(each.c.root_id).subquery("loads")
+    return select(each.c.root_id, _load(each).label("load")).group_by(each.c.root_id).subquery("loads")
+
+
+def _load(each: Subquery) -> ColumnElement[float]:
+    """Return the part in use of the class of which most is, of rows of per_tree_and_class; null of nothing to give."""
+    return func.max(case((each.c.capacity > 0, cast(each.c.used, Float) / each.c.capacity)))
 
 
 def free_in_trees(tx: Transaction, wanted: Mapping[int, int]) -> Select[Any]:
@@ -135,7 +139,7 @@ def kinds_of_trees(tx: Transaction, class_ids: Sequence[int], *, limit: int) -> 
 def _placed(tx: Transaction, bits: Mapping[int, int]) -> Subquery:
     """Return what to select (id, load, kind, trees, alike, from_full, from_empty) of each tree from."""
     each = per_tree_and_class(tx).subquery("each_class")
-    load = func.max(case((each.c.capacity > 0, cast(each.c.used, Float) / each.c.capacity)))
+    load = _load(each)
     trees = (
         select(each.c.root_id.label("id"), load.label("load"), summed(_bit(bits, each.c.class_id)).label("kind"))
         .group_by(each.c.root_id)

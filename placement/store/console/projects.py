@@ -1,20 +1,14 @@
 """What a project holds: in all, by the type of its consumers, and on which trees."""
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, distinct, func, select
+from sqlalchemy import distinct, func, select
 
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.stocks import summed
+from placement.store.console.held import HELD, HELD_IN_TREES, OF_PROJECT, A, is_project, sums_held
 from placement.store.providers import RP
-from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers
-
-_A = allocations.c
-_OF_PROJECT = consumers.join(projects, projects.c.id == consumers.c.project_id)
-_HELD = _OF_PROJECT.join(allocations, _A.consumer_id == consumers.c.uuid)
-_PLACED = _HELD.join(resource_providers, RP.id == _A.resource_provider_id)
+from placement.store.tables import consumer_types, consumers, projects, resource_providers
 
 
 class ProjectHost(NamedTuple):
@@ -26,16 +20,11 @@ class ProjectHost(NamedTuple):
     held: Mapping[str, int]
 
 
-def is_project(project: str) -> ColumnElement[bool]:
-    """Return the condition that a row is about a project."""
-    return projects.c.external_id == project
-
-
 def consumers_by_type(tx: Transaction, project: str) -> dict[str | None, int]:
     """Return how many consumers of each type a project has; None are those without one."""
     query = (
         select(consumer_types.c.name, func.count())
-        .select_from(_OF_PROJECT.outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id))
+        .select_from(OF_PROJECT.outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id))
         .where(is_project(project))
         .group_by(consumer_types.c.name)
         .order_by(consumer_types.c.name)
@@ -45,24 +34,15 @@ def consumers_by_type(tx: Transaction, project: str) -> dict[str | None, int]:
 
 def held_by_project(tx: Transaction, project: str) -> dict[str, int]:
     """Return how much a project holds of each class."""
-    query = (
-        select(_A.resource_class_id, summed(_A.used))
-        .select_from(_HELD)
-        .where(is_project(project))
-        .group_by(_A.resource_class_id)
-        .order_by(_A.resource_class_id)
-    )
-    rows = tx.tuples(query)
-    names = tx.names.classes.names(tx.connection, {row[0] for row in rows})
-    return {names[class_id]: int(used) for class_id, used in rows}
+    return sums_held(tx, HELD, projects.c.external_id, where=[is_project(project)]).get(project, {})
 
 
 def hosts_of_project(tx: Transaction, project: str, *, first: int, most: int) -> list[ProjectHost]:
     """Return some of the trees that a project holds something of, those with most of its consumers first."""
-    number = func.count(distinct(_A.consumer_id)).label("number")
+    number = func.count(distinct(A.consumer_id)).label("number")
     each = (
         select(RP.root_provider_id.label("root_id"), number)
-        .select_from(_PLACED)
+        .select_from(HELD_IN_TREES)
         .where(is_project(project))
         .group_by(RP.root_provider_id)
         .order_by(number.desc(), RP.root_provider_id)
@@ -76,23 +56,12 @@ def hosts_of_project(tx: Transaction, project: str, *, first: int, most: int) ->
         .order_by(each.c.number.desc(), RP.id)
     )
     rows = tx.tuples(query)
-    held = _held_of_trees(tx, project, [row[0] for row in rows])
+    of_these = [is_project(project), RP.root_provider_id.in_(sorted([row[0] for row in rows]))]
+    held = sums_held(tx, HELD_IN_TREES, RP.root_provider_id, where=of_these) if rows else {}
     return [ProjectHost(uuid, name, count, held[id_]) for id_, uuid, name, count in rows]
 
 
-def _held_of_trees(tx: Transaction, project: str, root_ids: Collection[int]) -> Mapping[int, Mapping[str, int]]:
-    found: dict[int, dict[str, int]] = defaultdict(dict)
-    if not root_ids:
-        return found
-    query = (
-        select(RP.root_provider_id, _A.resource_class_id, summed(_A.used))
-        .select_from(_PLACED)
-        .where(is_project(project), RP.root_provider_id.in_(sorted(root_ids)))
-        .group_by(RP.root_provider_id, _A.resource_class_id)
-        .order_by(_A.resource_class_id)
-    )
-    rows = tx.tuples(query)
-    names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
-    for root_id, class_id, used in rows:
-        found[root_id][names[class_id]] = int(used)
-    return found
+def roots_of_project(tx: Transaction, project: str) -> set[int]:
+    """Return the roots of all trees that a project holds something of."""
+    query = select(RP.root_provider_id).select_from(HELD_IN_TREES).where(is_project(project)).distinct()
+    return {root for (root,) in tx.tuples(query)}

@@ -6,16 +6,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-import os_traits
 from sqlalchemy import ColumnElement, func, or_, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.counting import counted
+from placement.store.console.disabled import with_disabled
 from placement.store.console.loads import free_in_trees, of_kind, tree_loads
 from placement.store.providers import RP
-from placement.store.tables import resource_provider_traits, resource_providers
-
-DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
+from placement.store.tables import resource_providers
 
 
 class ConsoleProvider(NamedTuple):
@@ -151,9 +149,7 @@ def _of_tree(tx: Transaction, facets: Facets) -> list[ColumnElement[bool]]:
     if facets.kind:
         found.append(root.in_(of_kind(facets.kind)))
     if facets.disabled is not None:
-        disabled = tx.names.traits.ids(tx.connection, [DISABLED])[DISABLED]
-        has = resource_provider_traits.c
-        those = select(has.resource_provider_id).where(has.trait_id == disabled)
+        those = with_disabled(tx)
         found.append(root.in_(those) if facets.disabled else root.not_in(those))
     if facets.full is not None:
         loads = tree_loads(tx)

@@ -9,10 +9,9 @@ from sqlalchemy import ColumnElement, Join, Select, and_, distinct, func, select
 
 from placement.store.bulk_read import BulkRead, bulk_read
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.stocks import summed
+from placement.store.console.held import IN_TREES, A, sums_held
 from placement.store.providers import RP
 from placement.store.tables import (
-    allocations,
     consumer_types,
     consumers,
     placement_aggregates,
@@ -24,9 +23,7 @@ from placement.store.tables import (
 
 SHARES: str = os_traits.MISC_SHARES_VIA_AGGREGATE
 
-_A = allocations.c
 _HAS = resource_provider_traits.c
-_HELD = allocations.join(resource_providers, RP.id == _A.resource_provider_id)
 _MEMBER = resource_provider_aggregates.alias("member")
 _OTHER = resource_provider_aggregates.alias("other")
 
@@ -95,9 +92,9 @@ def details(tx: Transaction, provider_ids: Collection[int]) -> BulkRead:
 def consumer_counts(tx: Transaction, provider_ids: Collection[int]) -> dict[int, int]:
     """Return how many consumers hold something of providers, by id."""
     query = (
-        select(_A.resource_provider_id, func.count(distinct(_A.consumer_id)))
-        .where(_A.resource_provider_id.in_(sorted(provider_ids)))
-        .group_by(_A.resource_provider_id)
+        select(A.resource_provider_id, func.count(distinct(A.consumer_id)))
+        .where(A.resource_provider_id.in_(sorted(provider_ids)))
+        .group_by(A.resource_provider_id)
     )
     return dict(tx.tuples(query))
 
@@ -105,11 +102,11 @@ def consumer_counts(tx: Transaction, provider_ids: Collection[int]) -> dict[int,
 def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[TreeHolder]:
     """Return some of the consumers that hold something of a part of a tree, with the sums of what they hold there."""
     each = (
-        select(_A.consumer_id, func.count(distinct(_A.resource_provider_id)).label("providers"))
-        .select_from(_HELD)
+        select(A.consumer_id, func.count(distinct(A.resource_provider_id)).label("providers"))
+        .select_from(IN_TREES)
         .where(*part.conditions)
-        .group_by(_A.consumer_id)
-        .order_by(_A.consumer_id)
+        .group_by(A.consumer_id)
+        .order_by(A.consumer_id)
         .offset(first)
         .limit(most)
         .subquery("each")
@@ -124,63 +121,45 @@ def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[T
         .order_by(each.c.consumer_id)
     )
     rows = tx.tuples(query)
-    sums = _sums(tx, part, [row[0] for row in rows])
+    of_these = [A.consumer_id.in_([row[0] for row in rows]), *part.conditions]
+    sums = sums_held(tx, IN_TREES, A.consumer_id, where=of_these) if rows else {}
     return [TreeHolder(uuid, project, type_, count, sums[uuid]) for uuid, project, type_, count in rows]
 
 
 def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[PlacedAmount], bool]:
     """Return all that the first so many consumers hold of a part of a tree, and whether there are more of them."""
     some = (
-        select(_A.consumer_id)
-        .select_from(_HELD)
+        select(A.consumer_id)
+        .select_from(IN_TREES)
         .where(*part.conditions)
         .distinct()
-        .order_by(_A.consumer_id)
+        .order_by(A.consumer_id)
         .limit(most + 1)
         .subquery("some")
     )
     query = (
         select(
-            _A.consumer_id,
+            A.consumer_id,
             projects.c.external_id,
             consumer_types.c.name,
-            _A.resource_provider_id,
-            _A.resource_class_id,
-            _A.used,
+            A.resource_provider_id,
+            A.resource_class_id,
+            A.used,
         )
         .select_from(
-            _HELD.join(some, some.c.consumer_id == _A.consumer_id)
-            .join(consumers, consumers.c.uuid == _A.consumer_id)
+            IN_TREES.join(some, some.c.consumer_id == A.consumer_id)
+            .join(consumers, consumers.c.uuid == A.consumer_id)
             .join(projects, projects.c.id == consumers.c.project_id)
             .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
         )
         .where(*part.conditions)
-        .order_by(_A.consumer_id)
+        .order_by(A.consumer_id)
     )
     rows = tx.tuples(query)
     names = tx.names.classes.names(tx.connection, {row[4] for row in rows})
     told = set(list(dict.fromkeys([row[0] for row in rows]))[:most])
     amounts = [PlacedAmount(*row)._replace(class_name=names[row[4]]) for row in rows if row[0] in told]
     return amounts, len(amounts) < len(rows)
-
-
-def _sums(tx: Transaction, part: TreePart, uuids: Collection[str]) -> dict[str, dict[str, int]]:
-    """Return what consumers hold of each class in a part of a tree, by uuid."""
-    found: dict[str, dict[str, int]] = {uuid: {} for uuid in uuids}
-    if not found:
-        return found
-    query = (
-        select(_A.consumer_id, _A.resource_class_id, summed(_A.used))
-        .select_from(_HELD)
-        .where(_A.consumer_id.in_(sorted(found)), *part.conditions)
-        .group_by(_A.consumer_id, _A.resource_class_id)
-        .order_by(_A.resource_class_id)
-    )
-    rows = tx.tuples(query)
-    names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
-    for uuid, class_id, used in rows:
-        found[uuid][names[class_id]] = int(used)
-    return found
 
 
 def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> list[Sharer]:
