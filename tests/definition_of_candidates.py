@@ -1,19 +1,41 @@
 """What a candidate is, by trying everything; a condition can be left out, as explanations do.
 
-It knows nothing of how candidates and explanations are worked out.
+It knows nothing of how candidates and explanations are worked out: of the server it imports the words in which requests
+and conditions are written, and no code that works on them.
 """
 
 from collections import defaultdict
 from dataclasses import replace
 from itertools import product
+from typing import NamedTuple
 
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind, any_of_value
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import Slot, plan_for
 from tests.small_clouds import Cloud, Node, shares_of
+
+
+class Slot(NamedTuple):
+    """What one provider serves: a granular group, or a class of the unsuffixed one."""
+
+    suffix: str
+    resources: tuple[tuple[str, int], ...]
+
+    @property
+    def is_granular(self) -> bool:
+        return self.suffix != ""
+
 
 Placed = list[tuple[Slot, int]]
 """Slots, each with a provider that serves it."""
+
+
+def slots_of(request: CandidateRequest) -> list[Slot]:
+    """Return what providers have to serve, group by group."""
+    slots = []
+    for group in request.groups:
+        amounts = tuple(sorted(group.resources.items()))
+        slots += [Slot(group.suffix, amounts)] if group.suffix else [Slot("", (amount,)) for amount in amounts]
+    return slots
 
 
 class Definition:
@@ -29,7 +51,7 @@ class Definition:
         self.request = request
         self.cloud = cloud
         self.without = without
-        self.slots = plan_for(request).slots
+        self.slots = slots_of(request)
         self.groups = {group.suffix: group for group in request.groups}
         self.shares = shares_of(cloud)
 

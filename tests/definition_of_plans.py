@@ -11,8 +11,7 @@ from itertools import combinations, product
 from math import prod
 
 from placement.domain.planner_request import THE_DEVICE, PlannerGroup, PlannerRequest
-from placement.domain.search_plan import Slot
-from tests.definition_of_candidates import Definition, Placed
+from tests.definition_of_candidates import Definition, Placed, Slot
 from tests.small_clouds import Cloud
 
 MOST_WAYS = 20_000
