@@ -16,6 +16,8 @@ from tests.clouds import provider
 from tests.ui.apis import calls_of
 from tests.ui.visitor import Document, Visitor
 
+pytestmark = pytest.mark.any_database
+
 PATH = "/ui/request"
 GPU = "resources_NUMA=VCPU:4&resources_GPU=PGPU:1&group_policy=none&same_subtree=_NUMA,_GPU"
 

@@ -6,6 +6,8 @@ from tests.api.conftest import Api
 from tests.claims import ask
 from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, hold, only, planned, register, uuid_of
 
+pytestmark = pytest.mark.any_database
+
 
 def test_seed_004_gpus_and_nics_forced_on_the_same_switches(api: Api) -> None:
     register(api, numa_nodes=EIGHT_SWITCHES)

@@ -12,6 +12,8 @@ from tests.claims import ask
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, names_of, planned, register
 from tests.stored_providers import StoredProvider, store_providers
 
+pytestmark = pytest.mark.any_database
+
 PREFIX = "alpha.kubernetes.io/group-resource/"
 TWO_GPUS = {
     "cpu": 2,

@@ -14,6 +14,8 @@ from placement.settings import PlannerApiSettings, PlannerSettings, RankingSetti
 from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api
 
+pytestmark = pytest.mark.any_database
+
 EVERYTHING = PlannerSettings(
     exclusive={"numa": "CUSTOM_NUMA_LOCK", "device": "CUSTOM_DEVICE_LOCK"},
     levels={"socket": "CUSTOM_SOCKET", "numa": "HW_NUMA_ROOT"},

@@ -8,6 +8,8 @@ import pytest
 from tests.api.conftest import Api
 from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, only, register
 
+pytestmark = pytest.mark.any_database
+
 SAME_PCIE = {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"}
 JOINT, HINT = "scheduling.koordinator.sh/device-joint-allocate", "scheduling.koordinator.sh/device-allocate-hint"
 FOUR_AND_ONE = {"nvidia.com/gpu": 4, "koordinator.sh/rdma": 1}

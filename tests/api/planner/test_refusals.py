@@ -5,6 +5,8 @@ import pytest
 from tests.api.conftest import Api
 from tests.planner_hosts import CANDIDATES
 
+pytestmark = pytest.mark.any_database
+
 A = {"_A": {"resources": {"PGPU": 1}}}
 GPU_HINT = "device_allocate_hint.gpu"
 
