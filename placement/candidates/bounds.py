@@ -105,9 +105,11 @@ class BoundedScores(TreeScores):
         least = self._least.get
         return [(fails, below + lost[least(root, ())], root) for fails, below, root in keys]
 
-    def negated_score(self, root: int, counts: Counts) -> float:
+    def negated_score(self, key: Key, counts: Counts) -> float:
         """Return the negated score of something that touches so many places of a tree with a key."""
-        return self._highest[root] + self.lost(counts)
+        _fails, below, root = key
+        # A key that was not made here is no bound on places yet.
+        return self._highest.get(root, below) + self.lost(counts)
 
 
 class ScoresByCount(BoundedScores):

@@ -14,6 +14,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt
 from placement.services.packing import Packer
+from placement.services.tree_orders import TreeOrders
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,14 @@ class PlannerOptions:
         levels: name of a level -> trait of its places, outermost first.
         locks: level -> lock class.
         packer: judges by fragmentation, if the profile does.
+        orders: of trees, kept from request to request; None where every request reads all trees' sums.
     """
 
     profile: RankingProfile
     levels: Mapping[str, str]
     locks: Mapping[str, str]
     packer: Packer | None = None
+    orders: TreeOrders | None = None
 
     def levels_for(self, request: PlannerRequest) -> Levels:
         """Return the levels of a request: also traits that it names itself, as the innermost ones."""

@@ -7,10 +7,11 @@ from placement.candidates.bounds import BoundedScores, ScoresByCount
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import LAST, Key, Portion
 from placement.candidates.key_queues import UnsortedKeys
-from placement.candidates.ranking import Ranking
+from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import ByScore, promising_first
-from placement.domain.amounts import ResourceAmounts, summed
+from placement.domain.amounts import summed
 from placement.domain.overlay import Overlay
+from placement.domain.planner_tree import PlannerTree
 from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import overlaid
 
@@ -29,7 +30,13 @@ class Forecast:
         self._ground = ground
         self._reader = overlaid(ground.reader, overlay, ground.stocks)
         scores = ScoresByCount if ground.counts_decide else BoundedScores
-        self._scores = scores(composer.requested, Ranking(ground.profile), ground.families, ground.packing(overlay))
+        asked = composer.requested, Ranking(ground.profile), ground.families
+        packing = ground.packing(overlay)
+        self._scores = scores(*asked, packing)
+        self._overlay = overlay
+        # What is kept outlives the bounds of one request. Devices that judge trees change with every claim.
+        keeps_order = packing is None and not overlay.changes
+        self._kept_scores = TreeScores(*asked) if keeps_order else None
         self._wanted = wanted
         self._counted = composer.counted if ground.profile.compactness else ()
         self._falls_short = False
@@ -43,24 +50,16 @@ class Forecast:
         counts = proposal.counts
         self._falls_short = self._falls_short or self._scores.lost(counts) > 0
         if not isinstance(self._scores, ScoresByCount):
-            return fails, self._scores.negated_score(root, counts), root
+            return fails, self._scores.negated_score(expected, counts), root
         row = self._overlaid_rows.get(root) or (root, *[0] * 2 * len(self._scores.classes))
         key = self._scores.key_of(row, summed(proposal.amounts.values()), counts)
         return None if key[0] and self._scores.filters else key
 
-    def key(self, root: int, taken: ResourceAmounts) -> Key | None:
-        """Return the key that a tree would have if so much more of it was in use; None if it would be left out."""
-        classes = self._scores.classes
-        more = [0] * (1 + len(classes)) + [taken.get(name, 0) for name in classes]
-        row = self._rows.get(root) or (root, *[0] * 2 * len(classes))
-        (key,) = self._scores.keys([tuple(map(sum, zip(row, more, strict=True)))])
+    def key(self, tree: PlannerTree) -> Key | None:
+        """Return the key of a tree as it would be; None if it would be left out."""
+        amounts = [of.get(name, 0) for of in tree.totals() for name in self._scores.classes]
+        (key,) = self._scores.keys([(tree.root, *amounts)])
         return None if key[0] and self._scores.filters else key
-
-    @cached_property
-    def _rows(self) -> Mapping[int, Sequence[int]]:
-        """What scores look at in each tree as it is."""
-        classes = self._scores.classes
-        return {row[0]: row for row in self._ground.reader.sums(classes, ())} if classes else {}
 
     @cached_property
     def _overlaid_rows(self) -> Mapping[int, Sequence[int]]:
@@ -95,7 +94,13 @@ class Forecast:
             yield Portion([(key, tree) for key, tree in trees if tree.root not in seen], rest)
 
     def _unbounded(self) -> Iterator[Portion]:
-        return promising_first(self._reader, self._scores, self._wanted)
+        return promising_first(self._reader, self._scores, self._wanted, kept_order=self._kept_order)
+
+    def _kept_order(self, _scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
+        """Return the keys of all trees as they are, but for those that are left out; None where more would differ."""
+        order = self._ground.kept_order(self._kept_scores, found_by) if self._kept_scores else None
+        avoided = self._overlay.avoided
+        return [key for key in order if key[2] not in avoided] if order and avoided else order
 
     def _bounded(self) -> Iterator[Portion] | None:
         """Return the trees with bounds on the places that they touch, None where there are no such bounds."""

@@ -1,13 +1,14 @@
 """What one request finds in one snapshot: read once, however often it is planned, and under whatever overlays."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from placement.allocators.compactness import Counts
 from placement.allocators.strategy_fit import scorer_for
 from placement.candidates.compose.proposals import Proposal
+from placement.candidates.frontier import Key
 from placement.candidates.packing import TreePacking, WantedOfHost, wanted_by
-from placement.candidates.ranking import Ranking
+from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.wrapped import RememberingReader
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
@@ -58,6 +59,7 @@ class Ground:
         self.request = request
         self.profile = options.profile
         self._packer = options.packer
+        self._orders = options.orders
         self.composers = composers or Composers()
         self.stocks = stocks or KnownStocks(tx)
         self.prepared = self.composers.prepared(request, options)
@@ -95,6 +97,13 @@ class Ground:
             return self._packer.judged(self.tx, plan, wanted, changed)
         counts = {one.suffix: one.count for one in self.request.groups}
         return self._packer.judged(self.tx, plan, wanted_by(plan, counts), changed)
+
+    def kept_order(self, scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
+        """Return the keys of all trees for scores, in ascending order; None where such orders are not kept.
+
+        Where devices decide by their number, what is known of a tree as a whole says too little.
+        """
+        return self._orders.in_snapshot(self.tx, scores, found_by) if self._orders and not self.counts_decide else None
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
         """Return the score of what a proposal does to the devices of its tree, where the profile counts that."""

@@ -88,8 +88,7 @@ class Planning:
         For a ground that is tree by tree: then what is in other trees has not changed. None if there is nothing.
         """
         for _tree, as_it_is in self._in_detail(root):
-            taken = overlay.within(as_it_is.parents).changes.values()
-            if key := self._forecast.key(root, summed(taken)):
+            if key := self._forecast.key(as_it_is.under(overlay.within(as_it_is.parents))):
                 return (*key, FIRST)
         self._composer.rule_out(root)
         return None
@@ -100,7 +99,7 @@ class Planning:
             part = overlay.within(as_it_is.parents)
             details = as_it_is.under(part)
             changed = with_stocks(tree, self.prepared.plan, {one: details.stocks.get(one, {}) for one in part.changes})
-            key = self._forecast.key(root, summed(part.changes.values()))
+            key = self._forecast.key(details)
             if key is None or not all(changed.options) or self.prepared.composer.is_hopeless(changed):
                 break
             for proposal in self._composer.found(changed, details):

@@ -1,0 +1,106 @@
+"""The planner goes through trees in orders that are kept from request to request: its plans are what they would be."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+
+import pytest
+from sqlalchemy import event
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
+from placement.domain.candidate_request import RequestGroup
+from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.planner_request import PlannerGroup, PlannerRequest
+from placement.errors import Unavailable
+from placement.services.planner.candidates import planned_candidates
+from placement.services.planner.composers import PlannerOptions
+from placement.services.resource_classes import create_class
+from placement.services.traits import ensure_trait
+from placement.services.tree_orders import TreeOrders
+from placement.store.connection.database import Database
+from tests.databases import open_database
+from tests.planner_clouds import LEVELS, LOCKS, MADE_CLASSES, MADE_TRAITS, random_cloud, random_request
+from tests.small_clouds import Node, write
+from tests.store.rows import VCPU, add_providers, allocate, run, stocking
+
+CLOUDS, CHANGES, HOSTS = 6, 3, 80
+PACKED = RankingProfile(strategy=Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), compactness=1)
+SUMS = "GROUP BY anon_1.root_provider_id"
+LISTED = re.compile(r"root_provider_id (= ANY|IN) \(")
+
+
+def options_with(orders: TreeOrders | None) -> PlannerOptions:
+    return PlannerOptions(RankingProfile(), LEVELS, LOCKS, orders=orders)
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    """Give what is sent to a database meanwhile."""
+    sent: list[str] = []
+
+    def note(*call: object) -> None:
+        sent.append(str(call[2]))
+
+    event.listen(database.reader, "before_cursor_execute", note)
+    yield sent
+    event.remove(database.reader, "before_cursor_execute", note)
+
+
+def planned(database: Database, request: PlannerRequest, options: PlannerOptions, overlay: Overlay) -> object:
+    """Return the candidates in their order, with their scores."""
+    try:
+        found = planned_candidates(database, request, options, overlay=overlay)
+    except Unavailable:
+        return None
+    return [(one.proposal, one.score) for one in found.candidates], found.complete
+
+
+def test_plans_are_the_same_whether_or_not_orders_are_kept(migrated: Database) -> None:
+    """Whatever happens between two requests; an overlay that takes, or leaves out trees, does its part."""
+    for name in MADE_TRAITS:
+        ensure_trait(migrated, name)
+    for name in MADE_CLASSES:
+        create_class(migrated, name)
+    orders, chance = TreeOrders(), Random(7)
+    for _ in range(CLOUDS):
+        cloud, wanted = random_cloud(chance), random_request(chance)
+        for _ in range(CHANGES):
+            cloud = {id_: _used_anew(node, chance) for id_, node in cloud.items()}
+            with migrated.writer.begin() as connection:
+                write(connection, cloud)
+            profile = chance.choice((options_with(None).profile, PACKED))
+            kept, anew = (replace(options_with(one), profile=profile) for one in (orders, None))
+            roots = frozenset([node.root for node in cloud.values() if chance.random() < 0.3])
+            for overlay in (AS_IT_IS, Overlay(avoided=roots)):
+                request = replace(wanted, limit=chance.choice((1, 1000)))
+                assert planned(migrated, request, kept, overlay) == planned(migrated, request, anew, overlay)
+
+
+def _used_anew(node: Node, chance: Random) -> Node:
+    stocks = {
+        name: replace(one, used=chance.randint(0, one.total - one.reserved)) for name, one in node.inventories.items()
+    }
+    return replace(node, inventories=stocks)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_plan_reads_the_sums_of_no_tree_but_those_that_changed(kind: str, request: pytest.FixtureRequest) -> None:
+    database = open_database(request.getfixturevalue(f"{kind}_url"))
+    with database.writer.begin() as connection:
+        for provider in add_providers(connection, HOSTS):
+            run(connection, stocking((provider, VCPU), total=1000 - provider))
+    options = options_with(TreeOrders())
+    wanted = PlannerRequest(groups=(PlannerGroup(group=RequestGroup(suffix="", resources={"VCPU": 1})),), limit=3)
+    sums: list[int] = []
+    for number in range(3):
+        with statements(database) as sent:
+            found = planned(database, wanted, options, AS_IT_IS)
+        sums.append(sum([SUMS in one and not LISTED.search(one) for one in sent]))
+        assert found == planned(database, wanted, options_with(None), AS_IT_IS)
+        with database.writer.begin() as connection:
+            allocate(connection, f"c{number}", {(40 + number, VCPU): 500})
+    assert sums == [1, 0, 0]
+    database.dispose()
