@@ -6,7 +6,7 @@ places, then the natural order of names. Labels, and the order in which anything
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -16,6 +16,7 @@ from placement.allocators.devices.costs import Costs, DeviceObjective
 from placement.allocators.devices.options import DeviceOption, options_of
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Limits
+from placement.allocators.devices.ties import LikeTies, without_like_ties
 from placement.allocators.devices.twins import Twins, shared_out, without_twins
 
 __all__ = [
@@ -83,7 +84,8 @@ def allocate(
     {'gpu': ('gpu1', 'gpu2'), 'nic': ('nic1', 'nic2')}
     """
     _check(host, request)
-    searched, twins = without_twins(request)
+    host, counted, ties = without_like_ties(host, request)
+    searched, twins = without_twins(host, counted)
     options = options_of(host, searched)
     if _is_hopeless(searched, options):
         return DeviceAllocations(())
@@ -91,7 +93,8 @@ def allocate(
     attempts = Attempts(host, searched, options, most=most, limits=limits)
     costs, packing = attempts.best(), Costs(len(host.levels), len(options), uncounted=host.uncounted)
     chosen = [[options[number] for number in packing.chosen(cost)] for cost in costs]
-    devices = [_devices(request, searched, some, twins) for some in chosen]
+    devices = [_devices(host, some, twins, ties) for some in chosen]
+    devices = [{group.label: found[group.label] for group in request.groups} for found in devices]
     objectives = [packing.objective(cost) for cost in costs]
     return DeviceAllocations(tuple(map(DeviceAllocation, devices, objectives)), attempts.is_complete)
 
@@ -109,13 +112,14 @@ def _is_hopeless(request: Request, options: list[DeviceOption]) -> bool:
 
 
 def _devices(
-    request: Request, searched: Request, chosen: list[DeviceOption], twins: Twins
+    host: Host, chosen: list[DeviceOption], twins: Twins, ties: Sequence[LikeTies]
 ) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for index, group in enumerate(searched.groups):
-        names = [option.device.name for option in chosen if option.group == index]
-        found |= shared_out(names, twins[group.label])
-    return {group.label: found[group.label] for group in request.groups}
+    for index, family in enumerate(twins.values()):
+        found |= shared_out(host, [option for option in chosen if option.group == index], family)
+    for alike in ties:
+        found |= alike.shared_out(found, host)
+    return found
 
 
 def _check(host: Host, request: Request) -> None:

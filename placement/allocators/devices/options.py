@@ -38,10 +38,10 @@ def options_of(host: Host, request: Request) -> list[DeviceOption]:
 
 def _times(group: Group, device: Device) -> int:
     """Return how often a group can take a device."""
-    if not group.shares:
+    if group.turns == 1:
         return 1
     rooms = [device.room[name] // amount for name, amount in group.amounts.items() if name in device.room]
-    return int(min([group.count, *rooms]))
+    return int(min([group.turns, *rooms]))
 
 
 def _remains(host: Host, request: Request, group: Group, device: Device) -> bool:

@@ -59,9 +59,9 @@ class Group:
         amounts: what it takes of each device, of the classes that devices have a ``room`` for.
         apart: shares no device with another group that is apart.
         exclusive: levels; the place around each device must not be in use by anybody else.
-        shares: whether one device may be taken several times, as far as there is room, instead of different ones.
         by_card: whether it takes one device of a card at most: different devices are of different cards then.
         meets: which of the request's shared conditions each option meets, as a bit mask.
+        stands_for: how many groups that want the same it is searched for; rules go for each of them.
     """
 
     label: str
@@ -71,9 +71,14 @@ class Group:
     amounts: Mapping[str, int] = field(default_factory=dict)
     apart: bool = True
     exclusive: tuple[str, ...] = ()
-    shares: bool = False
     by_card: bool = False
     meets: Mapping[str, int] = field(default_factory=dict)
+    stands_for: int = 1
+
+    @property
+    def turns(self) -> int:
+        """How often one device may be taken: once for each group that it stands for, unless they are apart."""
+        return 1 if self.apart else self.stands_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +98,21 @@ class Joint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InOnePlace:
-    """Groups whose devices are all in one place of a level; if only preferred, in as few as possible."""
+    """Groups whose devices are all in one place of a level; if only preferred, in as few as possible.
+
+    Args:
+        groups: their labels.
+        level: the level.
+        required: whether no other way will do.
+        condition: the shared condition that is met by a device that is such a place, if there is one.
+        stands_for: how many rules, each about as many groups, it is searched for: in each place are a number of them.
+    """
 
     groups: tuple[str, ...]
     level: str
     required: bool = True
+    condition: int | None = None
+    stands_for: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,10 +35,10 @@ class Knapsack:
         self._request = request
         self._most = most
         self._index = {group.label: index for index, group in enumerate(request.groups)}
-        self._bound = [within for within in request.within if within.required]
-        self._divided = _divided_cards(host.devices)
+        self._bound = [within for within in request.within if within.required and within.stands_for == 1]
+        self._divided = divided_cards(host.devices)
         self._counters = Counters(self._all_counters())
-        self._by_card = [self._counters.mask([index]) for index, one in enumerate(request.groups) if one.by_card]
+        self._by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
         self._apart = self._counters.mask([index for index, one in enumerate(request.groups) if one.apart])
         self.costs = Costs(len(host.levels), len(options), uncounted=host.uncounted)
         self._devices = list({option.device.name: option.device for option in options}.values())
@@ -66,7 +66,8 @@ class Knapsack:
         groups = [_counter_of(group) for group in self._request.groups]
         withins = [Counter(1, 0) for _within in self._bound]
         conditions = [Counter(1, 1, saturates=True)] * self._request.conditions
-        return groups + withins + conditions + [Counter(1, 0)] * len(self._request.groups) * len(self._divided)
+        of_cards = [Counter(group.stands_for, 0) for group in self._request.groups] * len(self._divided)
+        return groups + withins + conditions + of_cards
 
     def _bounds_of(self, name: str) -> list[tuple[int, int, int]]:
         """Return what keeps groups in one place of a level: their mask, the floor where all are there, a unit."""
@@ -120,8 +121,11 @@ class Knapsack:
         for number, (devices, table) in enumerate(parts):
             cards = {device.whole for device in devices}
             card = cards.pop() if len(cards) == 1 else number
-            others, known = found.get(card, ((), {0: [0]}))
-            found[card] = [*others, *devices], self.tables.beside(known, table, self._by_card)
+            if card in found:
+                others, known = found[card]
+                found[card] = [*others, *devices], self.tables.beside(known, table, self._by_card)
+            else:
+                found[card] = devices, table
         return list(found.values())
 
     def _table_of(self, device: Device) -> Table:
@@ -173,7 +177,7 @@ class Knapsack:
         for level, place in enumerate(device.path):
             if place is None:
                 name = self._host.levels[level]
-                joint = sum([_absent_around(one, label) for one in self._request.joint if one.level == name])
+                joint = sum([self._absent_around(one, label) for one in self._request.joint if one.level == name])
                 within = [one for one in self._request.within if one.level == name and label in one.groups]
                 missed += (joint + len(within)) * self.costs.missed[level]
         return missed
@@ -211,21 +215,24 @@ class Knapsack:
         level = self._host.levels.index(name)
         joint = [self._joint_rule(one, level) for one in self._request.joint if one.level == name]
         wishes = [one for one in self._request.within if one.level == name and not one.required]
-        return joint + [self._wish(one, level) for one in wishes]
+        ties = [one for one in self._request.within if one.level == name and one.stands_for > 1]
+        return joint + [self._wish(one, level) for one in wishes] + [self._whole_ties(one) for one in ties]
 
     def _joint_rule(self, joint: Joint, level: int) -> Closing:
         primary = self._index[joint.primary]
-        secondaries = [self._index[label] for label in joint.secondaries]
+        secondaries = [(self._index[label], self._stand_for(label)) for label in joint.secondaries]
         value = self._counters.value
 
         def required(state: int) -> int | None:
-            has_primary = value(state, primary) > 0
-            return 0 if all([(value(state, index) > 0) == has_primary for index in secondaries]) else None
+            if value(state, primary):
+                return 0 if all([value(state, index) >= number for index, number in secondaries]) else None
+            return None if any([value(state, index) for index, _number in secondaries]) else 0
 
         def preferred(state: int) -> int:
             primaries = value(state, primary)
-            there = [value(state, index) for index in secondaries]
-            alone = primaries * there.count(0) if primaries else sum(there)
+            there = [(value(state, index), number) for index, number in secondaries]
+            absent = sum([max(0, number - some) for some, number in there])
+            alone = primaries * absent if primaries else sum([some for some, _number in there])
             return alone * self.costs.missed[level]
 
         return required if joint.required else preferred
@@ -234,11 +241,32 @@ class Knapsack:
         mask = self._mask(within.groups)
         return lambda state: self.costs.missed[level] if state & mask else 0
 
+    def _whole_ties(self, ties: InOnePlace) -> Closing:
+        indices = [self._index[label] for label in ties.groups]
+        counts = [self._request.groups[index].count // ties.stands_for for index in indices]
+        value = self._counters.value
+
+        def closing(state: int) -> int | None:
+            number = value(state, indices[0]) // counts[0]
+            pairs = zip(indices, counts, strict=True)
+            return 0 if all([value(state, index) == number * count for index, count in pairs]) else None
+
+        return closing
+
+    def _absent_around(self, joint: Joint, label: str) -> int:
+        """Return how many groups a device of a group misses where there is no place at all."""
+        if label == joint.primary:
+            return sum(map(self._stand_for, joint.secondaries))
+        return 1 if label in joint.secondaries else 0
+
+    def _stand_for(self, label: str) -> int:
+        return self._request.groups[self._index[label]].stands_for
+
     def _mask(self, labels: Sequence[str]) -> int:
         return self._counters.mask([self._index[label] for label in labels])
 
 
-def _divided_cards(devices: Sequence[Device]) -> list[str]:
+def divided_cards(devices: Sequence[Device]) -> list[str]:
     """Return the cards whose devices are in different places: no table of a place has all of such a card."""
     paths: dict[str, set[tuple[str | None, ...]]] = defaultdict(set)
     for device in devices:
@@ -246,15 +274,8 @@ def _divided_cards(devices: Sequence[Device]) -> list[str]:
     return sorted([card for card, found in paths.items() if len(found) > 1])
 
 
-def _absent_around(joint: Joint, label: str) -> int:
-    """Return how many groups a device of a group misses where there is no place at all."""
-    if label == joint.primary:
-        return len(joint.secondaries)
-    return 1 if label in joint.secondaries else 0
-
-
 def _counter_of(group: Group) -> Counter:
     if group.per_subtree:
         # One is counted even if none is demanded: the rules have to see that it is there.
-        return Counter(max(group.count, 1), group.count, saturates=True)
+        return Counter(max(group.count, group.stands_for), group.count, saturates=True)
     return Counter(group.count, group.count)

@@ -60,13 +60,14 @@ class Tables:
         """Return how many of some costs, which ascend, keep to the limit beside another."""
         return len(costs) if self._limit is None else bisect_right(costs, self._limit - cost)
 
-    def beside(self, left: Table, right: Table, once: Sequence[int]) -> Table:
-        """Return the table of two parts of a card. ``once`` are masks of counters that only one of them may raise."""
+    def beside(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
+        """Return the table of two parts of a card. ``caps`` tell how high both together may raise which counters."""
+        value = self._counters.value
         self.budget.take(len(left) * len(right))
         table: Table = defaultdict(list)
         for state, other in product(left, right) if not self.is_over else ():
             both = self._counters.settled(state + other)
-            if both is not None and not any([state & mask and other & mask for mask in once]):
+            if both is not None and all([value(state, one) + value(other, one) <= cap for one, cap in caps]):
                 table[both] += [cost + more for cost in left[state] for more in right[other]]
         return self.narrowed(self._best(table))
 

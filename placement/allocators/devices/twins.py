@@ -2,61 +2,125 @@
 
 Eight groups of a device each would be 2^8 counts of devices, one group of eight is nine. What groups want is compared
 by the devices that remain for them, so groups of different words are twins where these devices are the same.
+
+Where it matters who gets which of the devices, they are dealt like cards, place by place: then the groups have equal
+numbers in each place but for one, nobody gets a device twice, nobody two of one card, and where there are enough for
+all of them everybody has one.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from placement.allocators.devices.request import Group, Request
+from placement.allocators.devices.nesting import nesting
+from placement.allocators.devices.options import DeviceOption
+from placement.allocators.devices.request import Group, Host, Request
+from placement.allocators.devices.search import divided_cards
 
-Twins = Mapping[str, Sequence[Group]]
+
+class Family(NamedTuple):
+    """Groups that are searched for as one, and whether it matters who of them gets which devices."""
+
+    groups: Sequence[Group]
+    is_dealt: bool = False
+
+
+Twins = Mapping[str, Family]
 """For the label of each group that is searched for, the groups that it stands for."""
 
 
-def without_twins(request: Request) -> tuple[Request, Twins]:
+def without_twins(host: Host, request: Request) -> tuple[Request, Twins]:
     """Return a request with one group for all that may change places, and which these are."""
-    joined = {label for joint in request.joint for label in (joint.primary, *joint.secondaries)}
-    families: dict[object, list[Group]] = defaultdict(list)
+    primaries = {joint.primary for joint in request.joint}
+    alone = {group.label for group in request.groups if _counts_cards(group) and divided_cards(host.devices)}
+    found: dict[object, list[Group]] = defaultdict(list)
     for group in request.groups:
-        has_twins = group.label not in joined and _may_have_twins(group)
-        families[_wants(group, request) if has_twins else group.label].append(group)
-    groups = tuple([_as_one(family) for family in families.values()])
-    labels = {group.label for group in groups}
-    within = tuple([replace(rule, groups=tuple([g for g in rule.groups if g in labels])) for rule in request.within])
-    twins = {one.label: family for one, family in zip(groups, families.values(), strict=True)}
-    return replace(request, groups=groups, within=within), twins
+        is_alone = group.label in primaries | alone or group.stands_for > 1
+        found[group.label if is_alone else _wants(group, request)].append(group)
+    groups = tuple([_as_one(family) for family in found.values()])
+    twins = {one.label: Family(of, _is_dealt(of[0], request)) for one, of in zip(groups, found.values(), strict=True)}
+
+    def left(labels: Sequence[str]) -> tuple[str, ...]:
+        return tuple([label for label in labels if label in twins])
+
+    joint = tuple([replace(rule, secondaries=left(rule.secondaries)) for rule in request.joint])
+    within = tuple([replace(rule, groups=left(rule.groups)) for rule in request.within])
+    return replace(request, groups=groups, joint=joint, within=within), twins
 
 
-def shared_out(devices: Sequence[str], family: Sequence[Group]) -> dict[str, tuple[str, ...]]:
+def shared_out(host: Host, chosen: Sequence[DeviceOption], family: Family) -> dict[str, tuple[str, ...]]:
     """Return for each group of a family its part of the devices that all of them got.
 
-    >>> shared_out(["gpu0", "gpu1", "gpu2"], [Group(label="a", options={}), Group(label="b", options={}, count=2)])
-    {'a': ('gpu0',), 'b': ('gpu1', 'gpu2')}
+    >>> from placement.allocators.devices.request import Device
+    >>> cloud = Host(("pcie",), tuple([Device(f"gpu{n}", (f"pcie{n // 2}",)) for n in range(4)]))
+    >>> gpus = [DeviceOption(number, 0, device) for number, device in enumerate(cloud.devices)]
+    >>> pairs = [Group(label=label, options={}, count=2) for label in "ab"]
+    >>> shared_out(cloud, gpus, Family(pairs))
+    {'a': ('gpu0', 'gpu1'), 'b': ('gpu2', 'gpu3')}
+    >>> shared_out(cloud, gpus, Family(pairs, is_dealt=True))
+    {'a': ('gpu0', 'gpu2'), 'b': ('gpu1', 'gpu3')}
     """
-    if len(family) == 1:
-        return {family[0].label: tuple(devices)}
-    left = iter(devices)
-    return {group.label: tuple([next(left) for _one in range(group.count)]) for group in family}
+    groups = family.groups
+    if len(groups) == 1:
+        return {groups[0].label: _names(chosen)}
+    if family.is_dealt:
+        cards = sorted(chosen, key=_place_by_place(host, chosen))
+        hands = [sorted(cards[place :: len(groups)]) for place in range(len(groups))]
+        return {group.label: _names(hand) for group, hand in zip(groups, hands, strict=True)}
+    left = iter(chosen)
+    return {group.label: _names([next(left) for _one in range(group.count)]) for group in groups}
 
 
-def _may_have_twins(group: Group) -> bool:
-    """Tell whether it is enough to say how many devices a group and its twins want together.
+def _names(options: Sequence[DeviceOption]) -> tuple[str, ...]:
+    return tuple([option.device.name for option in options])
 
-    Groups that are apart want different ones in any case; others may share a device, but not with themselves.
-    """
-    return not group.per_subtree and not group.shares and (group.count == 1 or (group.apart and not group.by_card))
+
+def _place_by_place(host: Host, chosen: Sequence[DeviceOption]) -> Callable[[DeviceOption], tuple[int, ...]]:
+    """Return a key by which what is in one place stands together, on every level, and what is of one card."""
+    order = nesting({device.path for device in host.devices}, len(host.levels)) or range(len(host.levels))
+
+    def stands(option: DeviceOption) -> list[object]:
+        return [*[option.device.path[level] or option.number for level in order], option.device.whole]
+
+    # Places come by their first devices, so that names of places do not matter.
+    first: dict[object, int] = {}
+    for option in sorted(chosen):
+        path = stands(option)
+        for depth in range(len(path)):
+            first.setdefault(tuple(path[: depth + 1]), option.number)
+
+    def key(option: DeviceOption) -> tuple[int, ...]:
+        path = stands(option)
+        return (*[first[tuple(path[: depth + 1])] for depth in range(len(path))], option.number)
+
+    return key
+
+
+def _counts_cards(group: Group) -> bool:
+    return group.by_card and (group.count > 1 or group.per_subtree)
+
+
+def _is_dealt(group: Group, request: Request) -> bool:
+    """Tell whether it matters who of a family gets what."""
+    is_joined = any([group.label in rule.secondaries for rule in request.joint])
+    return group.per_subtree or (group.count > 1 and (is_joined or not group.apart or group.by_card))
 
 
 def _wants(group: Group, request: Request) -> object:
     """Return what twins have in common."""
     rules = tuple([rule for rule in request.within if group.label in rule.groups])
+    joint = tuple([number for number, rule in enumerate(request.joint) if group.label in rule.secondaries])
     numbers = [tuple(sorted(one.items())) for one in (group.options, group.amounts, group.meets)]
-    return (*numbers, group.apart, group.exclusive, rules)
+    is_dealt = joint or group.by_card or group.per_subtree or not group.apart
+    of_equal_count = group.count if is_dealt else None
+    kind = (group.apart, group.per_subtree, _counts_cards(group), group.exclusive)
+    return (*numbers, *kind, rules, joint, of_equal_count)
 
 
 def _as_one(family: Sequence[Group]) -> Group:
     first = family[0]
     if len(family) == 1:
         return first
-    return replace(first, count=sum([group.count for group in family]), shares=not first.apart, by_card=False)
+    count = sum([group.count for group in family])
+    return replace(first, count=count, by_card=_counts_cards(first), stands_for=len(family))

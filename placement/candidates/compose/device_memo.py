@@ -71,7 +71,6 @@ def _with_numbers(group: Group, numbers: dict[str, str]) -> Group:
         amounts=group.amounts,
         apart=group.apart,
         exclusive=group.exclusive,
-        shares=group.shares,
         by_card=group.by_card,
         meets={numbers[name]: mask for name, mask in group.meets.items() if name in numbers},
     )

@@ -148,12 +148,16 @@ class DeviceComposer:
 
     def _within(self) -> tuple[InOnePlace, ...]:
         """Return the rules about one place, and those of same_subtree as such, too."""
-        rules = [(rule.groups, self._levels.named(rule.level), rule.required) for rule in self._request.within]
-        ties = enumerate(self._request.same_subtree)
-        rules += [(tuple(suffixes), level_of_tie(number), True) for number, suffixes in ties]
-        return tuple(
-            [InOnePlace(groups=self._labels(groups), level=level, required=must) for groups, level, must in rules]
-        )
+        rules = [
+            InOnePlace(groups=self._labels(one.groups), level=self._levels.named(one.level), required=one.required)
+            for one in self._request.within
+        ]
+        first = len(self._plan.trait_sets)
+        ties = [
+            InOnePlace(groups=self._labels(suffixes), level=level_of_tie(number), condition=first + number)
+            for number, suffixes in enumerate(self._request.same_subtree)
+        ]
+        return (*rules, *ties)
 
     def _place(self, details: PlannerTree, part: Part, provider: int, *, level: str) -> int | None:
         """Return what has to be held for a provider to be alone at a level."""

@@ -5,6 +5,7 @@ requests; here the groups are written as that translation makes them.
 """
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -246,6 +247,49 @@ def test_groups_of_different_words_that_fit_the_same_devices_are_no_long_search(
     found = allocate(cloud, Request(groups=tuple(groups)))
     assert found.complete
     assert len({name for names in found.best.devices.values() for name in names}) == 32
+
+
+@pytest.mark.parametrize("count", [1, 3, 8])
+@pytest.mark.parametrize("required", [True, False])
+def test_equal_groups_that_are_joined_to_another_are_no_long_search(count: int, required: bool) -> None:
+    """Ten groups beside one, which may share devices: as many as they are, for each of these."""
+    nics = [Device(f"nic{n}", (f"numa{n // 4}", f"pcie{n}"), {"VF": 10}) for n in range(8)]
+    cloud = Host(LEVELS, (*nics, *[Device(f"gpu{n}", (f"numa{n}", f"pcie{4 * n}")) for n in range(2)]))
+    options, gpus = dict.fromkeys([nic.name for nic in nics], 0), {"gpu0": 0, "gpu1": 0}
+    labels = [f"functions{n}" for n in range(10)]
+    groups = [Group(label=label, options=options, count=count, amounts={"VF": 1}, apart=False) for label in labels]
+    rule = Joint(primary="gpu", secondaries=tuple(labels), level="numa", required=required)
+    found = allocate(cloud, Request(groups=(Group(label="gpu", options=gpus, count=2), *groups), joint=(rule,)))
+    assert found.complete
+    taken = [found.best.devices[label] for label in labels] if found.best else []
+    if count == 1 and required:
+        assert found.best is None  # One device of each is in one NUMA node, and the GPUs are in two.
+        return
+    assert [len({*names}) for names in taken] == [count] * 10
+    assert count == 1 or all({name > "nic3" for name in names} == {False, True} for names in taken)
+    assert max(Counter(name for names in taken for name in names).values()) <= 10
+
+
+def test_many_ties_that_want_the_same_are_no_long_search() -> None:
+    """Seven times a switch with a GPU and a NIC below it, on a host of eight."""
+    names = {f"{kind}{n}": f"switch{n}" for n in range(8) for kind in ("switch", "gpu", "nic")}
+    ties = [f"tie{n}" for n in range(7)]
+    paths = {name: (f"numa{int(name[-1]) // 4}", home, *[home] * 7) for name, home in names.items()}
+    devices = [Device(name, path, {"VF": 8}) for name, path in paths.items()]
+    kinds = {kind: {name: 0 for name in names if name[:-1] == kind} for kind in ("switch", "gpu", "nic")}
+    groups, within = [], []
+    for bit, tie in enumerate(ties):
+        for kind, options in kinds.items():
+            meets = dict.fromkeys(options, 1 << bit) if kind == "switch" else {}
+            amounts = {"gpu": {"VF": 8}, "nic": {"VF": 1}, "switch": {}}[kind]
+            groups.append(Group(label=f"{tie} {kind}", options=options, amounts=amounts, apart=False, meets=meets))
+        within.append(InOnePlace(groups=tuple(f"{tie} {kind}" for kind in kinds), level=tie, condition=bit))
+    cloud = Host((*LEVELS, *ties), tuple(devices), uncounted=7)
+    found = allocate(cloud, Request(groups=tuple(groups), within=tuple(within), conditions=7))
+    assert found.complete
+    assert found.best.objective.touched == (2, 7)
+    switches = [{names[found.best.devices[f"{tie} {kind}"][0]] for kind in kinds} for tie in ties]
+    assert sorted(map(sorted, switches)) == [[f"switch{n}"] for n in range(7)]
 
 
 def test_more_than_there_is_for_all_groups_together_is_no_long_search() -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, product
 
 import pytest
 from hypothesis import given
@@ -26,18 +26,10 @@ class Everything:
         self.eligible = {group.label: self._eligible(group) for group in request.groups}
 
     def _eligible(self, group):
-        return [
-            name
-            for name in sorted(group.options)
-            if self._is_free(group, name) and self._is_placed(group, name) and self._is_of_use(group, name)
-        ]
-
-    def _is_of_use(self, group, name) -> bool:
-        room = self.devices[name].room
-        return not group.shares or all(amount <= room[c] for c, amount in group.amounts.items())
+        return [name for name in sorted(group.options) if self._is_free(group, name) and self._is_placed(group, name)]
 
     def _is_free(self, group, name) -> bool:
-        around = {**dict(zip(LEVELS, self.devices[name].path, strict=True)), THE_DEVICE: name}
+        around = {**dict(zip(self.host.levels, self.devices[name].path, strict=True)), THE_DEVICE: name}
         return all(around[level] is not None and around[level] not in self.host.in_use for level in group.exclusive)
 
     def _is_placed(self, group, name) -> bool:
@@ -46,7 +38,7 @@ class Everything:
         return all(self.place(name, level) is not None for level, labels in rules if group.label in labels)
 
     def place(self, name, level):
-        return self.devices[name].path[LEVELS.index(level)]
+        return self.devices[name].path[self.host.levels.index(level)]
 
     def ranked(self):
         """Return (rank, choice) of all ways, the best first."""
@@ -58,7 +50,7 @@ class Everything:
         names = self.eligible[group.label]
         sizes = range(group.count, len(names) + 1) if group.per_subtree else [group.count]
         for size in sizes:
-            for way in (combinations_with_replacement if group.shares else combinations)(names, size):
+            for way in combinations(names, size):
                 if not group.by_card or len({self.devices[name].whole for name in way}) == size:
                     yield way
 
@@ -107,15 +99,8 @@ class Everything:
                 there = [(self.place(name, level), self.devices[name].whole) for name in wanted]
                 numbers.append(len({(place, card) for place, card in there if place in touched}))
         misfit = sum(group.options[name] for group in self.request.groups for name in choice[group.label])
-        order = [number for group in self.request.groups for number in self._turns(group, choice[group.label])]
-        every = [number for group in self.request.groups for number in self._turns(group, self._all_turns(group))]
-        return (*numbers, misfit), [option not in order for option in every]
-
-    def _turns(self, group, names):
-        return [(group.label, name, names[:place].count(name)) for place, name in enumerate(names)]
-
-    def _all_turns(self, group):
-        return [name for name in self.eligible[group.label] for _turn in range(group.count if group.shares else 1)]
+        every = [(group.label, name) for group in self.request.groups for name in self.eligible[group.label]]
+        return (*numbers, misfit), [name not in choice[label] for label, name in every]
 
     def _missed(self, level, choice) -> int:
         missed = 0
@@ -150,8 +135,8 @@ def instances(draw):
     host = Host(LEVELS, tuple(draw(st.permutations(devices))), frozenset(in_use))
     conditions = draw(st.integers(0, 1))
     groups = [draw(groups_of(label, devices, conditions)) for label in draw(st.sampled_from(["a", "ab", "abc"]))]
-    if len(groups) < 3 and draw(st.booleans()):
-        groups.insert(1, replace(groups[0], label="twin"))
+    for label in draw(st.sampled_from([(), ("twin",), ("twin", "triplet")]))[: 3 - len(groups)]:
+        groups.insert(1, replace(groups[0], label=label))
     labels = [group.label for group in groups]
     rules = {"joint": draw(joints(labels)), "within": draw(withins(labels))}
     return host, Request(groups=tuple(groups), conditions=conditions, **rules)
@@ -161,7 +146,6 @@ def instances(draw):
 def groups_of(draw, label, devices, conditions):
     names = draw(st.lists(st.sampled_from([device.name for device in devices]), unique=True, min_size=1))
     per_subtree, apart = draw(st.booleans()), draw(st.booleans())
-    shares = not per_subtree and not apart and draw(st.booleans())
     return Group(
         label=label,
         options={name: draw(st.integers(0, 2)) for name in names},
@@ -169,8 +153,7 @@ def groups_of(draw, label, devices, conditions):
         per_subtree=per_subtree,
         amounts={"VF": draw(st.integers(1, 2))},
         apart=apart,
-        shares=shares,
-        by_card=not shares and draw(st.booleans()),
+        by_card=draw(st.booleans()),
         exclusive=draw(st.sampled_from([(), (), ("pcie",), (THE_DEVICE,)])),
         meets={name: draw(st.integers(0, 2**conditions - 1)) for name in names},
     )
@@ -195,6 +178,48 @@ def withins(draw, labels):
     return tuple(rules)
 
 
+@st.composite
+def instances_of_ties(draw):
+    """Return ties of groups to a switch: each has the switch itself, and one or two sorts of devices below it."""
+    number = draw(st.integers(2, 3))
+    switches = {f"s{n}": draw(st.sampled_from([None, "numa0", "numa1"])) for n in range(draw(st.integers(1, 3)))}
+    below = [draw(st.sampled_from(sorted(switches))) for _ in range(draw(st.integers(1, 4)))]
+    homes = {name: name for name in switches} | {f"d{n}": switch for n, switch in enumerate(below)}
+    devices = [
+        Device(name, (switches[home], home, *[home] * number), {"VF": draw(st.integers(1, 3))})
+        for name, home in homes.items()
+    ]
+    ties = tuple([f"tie{n}" for n in range(number)])
+    apart, of_devices = draw(st.booleans()), [name for name in homes if name not in switches]
+    options = draw(st.lists(st.sampled_from(of_devices), unique=True, min_size=1))
+    misfits, amount = {name: draw(st.integers(0, 1)) for name in options}, {"VF": draw(st.integers(1, 2))}
+    groups, within = [], []
+    for bit, tie in enumerate(ties):
+        heads = dict.fromkeys(switches, 0)
+        groups.append(Group(label=f"{tie} switch", options=heads, apart=apart, meets=dict.fromkeys(switches, 1 << bit)))
+        groups.append(Group(label=f"{tie} device", options=misfits, amounts=amount, apart=apart))
+        within.append(InOnePlace(groups=(f"{tie} switch", f"{tie} device"), level=tie, condition=bit))
+    if draw(st.booleans()):
+        groups[-1] = replace(groups[-1], options=dict.fromkeys(of_devices, 1))  # One tie is unlike the others.
+    host = Host((*LEVELS, *ties), tuple(devices), uncounted=number)
+    return host, Request(groups=tuple(groups), within=tuple(within), conditions=number)
+
+
+@examples(12)
+@given(instances_of_ties(), st.sampled_from([2, 100]))
+def test_the_best_of_all_ways_is_found_for_ties_that_want_the_same(instance, width) -> None:
+    """Who of them gets what is all the same."""
+    host, request = instance
+    everything = Everything(host, request).ranked()
+    found = allocate(host, request, width=width)
+    assert found.complete
+    assert (found.best is None) == (not everything)
+    if found.best is not None:
+        (rank, _order), _choice = everything[0]
+        assert found.best.objective.rank == rank
+        assert found.best.devices in [one for (other, _order), one in everything if other == rank]
+
+
 @examples(25)
 @given(instances(), st.sampled_from([1, 2, 4, 100]))
 def test_the_best_of_all_ways_is_found(instance, width) -> None:
@@ -207,7 +232,10 @@ def test_the_best_of_all_ways_is_found(instance, width) -> None:
     if found.best is not None:
         (rank, _order), choice = everything[0]
         assert found.best.objective.rank == rank
-        assert found.best.devices == choice
+        if len(without_twins(host, request)[0].groups) < len(request.groups):  # Who of them gets what is all the same.
+            assert found.best.devices in [one for (other, _order), one in everything if other == rank]
+        else:
+            assert found.best.devices == choice
 
 
 @examples(9)
@@ -215,7 +243,7 @@ def test_the_best_of_all_ways_is_found(instance, width) -> None:
 def test_further_ways_come_in_order(instance, most) -> None:
     """Ways that take more than is asked for, or exchange what twins have, are none: such requests are not compared."""
     host, request = instance
-    if any(g.per_subtree for g in request.groups) or len(without_twins(request)[0].groups) < len(request.groups):
+    if any(g.per_subtree for g in request.groups) or len(without_twins(host, request)[0].groups) < len(request.groups):
         return
     expected = [(rank, choice) for (rank, _order), choice in Everything(host, request).ranked()[:most]]
     found = allocate(host, request, most=most).allocations
