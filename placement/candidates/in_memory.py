@@ -1,7 +1,7 @@
 """Trees without a database: a reader for tests, and for whoever wants to search trees of their own."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.domain.search_plan import Plan
@@ -49,7 +49,9 @@ class TreesInMemory:
         self._totals = totals or {}
         self._places = places
 
-    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> list[tuple[int, ...]]:
+    def sums(
+        self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
+    ) -> list[tuple[int, ...]]:
         """Return for each tree its root, then its capacities, then its use of some classes."""
         return [
             (
@@ -57,7 +59,7 @@ class TreesInMemory:
                 *[int(of.get(name, 0)) for of in (node.allocatable, node.used) for name in classes],
             )
             for root, node in self._totals.items()
-            if any([name in node.allocatable for name in (*classes, *found_by)])
+            if (roots is None or root in roots) and any([name in node.allocatable for name in (*classes, *found_by)])
         ]
 
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:

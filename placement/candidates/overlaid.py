@@ -48,9 +48,11 @@ class OverlaidReader(WrappedReader):
         self._stocks = {provider: one.stocks for provider, one in changed.items()}
         self._roots = {one.root for one in changed.values()}
 
-    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> list[Sequence[int]]:
+    def sums(
+        self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
+    ) -> list[Sequence[int]]:
         """Return for each tree its root, then its capacities, then what its use of some classes would be."""
-        rows = [row for row in self._reader.sums(classes, found_by) if row[0] not in self._overlay.avoided]
+        rows = [row for row in self._reader.sums(classes, found_by, roots) if row[0] not in self._overlay.avoided]
         more: dict[int, Counter[str]] = defaultdict(Counter)
         for provider, one in self._changed.items():
             more[one.root].update(self._overlay.changes[provider])

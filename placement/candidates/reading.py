@@ -53,12 +53,15 @@ class Reader(Protocol):
     def most_listed(self) -> int:
         """How many trees can be asked for by their roots."""
 
-    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> Collection[Sequence[int]]:
+    def sums(
+        self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
+    ) -> Collection[Sequence[int]]:
         """Return for each tree its root, then its capacities, then its use of some classes.
 
         Args:
             classes: the classes; of one that does not exist nobody has any.
             found_by: further classes. Only trees that have any class of either are there.
+            roots: the trees that are asked for; None for all.
         """
 
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:

@@ -41,9 +41,11 @@ class WrappedReader:
         """How many trees can be asked for by their roots."""
         return self._reader.most_listed
 
-    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> Collection[Sequence[int]]:
+    def sums(
+        self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
+    ) -> Collection[Sequence[int]]:
         """Return for each tree its root, then its capacities, then its use of some classes."""
-        return self._reader.sums(classes, found_by)
+        return self._reader.sums(classes, found_by, roots)
 
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
         """Yield all trees in portions, each with the highest root id that it may reach."""
@@ -71,8 +73,12 @@ class RememberingReader(WrappedReader):
         self._trees: dict[int, Tree | None] = {}
         self._all: TreesRead | None = None
 
-    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> Collection[Sequence[int]]:
+    def sums(
+        self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
+    ) -> Collection[Sequence[int]]:
         """Return for each tree its root, then its capacities, then its use of some classes."""
+        if roots is not None:
+            return self._reader.sums(classes, found_by, roots)
         asked = (tuple(classes), tuple(found_by))
         if asked not in self._sums:
             self._sums[asked] = self._reader.sums(classes, found_by)

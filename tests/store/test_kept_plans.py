@@ -23,7 +23,7 @@ from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from tests.databases import open_database
 from tests.planner_clouds import LEVELS, LOCKS, MADE_CLASSES, MADE_TRAITS, random_cloud, random_request
-from tests.small_clouds import Node, write
+from tests.small_clouds import Cloud, Node, write
 from tests.store.rows import VCPU, add_providers, allocate, run, stocking
 
 CLOUDS, CHANGES, HOSTS = 6, 3, 80
@@ -74,9 +74,21 @@ def test_plans_are_the_same_whether_or_not_orders_are_kept(migrated: Database) -
             profile = chance.choice((options_with(None).profile, PACKED))
             kept, anew = (replace(options_with(one), profile=profile) for one in (orders, None))
             roots = frozenset([node.root for node in cloud.values() if chance.random() < 0.3])
-            for overlay in (AS_IT_IS, Overlay(avoided=roots)):
+            for overlay in (AS_IT_IS, Overlay(avoided=roots), _changing(cloud, chance)):
                 request = replace(wanted, limit=chance.choice((1, 1000)))
                 assert planned(migrated, request, kept, overlay) == planned(migrated, request, anew, overlay)
+
+
+def _changing(cloud: Cloud, chance: Random) -> Overlay:
+    """Return an overlay in which more of some providers is in use, or less of one."""
+    overlay = Overlay()
+    for id_, node in cloud.items():
+        for name, one in node.inventories.items():
+            if chance.random() < 0.3:
+                overlay = overlay.taking({id_: {name: 1}})
+            elif one.used and chance.random() < 0.2:
+                overlay = overlay.releasing({id_: {name: one.used}})
+    return overlay
 
 
 def _used_anew(node: Node, chance: Random) -> Node:

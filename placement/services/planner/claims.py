@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from placement.errors import ConcurrentUpdate, Conflict
 from placement.services.planner.allocating import Outdated, allocate
+from placement.services.planner.company import LONGEST_WAIT_S, MOST_CHOICES, claim_in_company
 from placement.services.planner.composers import Composers
 from placement.services.planner.drafting import Drafting
 from placement.services.planner.gang import GangPlan, as_many_as_fit, by_difficulty, one_by_one, together
@@ -30,14 +31,8 @@ __all__ = ["ClaimTerms", "Gate", "NoCandidate", "Outcome", "claim", "claim_what_
 ATTEMPTS = 40
 """How often a claim is planned before it gives up. Each time it lost, somebody else has won."""
 
-MOST_CHOICES = 16
-"""Among so many of the best places at most is chosen after lost races."""
-
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
 """After a lost race a claim waits, by chance, up to the first of these; twice as long each time, up to the second."""
-
-LONGEST_WAIT_S = 2.0
-"""So long a claim waits for its turn at most: another one may be planning in a large cloud."""
 
 PORTION = 250
 """So many members are allocated in one transaction where they need not be allocated together."""
@@ -116,6 +111,10 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
         ConcurrentUpdate: likewise; a consumer holds something else, or others were faster too often.
         InvalidAt: a request names something that does not exist.
     """
+    if terms.whole and not (terms.dry_run or terms.gates or any(member.replaces for member in members)):
+        answers = claim_in_company(database, members, terms.digest)
+        if answers is not None:
+            return Outcome(answers, is_new=True)
     composers = Composers()  # A claim is bounded as a whole, however often it is planned.
     for attempt in range(ATTEMPTS):
         with database.claim_turns.taken(longest_wait_s=LONGEST_WAIT_S):

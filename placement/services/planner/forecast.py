@@ -1,5 +1,6 @@
 """What can be expected of the trees of a cloud, and so which of them are read first."""
 
+from bisect import insort
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -35,8 +36,7 @@ class Forecast:
         self._scores = scores(*asked, packing)
         self._overlay = overlay
         # What is kept outlives the bounds of one request. Devices that judge trees change with every claim.
-        keeps_order = packing is None and not overlay.changes
-        self._kept_scores = TreeScores(*asked) if keeps_order else None
+        self._kept_scores = TreeScores(*asked) if packing is None else None
         self._wanted = wanted
         self._counted = composer.counted if ground.profile.compactness else ()
         self._falls_short = False
@@ -97,10 +97,17 @@ class Forecast:
         return promising_first(self._reader, self._scores, self._wanted, kept_order=self._kept_order)
 
     def _kept_order(self, _scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
-        """Return the keys of all trees as they are, but for those that are left out; None where more would differ."""
+        """Return the keys of all trees as they would be: those that an overlay changes are summed up anew."""
         order = self._ground.kept_order(self._kept_scores, found_by) if self._kept_scores else None
-        avoided = self._overlay.avoided
-        return [key for key in order if key[2] not in avoided] if order and avoided else order
+        if order is None or self._overlay.is_empty:
+            return order
+        changed = {one.root for one in self._ground.stocks.under(self._overlay).values()}
+        elsewhere = changed | self._overlay.avoided
+        order = [key for key in order if key[2] not in elsewhere]
+        if changed:
+            for key in self._scores.keys(self._reader.sums(self._scores.classes, found_by, changed)):
+                insort(order, key)
+        return order
 
     def _bounded(self) -> Iterator[Portion] | None:
         """Return the trees with bounds on the places that they touch, None where there are no such bounds."""

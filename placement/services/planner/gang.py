@@ -58,7 +58,7 @@ def _difficulty(member: ClaimMember) -> tuple[int, int]:
 
 def one_by_one(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
     """Give each member in turn the best that is left."""
-    placing = _Placing(drafting, members)
+    placing = Placing(drafting, members)
     for member in members:
         if not placing.has_placed(member):
             return GangPlan(placing.drafts, member, placing.lineup(member).complete)
@@ -73,7 +73,7 @@ def as_many_as_fit(
     Returns:
         The places; then, for all that want the same and have none, how far the first of them came, and who they are.
     """
-    placing = _Placing(drafting, members)
+    placing = Placing(drafting, members)
     stuck: dict[Prepared, tuple[GangPlan, list[ClaimMember]]] = {}
     for member in members:
         kind = drafting.prepared(member)
@@ -84,7 +84,7 @@ def as_many_as_fit(
     return placing.drafts, list(stuck.values())
 
 
-class _Placing:
+class Placing:
     """Places members one after the other. Each has its share of the steps that are left."""
 
     def __init__(self, drafting: Drafting, members: Sequence[ClaimMember]) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.rationed_log import RationedLog
 from placement.store.connection import at_work, direct
+from placement.store.connection.company import Company
 from placement.store.connection.memory import compiled_statements
 from placement.store.connection.turns import FairTurns
 from placement.store.names import Names
@@ -80,7 +81,8 @@ class Database:
     ``attempts`` is how often one unit of work is tried at most. ``keeps_usage`` says whether the triggers that keep
     ``provider_usages`` exact are in place; where they are not, usage is summed from the allocations. ``writer_lock`` is
     held by the one writing thread of this process on SQLite. In ``claim_turns`` the threads of this process plan and
-    write planner claims: side by side they would find the same places, and lose them. ``standby``, if there is one,
+    write planner claims: side by side they would find the same places, and lose them. In ``claim_company`` those who
+    wait meanwhile plan together. ``standby``, if there is one,
     serves reads that may be a moment old. ``write_fault`` is what the last write of this process has failed with, None
     once one has succeeded.
     """
@@ -92,6 +94,7 @@ class Database:
         self.attempts = attempts
         self.writer_lock = _writer_lock(engine.dialect.name)
         self.claim_turns = FairTurns()
+        self.claim_company: Company[Any] = Company()
         _leave_to_the_parent(self)
         self.keeps_usage = keeps_usage
         self.keeps_journal = keeps_journal
@@ -168,6 +171,7 @@ def _leave_to_the_parent(database: Database) -> None:
             database.engine.dispose(close=False)
             database.writer_lock = _writer_lock(database.dialect)
             database.claim_turns = FairTurns()
+            database.claim_company = Company()
 
     os.register_at_fork(after_in_child=forget)
 

@@ -1,6 +1,6 @@
 """The trees a search walks through: what narrowing left of them, read in chunks of root ids, as far as it is wanted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from placement.domain.search_limits import LIMITS, SearchLimits
@@ -68,9 +68,11 @@ class TreeReader:
         """How many trees can be read by a list of their roots: it is written into the statement for each demand."""
         return MOST_PARAMETERS // (len(self.plan.demands) + 4)
 
-    def sums(self, classes: Sequence[str], found_by: Sequence[str]) -> list[TreeSums]:
+    def sums(
+        self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
+    ) -> list[TreeSums]:
         """Return what trees have and use of classes: those that have any of these, or of others. One statement."""
-        return sums_by_name(self._tx, classes, found_by)
+        return sums_by_name(self._tx, classes, found_by, roots)
 
     def trees(self, wanted: int | None) -> Iterator[Tree]:
         """Yield the trees one by one, by root id, reading as ``chunks`` does."""
