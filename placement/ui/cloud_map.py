@@ -26,7 +26,7 @@ class DrawnMap:
     Args:
         title: the profile whose order it shows, if it shows one.
         blocks: what it consists of.
-        moved: how many of the best hosts have another place in the other profile's order.
+        moved: how many of its best hosts have another place in the other profile's order.
     """
 
     title: str
@@ -105,8 +105,9 @@ def _unfolded(
     places = [{root: place for place, root in enumerate(order, start=1)} for order in found.orders]
     moved = _moved(*places) if len(places) == 2 else frozenset[int]()
     return [
-        DrawnMap(name, Blocks(found, groups, places=own, moved=moved & own.keys()).unfolded(hosts, kinds), len(moved))
+        DrawnMap(name, Blocks(found, groups, places=own, moved=marked).unfolded(hosts, kinds), len(marked))
         for name, own in zip(profiles, places, strict=True)
+        for marked in [moved & own.keys()]
     ]
 
 

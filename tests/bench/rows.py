@@ -44,11 +44,12 @@ def provider_uuid(name: str) -> str:
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of a cloud by table. ``fill`` is the share of everything that is in use."""
+    """The rows of a cloud by table. ``fill`` is the share of everything that is in use, by so many consumers a host."""
 
     classes: Mapping[str, int]
     traits: Mapping[str, int]
     fill: float
+    consumers: int = CONSUMERS_PER_HOST
     tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
     _ids: Iterable[int] = field(default_factory=lambda: itertools.count(1))
     _chance: random.Random = field(default_factory=lambda: random.Random(1))
@@ -72,18 +73,18 @@ class Rows:
 
     def _fill(self, nodes: list[tuple[int, Node]]) -> None:
         """Share what a tree has out to its consumers; of the devices with one unit every other one is taken."""
-        consumers = [str(uuid.UUID(int=self._chance.getrandbits(128))) for _ in range(CONSUMERS_PER_HOST)]
+        consumers = [str(uuid.UUID(int=self._chance.getrandbits(128))) for _ in range(self.consumers)]
         holders = Counter(name for _, node in nodes for name in node.inventory)
         seen: Counter[str] = Counter()
         holding: set[str] = set()
         for id_, node in nodes:
             for name, total in node.inventory.items():
-                portions = CONSUMERS_PER_HOST // holders[name] or 1
+                portions = self.consumers // holders[name] or 1
                 first = seen[name] * portions
                 seen[name] += 1
                 amount = seen[name] % 2 if total == 1 else int(total * self.fill)
                 for portion, used in enumerate(_shared_out(amount, portions)):
-                    consumer = consumers[(first + portion) % CONSUMERS_PER_HOST]
+                    consumer = consumers[(first + portion) % self.consumers]
                     holding.add(consumer)
                     self.tables["allocations"].append((id_, self.classes[name], consumer, used))
         self.tables["consumers"] += [(consumer, 1, 1, 1) for consumer in consumers if consumer in holding]

@@ -14,7 +14,7 @@ from placement.store.tables import (
     users,
 )
 from tests.bench.clouds import Node
-from tests.bench.rows import COLUMNS, Rows, provider_uuid
+from tests.bench.rows import COLUMNS, CONSUMERS_PER_HOST, Rows, provider_uuid
 
 DOMAIN = ".eu-west-1.cloud.example.net"
 DISABLED_EACH = 50
@@ -34,32 +34,46 @@ def kinds(zones: int, racks: int) -> Mapping[str, Mapping[str, tuple[str, ...]]]
     }
 
 
-def _host(number: int, *, zones: int, racks: int, in_rack: int) -> Node:
+def _host(number: int, *, zones: int, racks: int, in_rack: int, nodes: int) -> Node:
     name, rack = host_name(number, in_rack=in_rack), number // in_rack
     disabled = ("COMPUTE_STATUS_DISABLED",) if number % DISABLED_EACH == DISABLED_EACH - 1 else ()
     host = Node(name, {"DISK_GB": 2000}, disabled, (rack * zones // racks, zones + rack))
-    for numa in range(2):
+    for numa in range(nodes):
         node = Node(f"{name}-numa{numa}", {"VCPU": 48, "MEMORY_MB": 393216}, ("HW_NUMA_ROOT",))
         node.children.append(Node(f"{node.name}-gpu0", {"PGPU": 1}, ("CUSTOM_GPU_A100",)))
         host.children.append(node)
     return host
 
 
-def fill_racks(database: Database, hosts: int, *, zones: int = 5, in_rack: int = 25, after: int = 0) -> None:
-    """Write hosts into a database that has the first ``after`` of them: a part of each is in use, from none to all."""
+def fill_racks(
+    database: Database,
+    hosts: int,
+    *,
+    zones: int = 5,
+    in_rack: int = 25,
+    after: int = 0,
+    sparse: bool = False,
+) -> None:
+    """Write hosts into a database that has the first ``after`` of them: a part of each is in use, from none to all.
+
+    Sparse ones are written in a third of the time: each has two consumers, and those after the first thousand have one
+    NUMA node.
+    """
     racks = -(-hosts // in_rack)
     with database.writer.begin() as connection:
         if not after:
             _write_names(connection, zones)
         classes = dict(connection.execute(select(resource_classes.c.name, resource_classes.c.id)).all())
         known = dict(connection.execute(select(traits.c.name, traits.c.id)).all())
-        rows = Rows(classes, known, fill=0.0)
+        rows = Rows(classes, known, fill=0.0, consumers=2 if sparse else CONSUMERS_PER_HOST)
         for number in range(hosts):
             if number == after:
                 for table in rows.tables.values():
                     table.clear()
             rows.fill = number % 11 / 10
-            rows.add_tree(_host(number, zones=zones, racks=racks, in_rack=in_rack))
+            rows.add_tree(
+                _host(number, zones=zones, racks=racks, in_rack=in_rack, nodes=1 if sparse and number >= 1000 else 2)
+            )
         for name, columns in COLUMNS.items():
             if rows.tables[name]:
                 written = [dict(zip(columns, row, strict=True)) for row in rows.tables[name]]
