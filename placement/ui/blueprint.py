@@ -15,6 +15,7 @@ from placement.errors import NotFound, PlacementError
 from placement.rationed_log import RationedLog
 from placement.ui import cloud_map, consumers, overview, projects, search, shares, tree, try_request
 from placement.ui.changes import in_words
+from placement.ui.explained import install_explained
 from placement.ui.frame import START, elsewhere, frame
 from placement.ui.names import install_names
 from placement.ui.numbers import install_filters
@@ -49,6 +50,7 @@ def install_console(app: Flask, server: Server) -> None:
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     install_filters(app)
     install_names(app)
+    install_explained(app)
     app.jinja_env.filters["in_words"] = in_words
     app.register_blueprint(console)
 

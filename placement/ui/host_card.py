@@ -23,6 +23,7 @@ class HostCard:
         host: what was read; None where ``message`` tells why there is none.
         has_room: whether one more of the request fits.
         in_the_way: the one condition without which one more would fit, in words.
+        value: what it is about.
         example: a provider that fails it, with what it has.
         message: the first condition that leaves nothing, where more than one is in the way.
     """
@@ -30,6 +31,7 @@ class HostCard:
     host: HostOnMap | None
     has_room: bool = False
     in_the_way: str = ""
+    value: str = ""
     example: Mapping[str, Any] | None = None
     message: str = ""
 
@@ -53,4 +55,5 @@ def _judged(host: HostOnMap, explained: Explained) -> HostCard:
         return HostCard(host, message=document["cause"]["message"])
     first = document["near_misses"][0]
     example = next(iter(first["providers"]), None)
-    return HostCard(host, in_the_way=in_words(explanation.near_misses[0].condition), example=example)
+    condition = explanation.near_misses[0].condition
+    return HostCard(host, in_the_way=in_words(condition), value=condition.value, example=example)

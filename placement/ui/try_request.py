@@ -155,8 +155,8 @@ def _same_fact(explanation: ExplainJson | None) -> str:
             continue
         if miss.get("groups") == cause.get("groups"):
             return (
-                f"Of the providers that meet all else, the one with most has {largest['amount']:,} "
-                f"{class_name} left; {int(amount):,} are asked of one."
+                f"Of the providers that meet all else, the one with most has {largest['amount']} {class_name} "
+                f"left; {amount} {class_name} are asked of one."
             )
     return ""
 

@@ -179,7 +179,7 @@ def test_what_a_host_lacks_is_judged_with_the_pools_that_it_draws_from(visitor: 
     clouds.allocate(call, made.providers["pool"], {"DISK_GB": 30})
     assert "One more fits here." in card(visitor, "host", "resources=VCPU:4,DISK_GB:50").text
     assert (
-        "Only this is in the way of one more: 80 DISK_GB free"
+        "Only this is in the way of one more: 80 GiB DISK_GB free"
         in card(visitor, "host", "resources=VCPU:4,DISK_GB:80").text
     )
 
