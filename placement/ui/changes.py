@@ -32,9 +32,14 @@ class Past:
     fault: str = ""
 
 
+def sees_journal(call: Call) -> bool:
+    """Tell whether there is a journal that this visitor may read."""
+    return keeps_journal(call) and call.is_allowed(RULE, project_id=None)
+
+
 def shown_changes(call: Call, *, provider: str | None = None) -> list[ToldChange] | None:
     """Return what a page shows of the journal, or None where there is none, or not for this visitor."""
-    if not (keeps_journal(call) and call.is_allowed(RULE, project_id=None)):
+    if not sees_journal(call):
         return None
     return latest(call.database, most=SHOWN, provider=provider)
 

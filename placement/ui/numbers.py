@@ -1,10 +1,14 @@
 """How pages write numbers: filters for the templates."""
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import NamedTuple
 
 from flask import Flask
 from markupsafe import Markup
+
+from placement.services.console.overview import ClassTotals
 
 NOTHING = "\N{EN DASH}"
 
@@ -57,6 +61,14 @@ def amount(value: float, class_name: str) -> Markup:
     if words == exact:
         return Markup("{}").format(words)
     return Markup('<data value="{}" title="{} {}">{}</data>').format(value, exact, class_name, words)
+
+
+def one_scale(trees: Iterable[Sequence[ClassTotals]]) -> dict[str, float]:
+    """Return how much the largest of some trees has of each class: the scale of their bars."""
+    found: dict[str, float] = {}
+    for stock in chain.from_iterable(trees):
+        found[stock.class_name] = max(found.get(stock.class_name, 0), stock.capacity + stock.set_aside)
+    return found
 
 
 def percent(part: float, whole: float) -> str:

@@ -11,6 +11,7 @@ from placement.errors import Invalid
 from placement.services.console import overview as service
 from placement.services.planner.headroom import Copies, Listing, RequestRoom, headrooms
 from placement.ui.changes import shown_changes
+from placement.ui.numbers import one_scale
 from placement.ui.page import Page, show
 
 MOST_FLAVORS = 50
@@ -44,6 +45,9 @@ def overview(call: Call) -> Response:
     return show(
         "overview.html",
         cloud=cloud,
+        scales=[
+            one_scale([cloud.tree_stocks[tree.id] for tree in (*kind.fullest, *kind.emptiest)]) for kind in cloud.kinds
+        ],
         at_least=service.AT_LEAST,
         flavors=_flavors(call),
         changes=shown_changes(call),

@@ -12,17 +12,23 @@ from placement.errors import Invalid
 from placement.services.console.maintenance import emptying
 from placement.services.console.providers import FoundProviders, ListOrder, ProviderSearch, found_providers
 from placement.services.console.tree import provider_in_tree
-from placement.ui.changes import shown_changes, shown_past
+from placement.ui.changes import sees_journal, shown_changes, shown_past
 from placement.ui.commands import commands_for_host, commands_for_leaver
+from placement.ui.numbers import one_scale
 from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
 from placement.ui.traits import grouped
 
-FIELDS = ("q", "resources", "required", "member_of", "in_tree", "list", "kind", "disabled", "full", "changed", "sort")
+FIELDS = (
+    *("q", "resources", "required", "member_of", "in_tree"),
+    *("list", "kind", "group", "disabled", "full", "changed", "sort"),
+)
 WITHIN_H = {"hour": 1, "day": 24, "week": 168}
 YES = {"yes": True, "no": False}
 SIZE = 100
 MOST_WORDS = 10
+MOST_GROUPS = 500
+"""Kinds with more groups are no choice of the form; their names do in an address."""
 
 
 def providers(call: Call) -> Response:
@@ -33,7 +39,7 @@ def providers(call: Call) -> Response:
     found: FoundProviders | None = None
     fault = ""
     try:
-        found = found_providers(call.database, _search(sought), first=paging.first, most=paging.size)
+        found = found_providers(call.database, _search(call, sought), first=paging.first, most=paging.size)
     except Invalid as error:
         fault = error.message
     return show(
@@ -44,7 +50,8 @@ def providers(call: Call) -> Response:
         sought=sought,
         trees=_lists_trees(sought),
         paging=paging,
-        within=WITHIN_H,
+        groups=_groups(call),
+        scale=one_scale(found.stocks.values()) if found and sought["kind"] else {},
     )
 
 
@@ -55,7 +62,22 @@ def _lists_trees(sought: Mapping[str, str]) -> bool:
     return not (sought["q"] or sought["required"] or sought["in_tree"])
 
 
-def _search(sought: Mapping[str, str]) -> ProviderSearch:
+def _groups(call: Call) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the kinds of named aggregates that are few enough to choose from."""
+    kinds = call.server.settings.planner.aggregates
+    return {kind: dict(names) for kind, names in kinds.items() if len(names) <= MOST_GROUPS}
+
+
+def _aggregates_of(call: Call, group: str) -> tuple[str, ...]:
+    """Return the aggregates of a group, which an address calls ``zone:eu-west-1a``."""
+    kind, _, name = group.partition(":")
+    aggregates = call.server.settings.planner.aggregates.get(kind, {}).get(name)
+    if aggregates is None:
+        raise Invalid(f"group: planner.yaml names no aggregates {group}.")
+    return tuple(aggregates)
+
+
+def _search(call: Call, sought: Mapping[str, str]) -> ProviderSearch:
     """Return what the form asks for; of its fields four are written as in the API's query string."""
     resources, required_text, member_of_text = (sought[name] for name in ("resources", "required", "member_of"))
     required, forbidden = parse_required([required_text] if required_text else [], MAXIMUM)
@@ -78,7 +100,9 @@ def _search(sought: Mapping[str, str]) -> ProviderSearch:
         kind=tuple(sorted({name for name in sought["kind"].split(",") if name})),
         disabled=YES.get(sought["disabled"]),
         full=YES.get(sought["full"]),
+        groups=(_aggregates_of(call, sought["group"]),) if sought["group"] else (),
         changed_h=WITHIN_H.get(sought["changed"]),
+        by_journal=sees_journal(call),
         order=ListOrder(order),
     )
 

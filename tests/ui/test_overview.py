@@ -66,6 +66,18 @@ def test_trees_that_are_alike_are_counted(app, visitor: Visitor):
     assert len(visitor.page(link).table("Providers")) == 7
 
 
+def test_bars_of_trees_that_stand_side_by_side_have_one_scale(app, visitor: Visitor):
+    database = app.extensions["placement"].database
+    for name, total in (("large", 80), ("small", 20)):
+        create_provider(database, uuid=uuid_of(name), name=name)
+        new = NewInventories({"VCPU": Inventory(total=total)}, may_be_all_reserved=False)
+        replace_inventories(database, uuid_of(name), new, generation=0)
+    for path, lengths in (("/ui/", ["100", "100", "25"]), ("/ui/providers?kind=VCPU", ["100", "25"])):
+        tracks = [tag["width"] for name, tag in visitor.page(path).tags if tag.get("class") == "track"]
+        assert tracks == lengths, path
+    assert {tag["width"] for _, tag in visitor.page("/ui/providers").tags if tag.get("class") == "track"} == {"100"}
+
+
 def test_fragmentation_leads_to_the_hosts_that_it_counts(demo: None, visitor: Visitor):
     """As many trees are listed as the number says."""
     page = visitor.page("/ui/")

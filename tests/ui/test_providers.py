@@ -1,19 +1,21 @@
 """Providers in the console: the list with its search, and one provider in its tree."""
 
 import shlex
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import insert, update
 
+from placement.app import create_app
 from placement.cli.demo_cloud import uuid_of
 from placement.domain.allocation import Claim
 from placement.domain.inventory import Inventory
 from placement.services.aggregates import replace_aggregates
-from placement.services.allocations import replace_allocations
+from placement.services.allocations import delete_allocations, replace_allocations
 from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import create_provider, provider
 from placement.services.traits import ensure_trait, replace_provider_traits
-from placement.store.tables import resource_providers
+from placement.store.tables import placement_journal, resource_providers
 from placement.store.tables import traits as trait_rows
 from tests.ui.visitor import Document, Visitor
 
@@ -100,9 +102,37 @@ def test_facets_narrow_by_the_tree(app, demo: None, visitor: Visitor):
     replace_provider_traits(database, uuid_of("compute3"), ["COMPUTE_STATUS_DISABLED"], generation=generation)
     assert names(visitor, "disabled=yes") == ["compute3"]
     assert names(visitor, "disabled=no&changed=hour") == ["compute1", "compute2", "storage1"]
+
+
+def test_trees_are_narrowed_to_a_group_of_the_planner_file(app, settings, demo: None):
+    kinds = {
+        "rack": {"r1": (uuid_of("rack1"),), "none": (uuid_of("nowhere"),)},
+        "row": {str(n): () for n in range(501)},
+    }
+    planner = replace(settings.planner, aggregates=kinds)
+    visitor = Visitor(create_app(replace(settings, planner=planner)))
+    assert names(visitor, "group=rack:r1") == ["compute1", "compute2", "storage1"]
+    assert names(visitor, "group=rack:r1&q=numa0&resources=VCPU:13") == ["compute2 numa0"]
+    assert names(visitor, "group=rack:none") == []
+    page = visitor.page("/ui/providers")
+    offered = [tag.get("value") for name, tag in page.tags if name == "option" and ":" in (tag.get("value") or "")]
+    assert offered == ["rack:r1", "rack:none"]
+    refused = visitor.open("/ui/providers?group=rack:r9")
+    assert refused.status_code == 400
+    assert "planner.yaml names no aggregates rack:r9." in Document(refused.text).text
+
+
+def test_a_tree_has_changed_as_the_journal_tells(app, demo: None, visitor: Visitor):
+    """Giving back changes no row of a provider."""
+    database = app.extensions["placement"].database
+    long_ago = datetime(2020, 1, 1)
     with database.writer.begin() as connection:
-        connection.execute(update(resource_providers).values(updated_at=None, created_at=datetime(2020, 1, 1)))
+        connection.execute(update(resource_providers).values(updated_at=None, created_at=long_ago))
+        connection.execute(update(placement_journal).values(time=long_ago))
     assert names(visitor, "changed=week") == []
+    delete_allocations(database, uuid_of("vm0"))
+    assert names(visitor, "changed=hour") == ["compute1"]
+    assert names(visitor, "changed=hour&list=providers") == ["compute1 gpu0", "compute1 numa0"]
 
 
 def test_a_list_has_the_order_that_is_asked_for(app, demo: None, visitor: Visitor):

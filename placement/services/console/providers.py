@@ -31,7 +31,9 @@ class ProviderSearch:
         kind: the resource classes of the tree: just these.
         disabled: whether nova has the host disabled.
         full: whether nothing is left of the class of which most is in use.
+        groups: for each group that the tree has to be in, its aggregates.
         changed_h: changed within so many hours.
+        by_journal: whether changes are those that the journal tells of, too.
         order: in which order they are listed.
     """
 
@@ -41,7 +43,9 @@ class ProviderSearch:
     kind: tuple[str, ...] = ()
     disabled: bool | None = None
     full: bool | None = None
+    groups: tuple[tuple[str, ...], ...] = ()
     changed_h: int | None = None
+    by_journal: bool = False
     order: ListOrder = ListOrder.NAME
 
 
@@ -74,6 +78,8 @@ def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, most
         kind=_class_ids(tx, search.kind),
         disabled=search.disabled,
         full=search.full,
+        groups=search.groups,
+        by_journal=search.by_journal,
         changed_since=None if search.changed_h is None else _hours_ago(search.changed_h),
     )
     asked = replace(search.filter, resources={}) if search.trees else search.filter

@@ -6,12 +6,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.console.cloud_map import MOST_CHANGES, roots_in
 from placement.store.console.counting import counted
 from placement.store.console.disabled import with_disabled
 from placement.store.console.loads import free_in_trees, of_kind, tree_loads
+from placement.store.journal.order import J
 from placement.store.providers import RP
 from placement.store.tables import resource_providers
 
@@ -74,7 +76,9 @@ class Facets:
         kind: the ids of the classes of the tree, all of them.
         disabled: whether nova has the host disabled.
         full: whether all is in use of a class.
+        groups: for each group that the tree has to be in, its aggregates: a provider of the tree is in one of them.
         changed_since: when the last change was at the earliest (naive UTC).
+        by_journal: whether the journal is asked about changes, too: not all of them are written beside a provider.
     """
 
     words: Sequence[str] = ()
@@ -82,7 +86,9 @@ class Facets:
     kind: Collection[int] = ()
     disabled: bool | None = None
     full: bool | None = None
+    groups: Sequence[Collection[str]] = ()
     changed_since: datetime | None = None
+    by_journal: bool = False
 
 
 class Listed:
@@ -137,8 +143,16 @@ def _of_each(facets: Facets) -> list[ColumnElement[bool]]:
         for word in facets.words
     ]
     if facets.changed_since is not None:
-        found.append(func.coalesce(RP.updated_at, RP.created_at) >= facets.changed_since)
+        written = func.coalesce(RP.updated_at, RP.created_at) >= facets.changed_since
+        told = RP.uuid.in_(_told_of_since(facets.changed_since))
+        found.append(or_(written, told) if facets.by_journal else written)
     return found
+
+
+def _told_of_since(moment: datetime) -> Select[tuple[str | None]]:
+    """Return the query for the providers that the newest rows of the journal since a moment tell of."""
+    rows = select(J.provider_uuid).where(J.time >= moment).order_by(J.id.desc()).limit(MOST_CHANGES).subquery("rows")
+    return select(rows.c.provider_uuid).where(rows.c.provider_uuid.is_not(None))
 
 
 def _of_tree(tx: Transaction, facets: Facets) -> list[ColumnElement[bool]]:
@@ -155,4 +169,5 @@ def _of_tree(tx: Transaction, facets: Facets) -> list[ColumnElement[bool]]:
         loads = tree_loads(tx)
         those = select(loads.c.root_id).where(loads.c.load >= 1)
         found.append(root.in_(those) if facets.full else root.not_in(those))
+    found += [root.in_(roots_in(uuids)) for uuids in facets.groups]
     return found
