@@ -25,6 +25,7 @@ def frame(server: Server, pages: tuple[Page, ...]) -> dict[str, Any]:
         "colour": server.settings.ui.colour,
         "who": identity,
         "searches": any(link.endpoint in ("providers", "consumers") for link in links),
+        "sees_map": any(link.endpoint == "map" for link in links),
         "now": datetime.now(UTC),
         "refresh_s": REFRESH_S if request.args.get("refresh") == str(REFRESH_S) else 0,
     }

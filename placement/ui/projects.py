@@ -13,6 +13,7 @@ from placement.services.console.projects import project_standing
 from placement.services.fair_share import all_shares
 from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
+from placement.ui.reclaiming import ReclaimAnswer, reclaimed
 
 PROJECT_RULE = "placement:usages"
 HOSTS_RULE = "placement:resource_providers:allocations:list"
@@ -44,12 +45,14 @@ class ShareStanding:
         classes: what it holds of the classes that count.
         gives: class -> how much it would give back to those who lack theirs.
         givers: who would give back to it, and what; None where that is not for the caller.
+        reclaim: which consumers would, for a claim; None where that is not for the caller.
     """
 
     node: NodeShare
     classes: Sequence[ShareOfClass]
     gives: Mapping[str, int]
     givers: Sequence[tuple[str, Mapping[str, int]]] | None
+    reclaim: ReclaimAnswer | None
 
 
 def project(call: Call) -> Response:
@@ -81,7 +84,7 @@ def _standing(call: Call, project: str) -> ShareStanding | None:
     classes = [
         ShareOfClass(name, node.usage.get(name, 0), shares.totals[name], entitled[name]) for name in settings.classes
     ]
-    lacking = shares.under(node).keys()
+    lacking = shares.under(node)
     givers = [
         (shares.members[other.path], gives)
         for other in shares.nodes
@@ -90,7 +93,13 @@ def _standing(call: Call, project: str) -> ShareStanding | None:
         and (gives := {name: amount for name, amount in shares.gives(other).items() if name in lacking})
     ]
     givers.sort(key=lambda giver: -max(giver[1].values()))
-    return ShareStanding(node, classes, shares.gives(node), givers[:MOST_GIVERS] if sees_all else None)
+    return ShareStanding(
+        node,
+        classes,
+        shares.gives(node),
+        givers[:MOST_GIVERS] if sees_all else None,
+        reclaimed(call, project, lacking) if sees_all else None,
+    )
 
 
 PAGES = (

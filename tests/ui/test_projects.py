@@ -51,6 +51,32 @@ def test_who_is_over_would_give_back_to_who_is_under(visitor: Visitor, cloud: cl
     assert visitor.page(f"{PATH}p1").items("Who would give back to it") == []
 
 
+def test_the_consumers_that_would_give_back_are_told_for_a_claim(visitor: Visitor, app: Flask):
+    call = calls_of(app)
+    host = clouds.build(call, provider("host", VCPU=10)).providers["host"]
+    for project, amount in (("p1", 5), ("a/../b", 1)):
+        clouds.allocate(call, host, {"VCPU": amount}, project=project)
+    page = f"{PATH}a/../b"
+    assert "Nobody: as far as amounts go, it fits as things are." in visitor.page(f"{page}&claim=VCPU:1").text
+    borrower = clouds.allocate(call, host, {"VCPU": 4}, project="p1")
+    asked = visitor.page(page)
+    assert "VCPU:4" in [tag.get("value") for _, tag in asked.tags]
+    assert "make room" not in asked.text
+    told = visitor.page(f"{page}&claim=VCPU:4").text
+    assert f"by amounts alone: 1. Consumer Project Gives back {borrower} p1 4 VCPU" in told
+    assert "No choice of consumers makes room" in visitor.page(f"{page}&claim=VCPU:5").text
+    assert "None of these counts towards fair shares" in visitor.page(f"{page}&claim=MEMORY_MB:1").text
+    assert "Badly formed resources parameter" in visitor.page(f"{page}&claim=VCPU").text
+
+
+def test_projects_consumers_and_providers_lead_to_the_map(visitor: Visitor, cloud: clouds.Cloud):
+    host = cloud.providers["host"]
+    consumer = next(link for link in visitor.page("/ui/consumers").links("href") if "/consumers/" in link)
+    for path, led in ((f"{PATH}p1", "project=p1"), (consumer, "project="), (f"/ui/providers/{host}", f"host={host}")):
+        (link,) = [link for link in visitor.page(path).links("href") if f"/map?{led}" in link]
+        assert visitor.follow(link, seen_at=path).status_code == 200, link
+
+
 def test_a_project_of_any_name_is_linked_from_its_consumers(visitor: Visitor, cloud: clouds.Cloud):
     links = [link for link in visitor.page("/ui/consumers").links("href") if "project?" in link]
     assert len(links) == 3

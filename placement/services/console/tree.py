@@ -81,6 +81,11 @@ class ProviderInTree:
         return DISABLED in (self.nodes[self.path[0]] if self.path else self.focus).traits
 
     @property
+    def root_uuid(self) -> str:
+        """The uuid of the tree's root."""
+        return self.nodes[self.path[0]].uuid if self.path else self.focus.uuid
+
+    @property
     def root_name(self) -> str:
         """The name of the tree's root."""
         return self.nodes[self.path[0]].name if self.path else self.focus.name

@@ -1,0 +1,64 @@
+"""What a project's page tells of a claim: which consumers of others would give back what they hold, so that it fits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from placement.api.call import Call
+from placement.api.filters import parse_resources
+from placement.api.planner.fair_share import RULE
+from placement.errors import Invalid
+from placement.services.fair_share import Wish
+from placement.services.giving_back import ReclaimOptions, reclaim, reclaim_of
+
+MOST_SHOWN = 200
+
+
+class GivingConsumer(NamedTuple):
+    """A consumer that gives back what it holds of the classes that count, and its project."""
+
+    uuid: str
+    project: str
+    held: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReclaimAnswer:
+    """What the form has, and what was found; ``feasible`` is None where nothing was asked, or ``fault`` tells why not.
+
+    Args:
+        claim: what is claimed, as the form has it.
+        feasible: whether the claim fits afterwards.
+        complete: whether all choices were looked at.
+        given: who gives back, the fewest; nobody where the claim fits as things are.
+        count: how many they are.
+        fault: what is wrong with what was asked.
+    """
+
+    claim: str
+    feasible: bool | None = None
+    complete: bool = True
+    given: Sequence[GivingConsumer] = ()
+    count: int = 0
+    fault: str = ""
+
+
+def reclaimed(call: Call, project: str, lacking: Mapping[str, float]) -> ReclaimAnswer | None:
+    """Return who would give back for the claim that the address names; None for callers who may not ask.
+
+    Nothing is read unless something is claimed: who holds what of a large cloud takes seconds.
+    """
+    if not call.is_allowed(f"{RULE}:reclaim"):
+        return None
+    claim = call.request.args.get("claim", "").strip()
+    if not claim:
+        return ReclaimAnswer(",".join([f"{name}:{int(amount)}" for name, amount in lacking.items() if amount >= 1]))
+    settings = call.server.settings.planner.fair_share
+    try:
+        wanted = reclaim_of(call.database, settings, Wish(project, parse_resources(claim)), ())
+    except Invalid as error:
+        return ReclaimAnswer(claim, fault=error.message)
+    found = reclaim(call.database, settings, wanted, ReclaimOptions({}))
+    held = found.giving.given_back
+    given = [GivingConsumer(one.name, found.members[one.leaf], one.amounts) for one in held[:MOST_SHOWN]]
+    return ReclaimAnswer(claim, found.giving.feasible, found.giving.complete, given, len(held))
