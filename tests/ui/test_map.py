@@ -12,6 +12,8 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
 from placement.services.journal import read_trail
 from placement.settings import DatabaseSettings, PlannerSettings, Settings
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.console.projects import roots_of_project
 from placement.store.journal.reading import Wanted
 from placement.ui.map_address import look_back
 from tests import clouds
@@ -153,6 +155,24 @@ def test_the_hosts_of_a_project_light_up(visitor: Visitor, app: Flask):
     assert "1 with red" in page.text
 
 
+def hosts_of_project(app: Flask, project: str) -> tuple[set[int], set[int]]:
+    """Return the hosts of a project as they are found for few consumers, and for many."""
+
+    @reads_anywhere
+    def found(tx: Transaction, *, many: int) -> set[int]:
+        return roots_of_project(tx, project, many=many)
+
+    database = app.extensions["placement"].database
+    return found(database, many=1_000_000), found(database, many=0)
+
+
+def test_the_hosts_of_a_project_are_the_same_for_few_consumers_and_for_many(racks: None, app: Flask):
+    few, many = hosts_of_project(app, "blue")
+    assert few == many
+    assert len(few) == 20
+    assert hosts_of_project(app, "nobody") == (set(), set())
+
+
 def card(visitor: Visitor, name: str, query: str = "") -> Document:
     key = next(cell["value"] for cell in cells(visitor.page("/ui/map")) if (cell["title"] or "").startswith(name))
     return visitor.page(f"/ui/map/host?host={key}&query={quote(query)}")
@@ -283,6 +303,9 @@ class TestOnPostgreSQL:
         assert "1 with red" in page.text
         assert "One more fits here." in page.text
         assert words(visitor.page(f"/ui/map?at={before}"))["two"] == "0 %"
+        few, many = hosts_of_project(app, "red")
+        assert few == many
+        assert len(few) == 1
 
 
 class TestLarge:

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import distinct, func, select
+from sqlalchemy import ColumnElement, distinct, exists, func, select
 
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.console.counting import counted
 from placement.store.console.held import HELD, HELD_IN_TREES, OF_PROJECT, A, is_project, sums_held
 from placement.store.providers import RP
-from placement.store.tables import consumer_types, consumers, projects, resource_providers
+from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers
+
+MANY = 10_000
 
 
 class ProjectHost(NamedTuple):
@@ -61,7 +64,23 @@ def hosts_of_project(tx: Transaction, project: str, *, first: int, most: int) ->
     return [ProjectHost(uuid, name, count, held[id_]) for id_, uuid, name, count in rows]
 
 
-def roots_of_project(tx: Transaction, project: str) -> set[int]:
-    """Return the roots of all trees that a project holds something of."""
-    query = select(RP.root_provider_id).select_from(HELD_IN_TREES).where(is_project(project)).distinct()
+def roots_of_project(tx: Transaction, project: str, *, many: int = MANY) -> set[int]:
+    """Return the roots of all trees that a project holds something of.
+
+    Of ``many`` consumers it is quicker to ask each provider for one of them than to follow all: five times for half of
+    those of 10,000 hosts.
+    """
+    number = counted(tx, select(consumers.c.id).select_from(OF_PROJECT).where(is_project(project)))
+    if number is not None and number < many:
+        query = select(RP.root_provider_id).select_from(HELD_IN_TREES).where(is_project(project)).distinct()
+    else:
+        query = select(RP.root_provider_id).where(_holds_of(project)).distinct()
     return {root for (root,) in tx.tuples(query)}
+
+
+def _holds_of(project: str) -> ColumnElement[bool]:
+    """Return the condition that a provider serves a consumer of a project."""
+    wanted = select(projects.c.id).where(is_project(project)).scalar_subquery()
+    held = allocations.join(consumers, consumers.c.uuid == A.consumer_id)
+    served = select(A.id).select_from(held).where(A.resource_provider_id == RP.id, consumers.c.project_id == wanted)
+    return exists(served.correlate(resource_providers))
