@@ -3,14 +3,17 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
+from placement.allocators.fair_share.tenants import Need
+from placement.candidates.compose.device_parts import Levels
 from placement.candidates.overlaid import with_stocks
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, Stock
 from placement.domain.tree import Tree
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.details import Details
+from placement.services.rule_places import PlaceRule, place_rules
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
@@ -38,6 +41,7 @@ class EmptiedTrees:
 
     def __init__(self, tx: Transaction, wanted: RoomWanted) -> None:
         self._tx = tx
+        self._wanted = wanted.request
         self._composers = Composers()
         self._prepared = self._composers.prepared(wanted.request, wanted.options)
         self._known: dict[int, tuple[Tree, PlannerTree] | None] = {}
@@ -47,11 +51,26 @@ class EmptiedTrees:
         """Whether the planner could not look at everything."""
         return self._composers.budget.was_hit
 
+    @property
+    def requested(self) -> Mapping[str, int]:
+        """How much is asked for of each class."""
+        return self._prepared.composer.requested
+
+    @property
+    def levels(self) -> Levels:
+        """The levels of the request."""
+        return self._prepared.levels
+
+    @cached_property
+    def place_rules(self) -> Sequence[PlaceRule]:
+        """The rules that name one place; none where others share, since what they have lies in no place of a tree."""
+        return [] if self._reader([]).shares else place_rules(self._wanted, self.levels)
+
     def _reader(self, freed: Iterable[int]) -> TreeReader:
         plan = self._prepared.plan
         return TreeReader(self._tx, Narrowing(self._tx, plan, ids_for(self._tx, plan), spared={*freed}))
 
-    def missing(self) -> dict[int, dict[str, int]]:
+    def missing(self) -> dict[int, dict[Need, int]]:
         """Return for each tree how much more of each class has to be free in it; of what others share, nothing."""
         reader = self._reader([])
         requested = {} if reader.shares else self._prepared.composer.requested

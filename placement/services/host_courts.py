@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from placement.allocators.fair_share.court import Court
 from placement.allocators.fair_share.numbers import ratio
+from placement.allocators.fair_share.tenants import Need
 from placement.services.giving_back import Reclaim, ReclaimSituation
 
 
@@ -29,9 +30,9 @@ class HostCourts:
         self.anywhere = self.of({})
         """The court for what matters on every host."""
 
-    def of(self, missing: Mapping[str, int]) -> Court:
+    def of(self, missing: Mapping[Need, int]) -> Court:
         """Return the court for a host on which so much is missing."""
-        there = {name for name, amount in missing.items() if amount > 0 and name in self._claim.task}
+        there = {name for name in self._claim.task if missing.get(name, 0) > 0}
         classes = tuple(sorted(self._always | there))
         if classes not in self._courts:
             situation, claim = self._situation, self._claim

@@ -1,7 +1,12 @@
-"""The order in which hosts are looked into for room: what costs least first, as far as sums tell."""
+"""The order in which hosts are looked into for room: what costs least first, as far as sums tell.
 
-from collections.abc import Iterable, Sequence
+What a host costs at least is told in steps, each when it is the host's turn: by its sums, then place by place where
+rules of the request name one, then with what the queues have to keep.
+"""
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from heapq import heapify, heappop, heappush
 
 from placement.allocators.budget import Budget
@@ -19,20 +24,30 @@ FIRST_BATCH, LAST_BATCH = 4, 32
 """How many hosts are looked into together: few at first, since often one of them is the best."""
 
 
+class BoundBy(IntEnum):
+    """How exactly it is known what a host costs at least."""
+
+    SUMS = 0
+    PLACES = 1
+    WHAT_IS_KEPT = 2
+
+
 @dataclass(frozen=True, slots=True)
 class HostWithTenants:
-    """A host with those who may be asked to give.
+    """A host with those who may be asked to give, as a whole or with a choice of places for the rules of the request.
 
     Args:
         root: the id of the tree's root.
         tenants: who may be asked.
         bound: what it costs at least.
+        bound_by: how exactly that is known.
         steps: how many steps may be taken on it.
     """
 
     root: int
     tenants: Tenants
     bound: Cost
+    bound_by: BoundBy = BoundBy.SUMS
     steps: int = FIRST_LOOK
 
 
@@ -41,12 +56,20 @@ class HostQueue:
 
     Args:
         hosts: the hosts.
-        budget: how many choices may be looked at for that.
+        split: returns a host once for each choice of places.
+        budget: how many choices may be looked at to tell bounds.
     """
 
-    def __init__(self, hosts: Iterable[HostWithTenants], budget: Budget) -> None:
-        self._waiting = [(host.bound, host.root, False, host) for host in hosts]
+    def __init__(
+        self,
+        hosts: Iterable[HostWithTenants],
+        split: Callable[[HostWithTenants], Iterable[HostWithTenants]],
+        budget: Budget,
+    ) -> None:
+        self._waiting = [(host.bound, host.root, -number, host) for number, host in enumerate(hosts)]
         heapify(self._waiting)
+        self._number = 0
+        self._split = split
         self._again: list[HostWithTenants] = []
         self._size = FIRST_BATCH
         self._budget = budget
@@ -57,13 +80,18 @@ class HostQueue:
         """Return the next hosts that may cost less than the best that is known, to be read together."""
         found: list[HostWithTenants] = []
         while self._waiting and len(found) < self._size and _is_less(self._waiting[0][0], best):
-            _bound, root, is_exact, host = heappop(self._waiting)
-            if is_exact:
+            host = heappop(self._waiting)[-1]
+            if host.bound_by is BoundBy.WHAT_IS_KEPT:
                 found.append(host)
-            elif (exact := self._by_sums(host, best)) is not None:
-                heappush(self._waiting, (exact, root, True, replace(host, bound=exact)))
+            else:
+                self._wait(self._split(host) if host.bound_by is BoundBy.SUMS else self._with_what_is_kept(host, best))
         self._size = min(2 * self._size, LAST_BATCH)
         return found or self._second_looks(best)
+
+    def _wait(self, hosts: Iterable[HostWithTenants]) -> None:
+        for host in hosts:
+            self._number += 1
+            heappush(self._waiting, (host.bound, host.root, self._number, host))
 
     def _second_looks(self, best: Cost | None) -> list[HostWithTenants]:
         again = [host for host in self._again if _is_less(host.bound, best)]
@@ -77,18 +105,19 @@ class HostQueue:
         else:
             self._again.append(replace(host, steps=SECOND_LOOK))
 
-    def _by_sums(self, host: HostWithTenants, best: Cost | None) -> Cost | None:
-        """Return what a host costs at least where the queues keep what is theirs; None if that is too much."""
+    def _with_what_is_kept(self, host: HostWithTenants, best: Cost | None) -> Iterable[HostWithTenants]:
+        """Yield a host with what it costs at least where the queues keep what is theirs, unless that is too much."""
         steps = self._budget.child(STEPS_FOR_A_BOUND)
-        found = FittingSearch(host.tenants.nothing(), _always, steps, question=1).best(best)
+        found = FittingSearch(host.tenants.useful.nothing(), _always, steps, question=1).least(best)
         if steps.was_hit:
-            return host.bound
-        return None if found is None else max(host.bound, found[0])
+            yield replace(host, bound_by=BoundBy.WHAT_IS_KEPT)
+        elif found is not None:
+            yield replace(host, bound=max(host.bound, found[0]), bound_by=BoundBy.WHAT_IS_KEPT)
 
 
 def _is_less(bound: Cost, best: Cost | None) -> bool:
     return best is None or bound < best
 
 
-def _always(_counts: Sequence[int]) -> bool:
+def _always(_counts: object) -> bool:
     return True

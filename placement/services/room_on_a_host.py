@@ -11,7 +11,7 @@ from placement.allocators.fair_share.court import queue_of
 from placement.allocators.fair_share.offers import dearness
 from placement.allocators.fair_share.tenants import all_freed
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.services.emptied_trees import RoomWanted
+from placement.services.emptied_trees import EmptiedTrees, RoomWanted
 from placement.services.fair_share import Wish
 from placement.services.giving_back import Reclaim, ReclaimOptions, ReclaimSituation, reclaim_of
 from placement.services.host_courts import HostCourts
@@ -20,7 +20,8 @@ from placement.services.planner.composers import Composers
 from placement.services.planner.ground import Ground
 from placement.services.planner.planning import Planning
 from placement.services.room_search import RoomSearch
-from placement.services.tenants_by_host import tenants_by_host
+from placement.services.rule_places import RulePlaces
+from placement.services.tenants_by_host import TenantsByHost, WhatMatters
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
@@ -90,14 +91,17 @@ def _room(
         as_it_is = _first(tx, wanted, AS_IT_IS)
         if as_it_is is not None:
             return _shown(Giving(feasible=True), situation, as_it_is)
-    tenants = tenants_by_host(tx, settings, claim.task.keys(), options)
-    search = RoomSearch(tx, wanted, courts, tenants)
+    trees = EmptiedTrees(tx, wanted)
+    places = RulePlaces(tx, trees.place_rules, trees.levels)
+    classes = {*claim.task, *trees.requested}
+    tenants = TenantsByHost(tx, settings, WhatMatters(claim.task.keys(), classes, places.anchors, options))
+    search = RoomSearch(trees, places, courts, tenants)
     found = search.fewest() if options.priority is None else search.least_important(options.priority)
     given_back = tuple(sorted([one.held for one in found.tenants], key=dearness))
     giving = Giving(found.feasible, given_back, court.lacking, search.complete)
     if not found.feasible:
         own = queue_of(situation.claimant)
-        others = {one.held.leaf for of in tenants.values() for one in of if queue_of(one.held.leaf) != own}
+        others = {leaf for leaf in tenants.leaves() if queue_of(leaf) != own}
         return RoomOnHost(replace(giving, partings=court.partings(others)), situation.members)
     giving = replace(giving, partings=court.partings([one.leaf for one in given_back]))
     planned = _first(tx, wanted, AS_IT_IS.releasing(all_freed(found.tenants)))

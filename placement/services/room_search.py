@@ -7,7 +7,7 @@ give.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from placement.allocators.budget import Budget
@@ -15,16 +15,16 @@ from placement.allocators.entries import Number
 from placement.allocators.fair_share import Held
 from placement.allocators.fair_share.basket import Cost
 from placement.allocators.fair_share.court import Court
-from placement.allocators.fair_share.fitting import FittingChoice, FittingSearch
+from placement.allocators.fair_share.fitting import FittingSearch
 from placement.allocators.fair_share.offers import whole_values
 from placement.allocators.fair_share.preempt import is_less_important, is_preemptible, lowest
 from placement.allocators.fair_share.reclaim import is_reclaimable
 from placement.allocators.fair_share.tenants import Tenant, Tenants, all_freed
-from placement.services.emptied_trees import EmptiedTrees, RoomWanted
+from placement.services.emptied_trees import EmptiedTrees
 from placement.services.host_courts import HostCourts
-from placement.services.host_queue import HostQueue, HostWithTenants
+from placement.services.host_queue import BoundBy, HostQueue, HostWithTenants
+from placement.services.rule_places import RulePlaces
 from placement.services.tenants_by_host import TenantsByHost
-from placement.store.connection.unit_of_work import Transaction
 
 MOST_STEPS = 20_000
 """How many choices are looked at, in all; ``QUESTION`` says what it counts to ask the planner about one."""
@@ -53,25 +53,40 @@ Judgement = Callable[[Court, Held], bool]
 """Says of something that is held whether it may be asked for, or whether it is free to go."""
 
 
+class _Judged(dict[tuple[str, Number], bool]):
+    """What a judgement says of leaves and values; amounts do not matter to it, so it is asked once about each."""
+
+    def __init__(self, court: Court, judgement: Judgement) -> None:
+        super().__init__()
+        self._court = court
+        self._judgement = judgement
+
+    def __missing__(self, key: tuple[str, Number]) -> bool:
+        leaf, value = key
+        self[key] = self._judgement(self._court, Held("", leaf, {}, value))
+        return self[key]
+
+
 class RoomSearch:
     """Looks for room among the tenants of hosts; each tree is read when it is looked into.
 
     Args:
-        tx: the transaction.
-        wanted: the request.
+        trees: the trees without some of their tenants.
+        places: the places of rules.
         courts: who is entitled to what.
         tenants: who may be asked to give back.
     """
 
-    def __init__(self, tx: Transaction, wanted: RoomWanted, courts: HostCourts, tenants: TenantsByHost) -> None:
+    def __init__(self, trees: EmptiedTrees, places: RulePlaces, courts: HostCourts, tenants: TenantsByHost) -> None:
         self._courts = courts
         self._tenants = tenants
+        self._places = places
         self._budget = Budget(MOST_STEPS)
         self._for_bounds = Budget(STEPS_FOR_BOUNDS)
-        self._trees = EmptiedTrees(tx, wanted)
+        self._trees = trees
         self._was_cut_off = False
-        self._missing = self._trees.missing()
-        self._values = whole_values(one.held for of in tenants.values() for one in of)
+        self._missing = trees.missing()
+        self._values = whole_values(one.held for of in tenants.by_root.values() for one in of)
 
     @property
     def complete(self) -> bool:
@@ -89,54 +104,83 @@ class RoomSearch:
         def up_to(highest: Number) -> CheapestRoom:
             return self._cheapest(partial(_is_preemptible_up_to, highest, priority), is_free)
 
-        return lowest(up_to, sorted({value for value in self._values if value <= priority}) or [priority])
+        hosts = self._hosts(partial(_is_preemptible_up_to, priority, priority), is_free)
+        choices = [one for root, tenants in hosts for one in self._in_places(root, tenants)]
+        found = [value for one in choices if (value := one.least_value) is not None]
+        # By the sums no host has enough that is less important than that.
+        least = min(found, default=priority)
+        return lowest(up_to, sorted({value for value in self._values if least <= value <= priority}) or [priority])
 
     def _cheapest(self, may_be_asked: Judgement, is_free: Judgement) -> CheapestRoom:
         best, found = None, CheapestRoom()
-        queue = HostQueue(self._bounded(may_be_asked, is_free), self._for_bounds)
+        queue = HostQueue(self._bounded(may_be_asked, is_free), self._split, self._for_bounds)
         while (hosts := queue.next(best)) and not self._budget.is_used_up:
             self._read([host.root for host in hosts])
             for host in hosts:
+                if best is not None and host.bound >= best:
+                    continue
                 steps = Budget(min(host.steps, self._budget.left))
                 better = self._better(host, best, steps)
                 if better:
-                    best, found = better[0], CheapestRoom(host.tenants.chosen(better[1]), host.root)
+                    best, found = better
                 if steps.was_hit:
                     queue.look_again(host)
         self._was_cut_off |= bool(hosts) or queue.was_cut_off
         return found
 
-    def _bounded(self, may_be_asked: Judgement, is_free: Judgement) -> Iterator[HostWithTenants]:
-        """Yield the hosts on which all who may be asked would be enough, by the sums."""
-        for root, tenants in self._tenants.items():
+    def _hosts(self, may_be_asked: Judgement, is_free: Judgement) -> Iterator[tuple[int, Tenants]]:
+        """Yield the roots of hosts with all who may be asked."""
+        judged: dict[Court, _Judged] = {}
+        for root, tenants in self._tenants.by_root.items():
             missing = self._missing.get(root, {})
             court = self._courts.of(missing)
+            if court not in judged:
+                judged[court] = _Judged(court, may_be_asked)
+            may, classes = judged[court], {*court.classes}
             # Who has nothing of what matters has nothing to give.
             asked = [
                 one
                 for one in tenants
-                if not one.held.amounts.keys().isdisjoint(court.classes) and may_be_asked(court, one.held)
+                if may[one.held.leaf, one.held.value] and not classes.isdisjoint(one.held.amounts)
             ]
-            here = Tenants(court, asked, missing=missing, values=self._values, is_free=is_free)
+            yield root, Tenants(court, asked, missing=missing, values=self._values, is_free=is_free)
+
+    def _bounded(self, may_be_asked: Judgement, is_free: Judgement) -> Iterator[HostWithTenants]:
+        """Yield the hosts on which all who may be asked would be enough, by the sums."""
+        for root, here in self._hosts(may_be_asked, is_free):
             bound = here.bound
             if bound is not None:
                 yield HostWithTenants(root, here, bound)
 
-    def _read(self, roots: Sequence[int]) -> None:
-        new = self._trees.unread(roots)
-        if new and self._budget.take(READING * len(new)):
-            self._trees.read(new, all_freed([one for root in new for one in self._tenants[root]]))
+    def _split(self, host: HostWithTenants) -> Iterator[HostWithTenants]:
+        """Yield a host with each choice of places in which all who may be asked would be enough."""
+        for here in self._in_places(host.root, host.tenants):
+            bound = here.bound
+            if bound is not None:
+                yield replace(host, tenants=here, bound=max(host.bound, bound), bound_by=BoundBy.PLACES)
 
-    def _better(self, host: HostWithTenants, best: Cost | None, steps: Budget) -> FittingChoice | None:
+    def _in_places(self, root: int, tenants: Tenants) -> Iterator[Tenants]:
+        """Yield what is missing in places as well, for each choice of them in which that could become free."""
+        for missing in self._places.missing(root, tenants.could_free):
+            if tenants.could_free(missing):
+                yield tenants.with_more_missing(missing)
+
+    def _read(self, roots: Sequence[int]) -> None:
+        new = self._trees.unread([*dict.fromkeys(roots)])
+        if new and self._budget.take(READING * len(new)):
+            tenants = [one for root in new for one in self._tenants.by_root[root]]
+            self._trees.read(new, all_freed(self._tenants.in_detail(tenants)))
+
+    def _better(self, host: HostWithTenants, best: Cost | None, steps: Budget) -> tuple[Cost, CheapestRoom] | None:
         """Return the best choice on a host if it costs less."""
         fits = self._trees.fits(host.root)
         if fits is None:
             return None
-        before, tenants = steps.left, host.tenants
+        before, tenants = steps.left, host.tenants.in_detail(self._tenants.in_detail)
         search = FittingSearch(tenants.nothing(), lambda counts: fits(all_freed(tenants.chosen(counts))), steps)
         found = search.best(best)
         self._budget.take(before - steps.left)
-        return found
+        return found and (found[0], CheapestRoom(tenants.chosen(found[1]), host.root))
 
 
 def _is_bound(_court: Court, _one: Held) -> bool:

@@ -1,44 +1,125 @@
-"""Who holds what on which host, and what of it counts towards fair shares."""
+"""Who holds what on which host, and what of it counts towards fair shares.
+
+Of all that is held only the classes of a request are read; the rest, and where it lies, of those who may have to go.
+"""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from placement.allocators.fair_share import Amounts, Held
-from placement.allocators.fair_share.tenants import Freed, Tenant
+from placement.allocators.fair_share.tenants import Freed, Need, Tenant
 from placement.services.giving_back import ReclaimOptions
 from placement.services.usage_cache import UNKNOWN
 from placement.settings.planner.values import FairShareSettings
+from placement.store.allocations import held_by
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.fair_share import HeldPlace, held_places, members_of, owner_names
 
-TenantsByHost = Mapping[int, Sequence[Tenant]]
-"""Those who hold something in a tree, by the id of its root."""
+Anchors = Mapping[int, Collection[int]]
+"""Provider -> the anchors of the places it lies in, of those that matter."""
 
 
-def tenants_by_host(
-    tx: Transaction, settings: FairShareSettings, classes: Collection[str], options: ReclaimOptions
-) -> TenantsByHost:
-    """Return who holds something that counts of these classes and need not keep it, wherever they hold something."""
-    ids = tx.names.classes.ids(tx.connection, classes)
-    places = _by_consumer(held_places(tx, ids.values(), settings.leaves))
-    paths = _paths(tx, settings, {of[0].owner for of in places.values()})
-    counted = _CountedHoldings(tx, settings, {place.class_id for of in places.values() for place in of})
-    found = defaultdict[int, list[Tenant]](list)
-    for uuid, of in places.items():
-        amounts = counted.amounts(of)
-        if uuid not in options.keep and not amounts.keys().isdisjoint(ids):
-            held = Held(uuid, paths.get(of[0].owner, paths[None]), amounts, options.values.get(uuid, 0))
-            freed = counted.freed(of)
-            for root, inside in counted.inside(of).items():
-                found[root].append(Tenant(held, freed, inside))
-    return found
+@dataclass(frozen=True, slots=True)
+class WhatMatters:
+    """Of whom, and of what, the holdings are read.
+
+    Args:
+        counting: the classes that who gives has to hold one of.
+        classes: all classes that matter.
+        anchors: the places that matter.
+        options: who may be chosen, and what they are worth.
+    """
+
+    counting: Collection[str]
+    classes: Collection[str]
+    anchors: Anchors
+    options: ReclaimOptions
 
 
-def _by_consumer(places: Iterable[HeldPlace]) -> Mapping[str, Sequence[HeldPlace]]:
-    found = defaultdict[str, list[HeldPlace]](list)
-    for place in places:
-        found[place.consumer_uuid].append(place)
-    return found
+class TenantsByHost:
+    """Those who hold something in a tree, by the id of its root.
+
+    Args:
+        tx: the transaction.
+        settings: which classes count towards fair shares, and of which providers.
+        question: what is asked.
+    """
+
+    def __init__(self, tx: Transaction, settings: FairShareSettings, question: WhatMatters) -> None:
+        self._tx = tx
+        self._counting = {*settings.classes}
+        self._members = None if settings.partition is None else members_of(tx, settings.partition)
+        self.by_root: Mapping[int, Sequence[Tenant]] = self._read(settings, question)
+        """What they hold of the classes that matter; what becomes free by them is not known yet."""
+        self._in_detail: dict[str, tuple[Amounts, Freed]] = {}
+
+    def leaves(self) -> set[str]:
+        """Return the paths of all who hold something."""
+        return {one.held.leaf for of in self.by_root.values() for one in of}
+
+    def in_detail(self, tenants: Iterable[Tenant]) -> Iterator[Tenant]:
+        """Yield these with all that they hold, and what becomes free by them."""
+        known = [*tenants]
+        self._read_in_detail({one.held.name for one in known} - self._in_detail.keys())
+        for one in known:
+            amounts, freed = self._in_detail[one.held.name]
+            yield replace(one, held=replace(one.held, amounts=amounts), freed=freed)
+
+    def _read(self, settings: FairShareSettings, question: WhatMatters) -> Mapping[int, Sequence[Tenant]]:
+        tx, options = self._tx, question.options
+        names = {id_: name for name, id_ in tx.names.classes.ids(tx.connection, question.classes).items()}
+        rows = held_places(tx, names, settings.leaves)
+        owners, counted, inside = self._added_up(rows, names, question.anchors)
+        paths = _paths(tx, settings, {*owners.values()})
+        unknown, asked = paths[None], {*question.counting}
+        held = {
+            uuid: Held(uuid, paths.get(owners[uuid], unknown), amounts, options.values.get(uuid, 0))
+            for uuid, amounts in counted.items()
+            if uuid not in options.keep and not asked.isdisjoint(amounts)
+        }
+        found = defaultdict[int, list[Tenant]](list)
+        for (uuid, root), amounts in inside.items():
+            if uuid in held:
+                found[root].append(Tenant(held[uuid], (), amounts))
+        return found
+
+    def _added_up(
+        self, rows: Iterable[HeldPlace], names: Mapping[int, str], anchors: Anchors
+    ) -> tuple[dict[str, int | None], dict[str, dict[str, int]], dict[tuple[str, int], dict[Need, int]]]:
+        """Return whose each consumer is, what of it counts, and what it holds in each tree, place by place."""
+        counting = {class_id for class_id, name in names.items() if name in self._counting}
+        owners: dict[str, int | None] = {}
+        counted: dict[str, dict[str, int]] = defaultdict(dict)
+        inside: dict[tuple[str, int], dict[Need, int]] = defaultdict(dict)
+        for uuid, owner, provider, root, class_id, used in rows:
+            name, here = names[class_id], inside[uuid, root]
+            owners[uuid] = owner
+            here[name] = here.get(name, 0) + used
+            for anchor in anchors.get(provider, ()):
+                here[anchor, name] = here.get((anchor, name), 0) + used
+            if class_id in counting and self._is_member(provider):
+                of = counted[uuid]
+                of[name] = of.get(name, 0) + used
+        return owners, counted, inside
+
+    def _is_member(self, provider: int) -> bool:
+        return self._members is None or provider in self._members
+
+    def _read_in_detail(self, uuids: Collection[str]) -> None:
+        tx, found = self._tx, defaultdict[str, list[tuple[int, str, int]]](list)
+        rows = held_by(tx, sorted(uuids)) if uuids else []
+        names = tx.names.classes.names(tx.connection, {row.class_id for row in rows})
+        for uuid, provider, class_id, used in rows:
+            found[uuid].append((provider, names[class_id], used))
+        self._in_detail |= {uuid: (self._counted(freed), tuple(sorted(freed))) for uuid, freed in found.items()}
+
+    def _counted(self, freed: Iterable[tuple[int, str, int]]) -> Amounts:
+        amounts: dict[str, int] = {}
+        for provider, name, used in freed:
+            if name in self._counting and self._is_member(provider):
+                amounts[name] = amounts.get(name, 0) + used
+        return amounts
 
 
 def _paths(tx: Transaction, settings: FairShareSettings, owners: Iterable[int | None]) -> dict[int | None, str]:
@@ -46,40 +127,3 @@ def _paths(tx: Transaction, settings: FairShareSettings, owners: Iterable[int | 
     names = owner_names(tx, settings.leaves, {owner for owner in owners if owner is not None})
     path_of = settings.queues.path_of
     return {None: path_of(UNKNOWN)} | {owner: path_of(name) for owner, name in names.items()}
-
-
-class _CountedHoldings:
-    """What consumers hold, by the names of classes.
-
-    Args:
-        tx: the transaction.
-        settings: which classes count towards fair shares, and of which providers.
-        class_ids: all classes of which something is held.
-    """
-
-    def __init__(self, tx: Transaction, settings: FairShareSettings, class_ids: Collection[int]) -> None:
-        self._names = tx.names.classes.names(tx.connection, class_ids)
-        self._counting = {id_ for id_, name in self._names.items() if name in settings.classes}
-        self._members = None if settings.partition is None else members_of(tx, settings.partition)
-
-    def amounts(self, places: Iterable[HeldPlace]) -> Amounts:
-        """Return what counts."""
-        found: dict[str, int] = {}
-        for _uuid, _owner, provider, _root, class_id, used in places:
-            if class_id in self._counting and (self._members is None or provider in self._members):
-                name = self._names[class_id]
-                found[name] = found.get(name, 0) + used
-        return found
-
-    def freed(self, places: Iterable[HeldPlace]) -> Freed:
-        """Return what becomes free, and where."""
-        names = self._names
-        return tuple(sorted([(place.provider, names[place.class_id], place.used) for place in places]))
-
-    def inside(self, places: Iterable[HeldPlace]) -> Mapping[int, Amounts]:
-        """Return the sums by the roots of trees."""
-        found = defaultdict[int, dict[str, int]](dict)
-        for _uuid, _owner, _provider, root, class_id, used in places:
-            there, name = found[root], self._names[class_id]
-            there[name] = there.get(name, 0) + used
-        return found

@@ -69,6 +69,10 @@ class UsageScope:
     consumers: Collection[str] | None = None
 
 
+HeldPlace = tuple[str, int | None, int, int, int, int]
+"""What a consumer holds: its uuid, the id of whose it is, the provider, the root of its tree, the class, how much."""
+
+
 class Holding(NamedTuple):
     """What one consumer holds of one class."""
 
@@ -77,17 +81,6 @@ class Holding(NamedTuple):
     consumer_type: str | None
     class_id: int
     amount: int
-
-
-class HeldPlace(NamedTuple):
-    """What a consumer holds of a class of one provider, and the root of its tree."""
-
-    consumer_uuid: str
-    owner: int | None
-    provider: int
-    root: int
-    class_id: int
-    used: int
 
 
 def totals(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -> dict[int, int]:
@@ -139,8 +132,8 @@ def holdings(
 
 
 def held_places(tx: Transaction, of: Collection[int], owner: OwnerColumn) -> list[HeldPlace]:
-    """Return all that each consumer holds, and where, that holds something of the classes ``of``."""
-    return list(map(HeldPlace._make, tx.tuples(_held_places(owner), {"of": sorted(of)})))
+    """Return what consumers hold of the classes ``of``, and where. A cloud has tens of thousands of these rows."""
+    return tx.tuples(_held_places(owner), {"of": sorted(of)})
 
 
 def owner_names(tx: Transaction, owner: OwnerColumn, ids: Collection[int]) -> dict[int, str]:
@@ -193,17 +186,16 @@ def _holdings(*, part: bool) -> Select[Any]:
     return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(*columns)
 
 
-# A cloud has tens of thousands of these rows: the ids of owners come with them, and names once.
+# The ids of owners come with each of these rows, and their names once.
 @lru_cache(maxsize=2)
 def _held_places(owner: OwnerColumn) -> Select[Any]:
     owner_id = consumers.c.project_id if owner == "project" else consumers.c.consumer_type_id
     place = (allocations.c.resource_provider_id, resource_providers.c.root_provider_id)
-    concerned = select(allocations.c.consumer_id).where(_CLASS.in_(bindparam("of", expanding=True)))
     return (
         select(allocations.c.consumer_id, owner_id, *place, _CLASS, allocations.c.used)
         .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
         .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
-        .where(allocations.c.consumer_id.in_(concerned))
+        .where(_CLASS.in_(bindparam("of", expanding=True)))
     )
 
 

@@ -74,16 +74,21 @@ class FittingSearch:
         best = self._in_order()
         if best is not None and below is not None and best[0] >= below:
             best = None
-        below = best[0] if best else below
+        return self.least(best[0] if best else below) or best
+
+    def least(self, below: Cost | None) -> FittingChoice | None:
+        """Return the same without asking the order of values first: None where the budget ends before."""
+        if self.bound is None:
+            return None
         worth = self._rest(0).cheapest
         for count in range(self.bound[0], len(worth)):
-            if self._budget.is_used_up or (below is not None and (count, worth[count]) >= below):
+            if (below is not None and (count, worth[count]) >= below) or not self._budget.take():
                 break
             self._found = (below[1], ()) if below is not None and count == below[0] else None
             self._extend(0, count)
             if self._found is not None and self._found[1]:
                 return (count, self._found[0]), self._found[1]
-        return best
+        return None
 
     def _asked(self, counts: Sequence[int]) -> bool:
         return self._budget.take(self._question) and self._fits(counts)

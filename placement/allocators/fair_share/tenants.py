@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import nsmallest
 from itertools import accumulate
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from placement.allocators.entries import Number
 from placement.allocators.fair_share.basket import Basket, Cost, Kind
@@ -15,8 +15,12 @@ from placement.allocators.fair_share.court import Court, queue_of
 from placement.allocators.fair_share.offers import Held
 from placement.allocators.fair_share.tree import way
 
-_Sort = tuple[str, tuple[int, ...], bool, "Freed"]
-"""What makes tenants alike: the leaf, what each takes, whether its owner has to keep what is theirs, what it frees."""
+_Sort = tuple[str, tuple[int, ...], bool, tuple[int, ...], "Freed"]
+"""What makes tenants alike: the leaf, what each takes, whether its owner has to keep what is theirs, what it gives of
+what is missing, and what it frees where."""
+
+Need = str | tuple[int, str]
+"""What has to be free: of a class in the place as a whole, or of a class in a part of it."""
 
 Freed = tuple[tuple[int, str, int], ...]
 """What becomes free, sorted: the number of a provider, a class, and how much."""
@@ -29,12 +33,12 @@ class Tenant:
     Args:
         held: what it is, and what of it counts.
         freed: all that becomes free by it, and where.
-        inside: class -> how much of that lies in the place itself.
+        inside: how much of what may be needed lies in the place itself.
     """
 
     held: Held
     freed: Freed
-    inside: Mapping[str, int]
+    inside: Mapping[Need, int]
 
 
 class Tenants:
@@ -43,7 +47,7 @@ class Tenants:
     Args:
         court: who is entitled to what.
         tenants: those who may be asked.
-        missing: class -> how much more of it has to be free in the place, as far as sums tell.
+        missing: how much more has to be free in the place, as far as sums tell.
         values: value -> the same as a whole number.
         is_free: whether something may go whatever its owner is entitled to.
     """
@@ -53,7 +57,7 @@ class Tenants:
         court: Court,
         tenants: Sequence[Tenant],
         *,
-        missing: Mapping[str, int],
+        missing: Mapping[Need, int],
         values: Mapping[Number, int],
         is_free: Callable[[Court, Held], bool],
     ) -> None:
@@ -67,20 +71,65 @@ class Tenants:
     @property
     def bound(self) -> Cost | None:
         """What it costs at least by the sums, if somebody has to go; None if all together are not enough."""
-        gives = [[one.inside.get(name, 0) for one in self._tenants] for name in self._missing]
-        most = [[0, *accumulate(sorted(of, reverse=True))] for of in gives]
-        needed = list(self._missing.values())
-        least = max([1, *map(bisect_left, most, needed)])
-        if least > len(self._tenants):
-            return None
-        # Of so few, each has to give what is more than the others can.
-        each = [need - sums[least - 1] for need, sums in zip(needed, most, strict=True)]
-        able = [
-            self._values[one.held.value]
-            for number, one in enumerate(self._tenants)
-            if all([of[number] >= own for of, own in zip(gives, each, strict=True)])
+        return least_cost(self._tenants, self._missing, self._values)
+
+    def could_free(self, missing: Mapping[Need, int]) -> bool:
+        """Tell whether so much could become free, by the sums and by what has to be kept of those who all must go."""
+        forced: dict[str, Tenant] = {}
+        for need, amount in missing.items():
+            if amount > 0:
+                gives = [one.inside.get(need, 0) for one in self._tenants]
+                spare = sum(gives) - amount
+                if spare < 0:
+                    return False
+                too_much = zip(gives, self._tenants, strict=True)
+                forced.update({one.held.name: one for much, one in too_much if much > spare})
+        return self._is_theirs(forced.values())
+
+    def _is_theirs(self, tenants: Iterable[Tenant]) -> bool:
+        """Tell whether owners keep what is theirs if just these go."""
+        court, spent, bound = self._court, Counter[tuple[str, str]](), set[tuple[str, str]]()
+        for one in tenants:
+            purses = [(path, name) for path in court.keepers(one.held.leaf) for name in court.classes]
+            spent.update({(path, name): one.held.amounts.get(name, 0) for path, name in purses})
+            if not self._is_free(court, one.held):
+                bound.update([purse for purse in purses if one.held.amounts.get(purse[1])])
+        return all([spent[path, name] <= court.surplus(path)[name] for path, name in bound])
+
+    @property
+    def least_value(self) -> Number | None:
+        """The least value up to which all together are enough, as far as sums tell; None if they never are."""
+        needed = {need: amount for need, amount in self._missing.items() if amount > 0}
+        for one in sorted(self._tenants, key=attrgetter("held.value")):
+            for need in needed.keys() & one.inside.keys():
+                needed[need] -= one.inside[need]
+                if needed[need] <= 0:
+                    del needed[need]
+            if not needed:
+                return one.held.value
+        return None
+
+    def with_more_missing(self, missing: Mapping[Need, int]) -> "Tenants":
+        """Return the same where more has to be free."""
+        return self._like(self._tenants, {**self._missing, **missing}) if missing else self
+
+    def in_detail(self, read: Callable[[Sequence[Tenant]], Iterable[Tenant]]) -> "Tenants":
+        """Return the same with what becomes free by each."""
+        return self._like([*read(self._tenants)], self._missing)
+
+    def _like(self, tenants: Sequence[Tenant], missing: Mapping[Need, int]) -> "Tenants":
+        return Tenants(self._court, tenants, missing=missing, values=self._values, is_free=self._is_free)
+
+    @property
+    def useful(self) -> "Tenants":
+        """Those without whom less would be free of what is needed, as far as sums tell."""
+        needed = [need for need, amount in self._missing.items() if amount > 0]
+        useful = [
+            one
+            for one in self._tenants
+            if any([one.inside.get(need) for need in needed]) or any(self._towards_limits(one.held))
         ]
-        return (least, sum(nsmallest(least, able))) if len(able) >= least else (least + 1, 0)
+        return self._like(useful, self._missing)
 
     def nothing(self) -> Basket:
         """Return the empty choice among them in kinds: what is alike but for value and name."""
@@ -100,7 +149,8 @@ class Tenants:
         for one in self._tenants:
             held = one.held
             takes = tuple([held.amounts.get(name, 0) for name in self._court.classes])
-            sort = held.leaf, takes, not self._is_free(self._court, held), one.freed
+            gives = tuple([one.inside.get(need, 0) for need in self._missing])
+            sort = held.leaf, takes, not self._is_free(self._court, held), gives, one.freed
             alike[sort].append((self._values[held.value], held.name, one))
         return [(sort, sorted(of)) for sort, of in sorted(alike.items(), key=itemgetter(0))]
 
@@ -109,10 +159,9 @@ class Tenants:
             yield from self._court.keepers(leaf)
 
     def _kind(self, sort: _Sort, alike: Sequence[tuple[int, str, Tenant]], purses: Mapping[str, int]) -> Kind:
-        leaf, takes, is_bound, _freed = sort
-        first = alike[0][-1]
+        leaf, takes, is_bound, gives, _freed = sort
         return Kind(
-            gives=(*[first.inside.get(name, 0) for name in self._missing], *self._towards_limits(first.held)),
+            gives=(*gives, *self._towards_limits(alike[0][-1].held)),
             takes=takes,
             values=tuple([value for value, _name, _one in alike]),
             purses=tuple([purses[path] for path in self._court.keepers(leaf)]),
@@ -123,6 +172,32 @@ class Tenants:
         """Return how much something gives towards the limits that are in the way."""
         around = way(queue_of(held.leaf)) if self._limits else ()
         return [held.amounts.get(name, 0) * (path in around) for path, name in self._limits]
+
+
+def least_cost(tenants: Sequence[Tenant], missing: Mapping[Need, int], values: Mapping[Number, int]) -> Cost | None:
+    """Return what it costs at least if some of these go, and at least one; None if all are not enough.
+
+    Args:
+        tenants: who may go.
+        missing: how much more has to be free.
+        values: value -> the same as a whole number.
+    """
+    needs = [(need, amount) for need, amount in missing.items() if amount > 0]
+    gives = [[one.inside.get(need, 0) for one in tenants] for need, _amount in needs]
+    most = [[0, *accumulate(sorted(of, reverse=True))] for of in gives]
+    least = max([1, *[bisect_left(sums, amount) for sums, (_need, amount) in zip(most, needs, strict=True)]])
+    if least > len(tenants):
+        return None
+    # Of so few, each has to give what is more than the others can.
+    able: Sequence[Tenant] = tenants
+    for of, sums, (_need, amount) in zip(gives, most, needs, strict=True):
+        each = amount - sums[least - 1]
+        if each > 0:
+            giving = {one.held.name for one, gives_it in zip(tenants, of, strict=True) if gives_it >= each}
+            able = [one for one in able if one.held.name in giving]
+    if len(able) < least:
+        return least + 1, 0
+    return least, sum(nsmallest(least, [values[one.held.value] for one in able]))
 
 
 def all_freed(tenants: Iterable[Tenant]) -> dict[int, Counter[str]]:

@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Double, bindparam, case, cast, func, select
+from sqlalchemy import BigInteger, Double, bindparam, case, cast, func, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import is_between
 from placement.store.search.summaries import LISTED
-from placement.store.stock import StockSource
+from placement.store.stock import StockSource, stock_by_tree
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
 _RP = resource_providers.c
@@ -54,6 +54,11 @@ def free_amounts(tx: Transaction, class_ids: Sequence[int]) -> dict[int, float]:
     if not class_ids:
         return {}
     return dict(tx.tuples(_free(keeps_usage=tx.database.keeps_usage), {"classes": list(class_ids)}))
+
+
+def free_by_provider(tx: Transaction, class_ids: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return (provider, class, how much is left) of all providers; less than nothing of one that gave too much away."""
+    return tx.tuples(_free_by_provider(keeps_usage=tx.database.keeps_usage), {"classes": list(class_ids)})
 
 
 def _is_listed(ids: Collection[int]) -> bool:
@@ -109,4 +114,15 @@ def _free(*, keeps_usage: bool) -> PreparedStatement:
         .select_from(stock.rows)
         .where(_INV.resource_class_id.in_(bindparam("classes", expanding=True)))
         .group_by(_INV.resource_class_id)
+    )
+
+
+@lru_cache(maxsize=2)
+def _free_by_provider(*, keeps_usage: bool) -> PreparedStatement:
+    stock = stock_by_tree(keeps_usage=keeps_usage).c
+    left = cast(stock.capacity - stock.used, BigInteger)
+    return PreparedStatement(
+        select(stock.resource_provider_id, stock.resource_class_id, left).where(
+            stock.resource_class_id.in_(bindparam("classes", expanding=True))
+        )
     )

@@ -1,0 +1,137 @@
+"""The places that rules of a request name, and what is free in each: what has to be free in *one* of them.
+
+Sums of a whole host say little where four GPUs have to be behind one switch. Only rules that have to be kept count,
+and only as far as sums tell.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from placement.allocators.fair_share.tenants import Need
+from placement.candidates.compose.device_parts import Levels
+from placement.domain.planner_request import PlannerRequest
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.planner_trees import free_by_provider, parents_of, places
+
+Missing = Mapping[Need, int]
+"""How much more has to be free."""
+
+MOST_CHOICES = 64
+"""In how many ways places are chosen for the rules on one host; where there are more, none is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRule:
+    """Groups that lie in one place of a level: the number of the level, and what each of them asks for."""
+
+    level: int
+    asked: Mapping[str, Mapping[str, int]]
+
+
+def place_rules(request: PlannerRequest, levels: Levels) -> list[PlaceRule]:
+    """Return the rules of a request that name one place: required ones, and an affinity of one primary provider."""
+    asked = {
+        one.suffix: {name: amount * one.count for name, amount in one.group.resources.items()} for one in request.groups
+    }
+    single = {one.suffix for one in request.groups if one.count == 1 and not one.everything and not one.per_subtree}
+    together = [(rule.groups, rule.level) for rule in request.within if rule.required]
+    together += [
+        ((rule.primary, *rule.secondaries), rule.level)
+        for rule in request.affinity
+        if rule.required and rule.primary in single
+    ]
+    return [
+        PlaceRule(levels.names.index(levels.named(level)), {suffix: asked[suffix] for suffix in suffixes})
+        for suffixes, level in together
+        if any(asked[suffix] for suffix in suffixes)
+    ]
+
+
+class RulePlaces:
+    """The places of all hosts.
+
+    Args:
+        tx: the transaction.
+        rules: the rules.
+        levels: the levels.
+    """
+
+    def __init__(self, tx: Transaction, rules: Sequence[PlaceRule], levels: Levels) -> None:
+        self._rules = rules
+        self.anchors: dict[int, tuple[int, ...]] = {}
+        """Provider -> the anchors of the places that it lies in."""
+        self._of_root: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self._free: dict[Need, int] = defaultdict(int)
+        if rules:
+            self._read(tx, levels)
+
+    def _read(self, tx: Transaction, levels: Levels) -> None:
+        names = {name for rule in self._rules for of in rule.asked.values() for name in of}
+        classes = {id_: name for name, id_ in tx.names.classes.ids(tx.connection, names).items()}
+        free = free_by_provider(tx, sorted(classes))
+        traits = tx.names.traits.ids(tx.connection, {levels.traits[rule.level] for rule in self._rules})
+        level_of = {traits.get(levels.traits[rule.level]): rule.level for rule in self._rules}
+        among: dict[int, set[int]] = {level: set() for level in level_of.values()}
+        for anchor, _parent, root, trait in places(tx, [trait for trait in level_of if trait is not None]):
+            among[level_of[trait]].add(anchor)
+            self._of_root[level_of[trait], root].append(anchor)
+        providers = {provider for provider, _class_id, _left in free}
+        self.anchors = _nearest(tx, providers, list(among.values()))
+        for provider, class_id, left in free:
+            for anchor in self.anchors[provider]:
+                self._free[anchor, classes[class_id]] += left
+
+    def missing(self, root: int, could_free: Callable[[Missing], bool]) -> Iterator[Missing]:
+        """Yield what more has to be free in the places of a tree, for each way to choose one for every rule.
+
+        Args:
+            root: the root of the tree.
+            could_free: tells whether so much could become free there; of what could not, nothing is chosen.
+        """
+        choices = []
+        for rule in self._rules:
+            alone = [(anchor, self._missing({anchor: rule.asked})) for anchor in self._of_root[rule.level, root]]
+            choices.append([anchor for anchor, missing in alone if could_free(missing)])
+        if prod(map(len, choices)) > MOST_CHOICES:
+            yield {}
+            return
+        known = set()
+        for chosen in product(*choices):
+            asked: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
+            for rule, anchor in zip(self._rules, chosen, strict=True):
+                # A group that two rules keep in the same place is there once.
+                asked[anchor].update(rule.asked)
+            missing = self._missing(asked)
+            if (same := frozenset(missing.items())) not in known:
+                known.add(same)
+                yield missing
+
+    def _missing(self, asked: Mapping[int, Mapping[str, Mapping[str, int]]]) -> Missing:
+        needed: dict[Need, int] = defaultdict(int)
+        for anchor, groups in asked.items():
+            for of in groups.values():
+                for name, amount in of.items():
+                    needed[anchor, name] += amount
+        return {need: amount - self._free[need] for need, amount in needed.items()}
+
+
+def _nearest(
+    tx: Transaction, providers: Collection[int], levels: Sequence[Collection[int]]
+) -> dict[int, tuple[int, ...]]:
+    """Return the nearest anchors of each level around each provider, from itself up."""
+    parents: dict[int, int | None] = {}
+    frontier = {*providers}
+    while frontier:
+        parents |= dict(parents_of(tx, frontier))
+        frontier = {parent for parent in map(parents.get, frontier) if parent is not None} - parents.keys()
+    found: dict[int, tuple[int, ...]] = {}
+    for provider in providers:
+        above = [provider]
+        while (parent := parents.get(above[-1])) is not None:
+            above.append(parent)
+        nearest = [next((one for one in above if one in anchors), None) for anchors in levels]
+        found[provider] = tuple(dict.fromkeys([one for one in nearest if one is not None]))
+    return found
