@@ -11,13 +11,18 @@ from operator import itemgetter
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, best_first
+from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, best_first
 from placement.candidates.ranking import TreeScores, ranked
 from placement.candidates.reading import KeptOrder, Reader, by_id, promising_first
 from placement.candidates.walk import Candidate, walked
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Choice
 from placement.domain.tree import Tree
+
+MANY = 128
+"""Where so many candidates are wanted, a few trees too many do not matter."""
+
+A_FEW_AT_ONCE = Batches(32, 32)
 
 TreeWithChoices = tuple[Tree, Iterator[Choice]]
 
@@ -61,7 +66,7 @@ class CandidateSearch:
         else:
             portions = promising_first(reader, scores, wanted, kept_order=kept_order, limits=limits)
             compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
-            batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE
+            batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
             compose = partial(ranked, composer=compact, scores=scores)
             self._trees = map(itemgetter(1, 2), best_first(portions, compose, batches))
         # Limit: last, so that it cuts off the worst; all before are lazy, so that it cuts off their work as well.

@@ -5,9 +5,10 @@ up these trees alone. What comes out is what the sums of all trees would have gi
 """
 
 import threading
+import time
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from placement.candidates.frontier import Key
@@ -25,6 +26,9 @@ MOST_KEYS = 500_000
 
 MOST_ORDERS = 256
 
+LONGEST_KEPT_S = 300.0
+"""After so long an order is made anew: whoever removes the triggers of the journal while servers run leaves no row."""
+
 
 class TreeOrders:
     """The orders of trees by the scores that they were asked for; threads share them.
@@ -32,9 +36,17 @@ class TreeOrders:
     Args:
         most_keys: how many keys are kept in all.
         most_orders: how many orders are kept.
+        clock: the time in seconds, from any moment on.
     """
 
-    def __init__(self, *, most_keys: int = MOST_KEYS, most_orders: int = MOST_ORDERS) -> None:
+    def __init__(
+        self,
+        *,
+        most_keys: int = MOST_KEYS,
+        most_orders: int = MOST_ORDERS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
         self._most_keys = most_keys
         self._most_orders = most_orders
         self._lock = threading.Lock()
@@ -58,7 +70,7 @@ class TreeOrders:
         name = (id(tx.database), scores.signature, tuple(found_by))
         with self._lock:
             if name not in self._orders:
-                self._orders[name] = _KeptKeys(scores, found_by)
+                self._orders[name] = _KeptKeys(scores, found_by, self._clock)
             order = self._orders[name]
             self._orders.move_to_end(name)
         keys = order.in_snapshot(tx)
@@ -71,7 +83,9 @@ class TreeOrders:
 class _KeptKeys:
     """The keys of all trees for some scores, and where in the journal whoever reads on has to begin."""
 
-    def __init__(self, scores: TreeScores, found_by: Sequence[str]) -> None:
+    def __init__(self, scores: TreeScores, found_by: Sequence[str], clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._kept_since = clock()
         self._scores = scores
         self._found_by = found_by
         self._lock = threading.Lock()
@@ -85,7 +99,8 @@ class _KeptKeys:
 
     def in_snapshot(self, tx: Transaction) -> Sequence[Key] | None:
         with self._lock:
-            changed = trees_changed(tx, self._place)
+            is_old = self._clock() - self._kept_since > LONGEST_KEPT_S
+            changed = trees_changed(tx, None if is_old else self._place)
             if changed is None:
                 return None
             if changed.roots is None:
@@ -99,6 +114,7 @@ class _KeptKeys:
         return self._scores.keys(sums_by_name(tx, self._scores.classes, self._found_by, roots))
 
     def _read_all(self, tx: Transaction) -> None:
+        self._kept_since = self._clock()
         self._order = sorted(self._keys(tx))
         self._by_root = {key[2]: key for key in self._order}
 

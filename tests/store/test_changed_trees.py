@@ -13,9 +13,10 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.services.tree_orders import TreeOrders
+from placement.services.tree_orders import LONGEST_KEPT_S, TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.journal import triggers
 from placement.store.journal.changes import MOST_CHANGED, trees_changed
 from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.search.devices import ProviderAmount, left_by_provider
@@ -225,6 +226,18 @@ def test_what_matters_to_more_trees_than_it_names_makes_the_reader_start_anew(
         change(connection)
     assert_current(cloud, picture)
     assert picture.read_anew == 2
+
+
+def test_what_happens_without_triggers_is_seen_after_some_minutes(cloud: Database) -> None:
+    """Another process has removed them while this one runs: changes leave no trace in the journal."""
+    now = [1000.0]
+    orders = TreeOrders(clock=lambda: now[0])
+    assert_in_order(cloud, orders)
+    with cloud.writer.begin() as connection:
+        triggers.remove(connection)
+        allocate(connection, "unnoticed", {(4, VCPU): 900})
+    now[0] += LONGEST_KEPT_S + 1
+    assert_in_order(cloud, orders)
 
 
 def test_orders_that_were_not_asked_for_longest_are_forgotten(cloud: Database) -> None:

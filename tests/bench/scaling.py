@@ -1,0 +1,115 @@
+"""What a worker costs as a cloud grows: ``python -m tests.bench.scaling 1000 10000 100000`` prints a row for each size.
+
+The server runs in this process on PostgreSQL, best first, with flat hosts: CPU time is that of its code and of the
+database. Memory is what the process has when all is done, with its interpreter and libraries.
+"""
+
+import resource
+import statistics
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from flask import Flask
+from sqlalchemy import text
+
+from tests.bench.bulk import FLAVOR, SMALL, flat_host
+from tests.bench.meters import CpuMeter, spent_ms, with_children
+from tests.bench.planner import HEADERS, OWNER, Rows, made
+from tests.postgresql import running_postgresql
+
+TIMES, TOGETHER, WRITTEN_AT_ONCE = 15, 16, 20_000
+ASKED = "resources=" + ",".join(f"{name}:{amount}" for name, amount in FLAVOR.items())
+
+
+class Worker:
+    """A server in this process, on a cloud of so many hosts."""
+
+    def __init__(self, app: Flask, database: CpuMeter) -> None:
+        self._app = app
+        self._database = database
+
+    def cpu_ms(self, work: Callable[[], Any], *, calls: int = 1) -> str:
+        """Return the medians of the CPU time of the server and of the database for a call."""
+        work()
+        server, database = [], []
+        for _ in range(TIMES):
+            before, begun = self._database.read(), time.process_time()
+            work()
+            server.append((time.process_time() - begun) * 1000 / calls)
+            database.append(spent_ms(before, self._database.read()) / calls)
+        return f"{statistics.median(server):.1f} + {statistics.mean(database):.1f}"
+
+    def find(self, limit: int = 10) -> None:
+        found = self._app.test_client().get(f"/allocation_candidates?{ASKED}&limit={limit}", headers=HEADERS)
+        assert len(found.json["allocation_requests"]) == limit
+
+    def claim(self) -> None:
+        body = {**SMALL, "consumer": {"uuid": str(uuid.uuid4()), **OWNER}}
+        assert self._app.test_client().post("/planner/v1/claims", json=body, headers=HEADERS).status_code == 201
+
+    def claim_together(self) -> None:
+        """Claim with as many clients as wait for one worker in a burst."""
+        threads = [threading.Thread(target=self.claim) for _ in range(TOGETHER)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def row(hosts: int) -> str:
+    with running_postgresql() as server:
+        url = server.database("scaling")
+        app = made(url)
+        database = app.extensions["placement"].database
+        with database.writer.begin() as connection:
+            rows = Rows(connection)
+            for first in range(0, hosts, WRITTEN_AT_ONCE):
+                rows.write([flat_host(f"h{number}") for number in range(first, min(hosts, first + WRITTEN_AT_ONCE))])
+        with database.writer.begin() as connection:
+            connection.execute(text("ANALYZE"))
+        with psycopg.connect(url) as plain:
+            found = plain.execute("SHOW data_directory").fetchone()
+        assert found is not None
+        postmaster = int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
+        worker = Worker(app, CpuMeter(lambda: with_children(postmaster)))
+        begun = time.perf_counter()
+        worker.find()
+        first_s = time.perf_counter() - begun
+        cells = [
+            worker.cpu_ms(worker.find),
+            worker.cpu_ms(lambda: worker.find(limit=1000)),
+            worker.cpu_ms(worker.claim),
+            worker.cpu_ms(worker.claim_together, calls=TOGETHER),
+        ]
+        database.dispose()
+    memory_mb = resident_mb()
+    return f"| {hosts:,} | {first_s:.2f} | {' | '.join(cells)} | {memory_mb:.0f} |"
+
+
+def resident_mb() -> float:
+    """Return the memory that this process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+HEADER = [
+    "| hosts | first request, s | 10 best | 1,000 best | claim | claim, 16 at once | memory, MB |",
+    "| --- | --- | --- | --- | --- | --- | --- |",
+]
+
+
+def table(sizes: Sequence[int]) -> Iterator[str]:
+    yield from HEADER
+    for hosts in sizes:
+        yield row(hosts)
+
+
+if __name__ == "__main__":
+    for line in table([int(one) for one in sys.argv[1:]] or [1000, 10_000]):
+        print(line, flush=True)
