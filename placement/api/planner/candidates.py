@@ -5,12 +5,11 @@ from flask import Response
 from placement.api.call import Call
 from placement.api.planner.index import PATH
 from placement.api.planner.proposal_json import answer_json
-from placement.api.planner.request_document import Body, planner_request
+from placement.api.planner.request_document import Body, changes_of, planner_request
 from placement.api.planner.request_schemas import CandidatesSchema
 from placement.api.planner.scores import profile_of
 from placement.api.routing import Route
 from placement.services.planner.candidates import PlannerOptions, planned_candidates
-from placement.services.planner.changes import Changes
 
 SCHEMA = CandidatesSchema()
 
@@ -19,8 +18,8 @@ def plan(call: Call) -> Response:
     """Answer with the best candidates."""
     body = call.document(SCHEMA)
     request = planner_request(body, call.server.settings.planner)
-    changes = Changes(without=body.get("without", ()), released=body.get("released", ()))
-    return call.json(answer_json(planned_candidates(call.database, request, options_for(call, body), changes=changes)))
+    found = planned_candidates(call.database, request, options_for(call, body), changes=changes_of(body))
+    return call.json(answer_json(found))
 
 
 def options_for(call: Call, body: Body) -> PlannerOptions:

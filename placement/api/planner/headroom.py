@@ -9,16 +9,16 @@ from flask import Response
 from placement.allocators.fair_share import Amounts
 from placement.api.call import Call
 from placement.api.candidate_query import KEYS, candidate_request
-from placement.api.fields import Array, Exact, Integer, JsonNumber, Object, Uuid
+from placement.api.fields import Exact, Integer, JsonNumber
 from placement.api.fields import Mapping as MappingField
 from placement.api.planner.candidates import options_for
 from placement.api.planner.headroom_json import counted_json, headrooms_json, shares_json
 from placement.api.planner.index import PATH
-from placement.api.planner.request_document import planner_request
+from placement.api.planner.request_document import changes_of, planner_request
 from placement.api.planner.request_schemas import ChangesSchema, OneOf, RequestSchema
 from placement.api.query import Query
 from placement.api.routing import Route
-from placement.api.validation import Schema, load_document, shown
+from placement.api.validation import load_document, shown
 from placement.api.versions import MAXIMUM
 from placement.candidates.headroom.plans import CountedRequest, has_rules
 from placement.domain.candidate_request import CandidateRequest
@@ -26,12 +26,11 @@ from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
 from placement.services.headroom_by_share import amounts_of_copy, by_share
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.headroom import Changes, Listing, headrooms
+from placement.services.planner.headroom import Listing, headrooms
 from placement.store.connection.database import Database
 
 MOST_REQUESTS = 200
 MOST_LISTED = 1000
-MOST_ADDED = 1000
 MOST_WEIGHT = 1_000_000
 NAME = "[^\x00-\x1f]{1,255}"
 QUERY_NAME = "query"
@@ -49,18 +48,7 @@ class QueryOrRequest(Exact):
         return value
 
 
-class AdditionSchema(Schema):
-    """Further trees, empty."""
-
-    like = Uuid()
-    count = Integer(minimum=1, maximum=MOST_ADDED)
-
-
-# "with" is a word of Python.
-_More = Schema.from_dict({"with": Array(Object(AdditionSchema), required=False)}, name="More")
-
-
-class HeadroomSchema(ChangesSchema, _More):  # type: ignore[misc, valid-type]
+class HeadroomSchema(ChangesSchema):
     """The body of POST /planner/v1/headroom. Without ``requests``, the flavors of the planner file are counted."""
 
     requests = MappingField(NAME, QueryOrRequest(), smallest=1, required=False)
@@ -169,12 +157,6 @@ def requests_of_flavors(flavors: Mapping[str, str]) -> dict[str, CandidateReques
 def request_of_text(text: str) -> CandidateRequest:
     """Return what a query string asks for that stands somewhere else than in a URL."""
     return request_of_query(Query.parse(text.encode()))
-
-
-def changes_of(body: Mapping[str, Any]) -> Changes:
-    """Return the changes that a body asks for."""
-    more = [(addition["like"], addition["count"]) for addition in body.get("with", ())]
-    return Changes(without=body.get("without", ()), more=more, released=body.get("released", ()))
 
 
 def _mix(weights: Mapping[str, float], requests: Mapping[str, CountedRequest]) -> dict[str, Fraction]:

@@ -48,6 +48,8 @@ def _score(candidate: PlannedCandidate, uuids: Uuids, levels: tuple[str, ...]) -
         shown["group"] = proposal.group_score
     if proposal.locks:
         shown["exclusive"] = {uuids[lock.provider]: lock.resource_class for lock in proposal.locks}
+    if candidate.like is not None:
+        shown["like"] = uuids[candidate.like]
     return shown
 
 

@@ -15,6 +15,7 @@ from placement.domain.koordinator import in_planner_words
 from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 from placement.domain.pods import in_koordinators_words
 from placement.errors import InvalidAt
+from placement.services.planner.changes import Changes
 from placement.settings import PlannerSettings
 
 Body = Mapping[str, Any]
@@ -208,3 +209,9 @@ def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iter
 def _unknown(path: BodyPath, suffixes: Iterable[str], known: set[str]) -> Iterator[tuple[BodyPath, str]]:
     if unknown := [suffix for suffix in suffixes if suffix not in known]:
         yield path, f"There is no group {unknown[0]!r}."
+
+
+def changes_of(body: Body) -> Changes:
+    """Return what a body supposes to be otherwise."""
+    more = [(addition["like"], addition["count"]) for addition in body.get("with", ())]
+    return Changes(without=body.get("without", ()), more=more, released=body.get("released", ()))

@@ -18,6 +18,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.quantities import QUANTITY
 
 MOST_CANDIDATES = 1000
+MOST_ADDED = 1000
 MOST_PER_TREE = 20
 MOST_MEMBERS = 1000
 LEVEL = "[A-Za-z0-9_]{1,255}"
@@ -247,8 +248,22 @@ class RequestSchema(Schema):
     explain = Flag(required=False)
 
 
-class ChangesSchema(Schema):
-    """A cloud as it would be: without trees, by a provider or an aggregate, and with what consumers hold given back."""
+class AdditionSchema(Schema):
+    """Further trees, empty."""
+
+    like = Uuid()
+    count = Integer(minimum=1, maximum=MOST_ADDED)
+
+
+# "with" is a word of Python.
+_More = Schema.from_dict({"with": Array(Object(AdditionSchema), required=False)}, name="More")
+
+
+class ChangesSchema(_More):  # type: ignore[misc, valid-type]
+    """A cloud as it would be.
+
+    Without trees, by a provider or an aggregate; with further ones; and with what consumers hold given back.
+    """
 
     without = Array(Uuid(), required=False)
     released = Array(Uuid(), required=False)

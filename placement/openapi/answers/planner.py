@@ -72,7 +72,10 @@ _PLAN = record(
         "allocation_requests": array(record(_REQUEST)),
         "provider_summaries": by_uuid(shared("ProviderSummary")),
         "scores": array(
-            record(_PARTS, {"keeps_proportion": FLAG, "group": NUMBER, "exclusive": by_uuid(or_null(TEXT))})
+            record(
+                _PARTS,
+                {"keeps_proportion": FLAG, "group": NUMBER, "exclusive": by_uuid(or_null(TEXT)), "like": UUID},
+            )
         ),
         "complete": FLAG,
         "searched": COUNT,

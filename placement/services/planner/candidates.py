@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from heapq import merge
 from itertools import islice
+from operator import attrgetter
 
 from placement.candidates.compose.proposals import Lock, Proposal
 from placement.candidates.explain.wording import cause_in_words
@@ -11,10 +14,13 @@ from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import OutOfSteps
 from placement.services.explain import Explained
-from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
+from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.details import together
 from placement.services.planner.explaining import explained_plan
+from placement.services.planner.further_trees import FurtherTrees
 from placement.services.planner.ground import Ground
+from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries
@@ -29,14 +35,6 @@ __all__ = [
     "planned_candidates",
     "why_not",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCandidate:
-    """A proposal and its score."""
-
-    proposal: Proposal
-    score: Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +76,35 @@ def planned_candidates(
         request: the request.
         options: the operator's.
         overlay: what would differ from the cloud as it is.
-        changes: what would differ besides, by uuids; no further trees.
+        changes: what would differ besides, by uuids.
 
     Raises:
         InvalidAt: the request, or a change, names something that does not exist.
         OutOfSteps: the search was cut off before it found anything.
     """
+    more = more_trees(tx, changes)
     overlay = overlay_of(tx, changes, overlay)
     ground = Ground(tx, request, options, overlay=overlay)
     planning = Planning(ground, overlay)
     chosen = list(islice(_not_seen(planning.proposals()), request.limit))
-    if not chosen and not planning.complete:
+    found = [PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen]
+    further = FurtherTrees(tx, request, options, overlay)
+    candidates = list(islice(merge(found, further.candidates(more), key=attrgetter("rank")), request.limit))
+    complete = planning.complete and further.complete
+    if not candidates and not complete:
         raise OutOfSteps
     explained = None
     if request.explain:
         as_it_is = ground if overlay.is_empty else Ground(tx, request, options)
         explained = explained_plan(as_it_is, options, nothing_found=not chosen)
+    providers = reduce(together, further.summaries, planning.summaries)
     return PlannerAnswer(
-        candidates=[PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen],
-        providers=planning.summaries,
-        roots=_roots(planning.summaries, chosen),
+        candidates=candidates,
+        providers=providers,
+        roots=_roots(providers, [one.proposal for one in candidates]),
         levels=planning.levels,
-        searched=planning.searched,
-        complete=planning.complete,
+        searched=planning.searched + further.searched,
+        complete=complete,
         explained=explained,
     )
 

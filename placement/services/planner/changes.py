@@ -53,7 +53,7 @@ def more_trees(tx: Transaction, changes: Changes) -> list[MoreTrees]:
     Raises:
         InvalidAt: there is no such provider.
     """
-    roots = roots_of_providers(tx, [uuid for uuid, _count in changes.more])
+    roots = roots_of_providers(tx, [uuid for uuid, _count in changes.more]) if changes.more else {}
     for number, (uuid, _count) in enumerate(changes.more):
         if uuid not in roots:
             raise InvalidAt(("with", number, "like"), f"There is no provider {uuid}.")

@@ -49,7 +49,7 @@ class Details:
         """Read trees, with those that share with them."""
         roots = {root for tree in trees for root in _roots(tree)}
         found = tree_summaries(self._tx, roots)
-        self.summaries = _add(self.summaries, found)
+        self.summaries = together(self.summaries, found)
         units = unit_rules(self._tx, roots) if self._with_units else {}
         rows = _Rows(found, provider_names(self._tx, roots), units, self._layout(found))
         by_root: dict[int, list[int]] = defaultdict(list)
@@ -168,7 +168,8 @@ def _stocks(rows: _Rows, provider: int) -> dict[str, Stock]:
     }
 
 
-def _add(known: Summaries, more: Summaries) -> Summaries:
+def together(known: Summaries, more: Summaries) -> Summaries:
+    """Return what both say."""
     return Summaries(
         members={**known.members, **more.members},
         stocks={**known.stocks, **more.stocks},

@@ -1,0 +1,80 @@
+"""POST /planner/v1/candidates with trees that are not there: what would these be good for?"""
+
+import pytest
+
+from tests.api.conftest import Api
+from tests.api.planner.test_headroom import UNKNOWN, call, gpu_host
+from tests.clouds import SHARES, Cloud, allocate, build, provider
+from tests.planner_hosts import CANDIDATES
+
+PAIR = {"groups": {"": {"resources": {"VCPU": 2}}, "_G": {"resources": {"PGPU": 1}, "count": 2}}}
+
+
+def hosts(api: Api) -> Cloud:
+    """Two hosts: one is full, the other one has a single GPU left."""
+    cloud = build(call(api), gpu_host("full"), gpu_host("busy"))
+    gpus = [("full", f"{node}{gpu}") for node in range(2) for gpu in range(2)] + [
+        ("busy", n) for n in ("00", "01", "10")
+    ]
+    for name, number in gpus:
+        allocate(call(api), cloud.providers[f"{name}-gpu{number}"], {"PGPU": 1})
+    return cloud
+
+
+def candidates(api: Api, **more: object):
+    return api.post(CANDIDATES, {**PAIR, **more}).json
+
+
+def test_further_trees_are_candidates_as_often_as_there_are_some(api: Api) -> None:
+    cloud = hosts(api)
+    assert candidates(api)["allocation_requests"] == []
+    full = cloud.providers["full"]
+    found = candidates(api, **{"with": [{"like": full, "count": 3}]})
+    assert [one["like"] for one in found["scores"]] == [full] * 3
+    assert len(found["allocation_requests"]) == 3
+    gpus = {cloud.providers[f"full-gpu{node}{gpu}"] for node in range(2) for gpu in range(2)}
+    assert all(gpus.issuperset(one["mappings"]["_G"]) for one in found["allocation_requests"])
+    assert gpus <= found["provider_summaries"].keys()
+    assert candidates(api)["allocation_requests"] == []
+
+
+def test_they_come_among_the_others_by_their_scores(api: Api) -> None:
+    """Two GPUs of four that are free leave more than the last two."""
+    cloud = build(call(api), gpu_host("busy"))
+    allocate(call(api), cloud.providers["busy-gpu00"], {"PGPU": 1})
+    found = candidates(api, limit=4, per_tree=2, **{"with": [{"like": cloud.providers["busy"], "count": 1}]})
+    totals = [one["total"] for one in found["scores"]]
+    assert totals == sorted(totals, reverse=True)
+    assert [one.get("like") for one in found["scores"]].count(cloud.providers["busy"]) == 2
+    assert len(totals) == 4
+
+
+def test_a_tree_that_is_gone_may_be_there_again_and_empty(api: Api) -> None:
+    cloud = hosts(api)
+    busy = cloud.providers["busy"]
+    found = candidates(api, without=[busy], released=[], limit=1, **{"with": [{"like": busy, "count": 16}]})
+    assert [one["like"] for one in found["scores"]] == [busy]
+
+
+def test_what_others_share_is_as_full_as_it_is(api: Api) -> None:
+    cloud = build(
+        call(api),
+        provider("host", VCPU=4, aggregates=["A"]),
+        provider("pool", DISK_GB=10, traits=[SHARES], aggregates=["A"]),
+    )
+    body = {"groups": {"": {"resources": {"VCPU": 4, "DISK_GB": 8}}}}
+    more = {"with": [{"like": cloud.providers["host"], "count": 1}]}
+    assert len(api.post(CANDIDATES, {**body, **more}).json["allocation_requests"]) == 2
+    allocate(call(api), cloud.providers["pool"], {"DISK_GB": 3})
+    assert api.post(CANDIDATES, {**body, **more}).json["allocation_requests"] == []
+
+
+@pytest.mark.parametrize("count", [0, 1001])
+def test_so_many_cannot_be_supposed(api: Api, count: int) -> None:
+    assert api.post(CANDIDATES, {**PAIR, "with": [{"like": UNKNOWN, "count": count}]}).status_code == 400
+
+
+def test_like_nothing_there_are_none(api: Api) -> None:
+    answer = api.post(CANDIDATES, {**PAIR, "with": [{"like": UNKNOWN, "count": 1}]})
+    assert answer.status_code == 400
+    assert "with[0].like: There is no provider" in answer.json["errors"][0]["detail"]
