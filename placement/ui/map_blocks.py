@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import isqrt
 from typing import NamedTuple
 
+from placement.domain.fabric import names_of_hosts
 from placement.services.console.cloud_map import CloudMap, Copies, MappedHost
 from placement.ui.names import visible
 from placement.ui.numbers import amount_in_words, percent
@@ -96,14 +97,7 @@ class Groups:
     @classmethod
     def made(cls, kinds: Kinds, members: Mapping[str, Sequence[int]]) -> "Groups":
         """Return the groups, given the roots of the trees in each aggregate."""
-        of: dict[str, dict[int, str]] = {}
-        for kind, names in kinds.items():
-            of[kind] = {}
-            for name, uuids in names.items():
-                for uuid in uuids:
-                    for root in members.get(uuid, ()):
-                        of[kind].setdefault(root, name)
-        return cls(kinds, of)
+        return cls(kinds, {kind: names_of_hosts(names, members) for kind, names in kinds.items()})
 
     def split(self, kind: str, hosts: Sequence[MappedHost]) -> dict[str, list[MappedHost]]:
         """Return hosts by their group of a kind, in the order of the file; those in none come last, as ``""``."""

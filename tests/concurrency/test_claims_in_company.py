@@ -1,6 +1,7 @@
 """Claims that are planned together: each gets what it would get, and has it for itself."""
 
 from collections import Counter
+from typing import Any
 
 from flask import Flask
 from sqlalchemy import select
@@ -69,3 +70,19 @@ def test_of_more_claims_than_fit_those_that_fit_are_made(app: Flask, api: Api, s
     assert gpus(api) == [1] * 16
     check_successes(api, answers)
     check_books(served)
+
+
+def test_gangs_that_are_to_be_apart_are_so_at_any_time(app: Flask, api: Api, served: Database) -> None:
+    """They are not planned with others, whose plan knows nothing of it."""
+    for host in HOSTS:
+        register(api, host)
+    served.claim_company = Gathering(2)
+    answers = together([claim(app, {**ONE, "members": 2, "apart": {"level": "host"}}) for _ in range(2)])
+    assert statuses(answers) == {201: 2}
+    for answer in answers:
+        first, second = [provider_name(api, one) for one in answer.json["members"]]
+        assert first.split("-")[0] != second.split("-")[0]
+
+
+def provider_name(api: Api, member: dict[str, Any]) -> str:
+    return str(api.get(f"/resource_providers/{next(iter(member['allocations']))}").json["name"])

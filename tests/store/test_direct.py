@@ -44,6 +44,13 @@ PLANNED = {
     "consumer": {"uuid": str(UUID(int=3)), "project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE"},
 }
 
+GANG = {
+    "groups": {"_A": {"resources": {"CUSTOM_ONE": 2}}},
+    "consumer": {"uuid": str(UUID(int=4)), "project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE"},
+    "members": 2,
+    "together": {"level": "rack"},
+}
+
 STEPS = [
     *STORY,
     Step("A tree", "POST", "/resource_providers", {"name": "one", "uuid": ONE}),
@@ -63,6 +70,7 @@ STEPS = [
     Step("Who serves best", "GET", "/allocation_candidates?resources=VCPU:1&limit=1"),
     Step("Claimed for", "POST", "/planner/v1/claims", PLANNED),
     Step("Claimed for once more", "POST", "/planner/v1/claims", PLANNED),
+    Step("Two that are to be together", "POST", "/planner/v1/claims", GANG),
     Step("Who serves best after a change", "GET", "/allocation_candidates?resources=VCPU:1&limit=1"),
     Step("Another", "POST", "/resource_providers", {"name": "other", "uuid": OTHER}),
     Step("A lock", "POST", "/resource_classes", {"name": "CUSTOM_PCIE_LOCK"}),
@@ -83,7 +91,8 @@ PLANNER = PlannerSettings(
     profiles={
         "default": RankingProfile(),
         "packing": RankingProfile("packing", fragmentation=DevicePacking(devices="CUSTOM_ONE")),
-    }
+    },
+    aggregates={"rack": {"b1": (ONE,)}},
 )
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?")

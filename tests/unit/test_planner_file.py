@@ -121,6 +121,7 @@ aggregates:
 WRONG = [
     ("aggregates: [a]\n", 1, "aggregates: expected a mapping, found a list"),
     ("aggregates: {Zone: {a: b}}\n", 1, "expected a kind of aggregates in lower case, such as zone or rack, found"),
+    ("aggregates: {host: {a: b}}\n", 1, "expected another kind than host, which each tree is by itself, found"),
     ("aggregates: {zone: {}}\n", 1, "aggregates.zone: expected a mapping with at least one key"),
     ("aggregates:\n  zone:\n    a: b\n", 3, "aggregates.zone.a: expected the uuid of an aggregate, or a list of them"),
     ("aggregates:\n  zone:\n    a: []\n", 3, "aggregates.zone.a: expected the uuid of an aggregate, or a list of them"),

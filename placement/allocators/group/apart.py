@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from placement.allocators.group.assignment import best_assignment, first_assignment
+from placement.allocators.assignment import best_assignment, first_assignment
 from placement.allocators.group.locations import Locations
 from placement.allocators.group.objective import Weights
 from placement.allocators.group.requirements import Form, RequirementNode, Requirements

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from placement.allocators.group.assignment import best_assignment
+from placement.allocators.assignment import best_assignment
 from placement.allocators.group.locations import Locations, ScoredCapacity
 from placement.allocators.group.picks import Pick
 from placement.allocators.group.state import State

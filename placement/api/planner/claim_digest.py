@@ -5,17 +5,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from placement.domain.fabric import ANYWHERE, GangRules
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.members import ClaimMember
 
 
-def digest_of(members: Iterable[ClaimMember]) -> str:
+def digest_of(members: Iterable[ClaimMember], gang: GangRules = ANYWHERE) -> str:
     """Return the same text for the same claim.
+
+    Args:
+        members: who wants what.
+        gang: how all of them are to lie on the fabric.
 
     Fields that are left out are as those that say nothing (``"required": []``), and the order of keys, of groups and of
     what is a set does not matter.
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(b"" if gang.are_none else repr(_ordered(gang)).encode())
     requests: dict[int, str] = {}
     for member in members:
         request = member.request

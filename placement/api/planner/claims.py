@@ -12,6 +12,7 @@ from placement.api.planner.candidates import options_for
 from placement.api.planner.claim_answers import streamed, what_fitted
 from placement.api.planner.claim_digest import digest_of
 from placement.api.planner.fair_share_terms import FairShareTerms, fair_gates
+from placement.api.planner.gang_rules import gang_rules
 from placement.api.planner.index import PATH
 from placement.api.planner.request_document import Body, planner_request
 from placement.api.planner.request_schemas import ClaimSchema
@@ -37,7 +38,9 @@ def make_claim(call: Call) -> Response:
     _check_fields(body)
     members = list(_members(call, body))
     _check_consumers(members)
-    terms = ClaimTerms(digest_of(members), fair_gates(call, body, members), dry_run=body.get("dry_run", False))
+    gang = gang_rules(body, call.server.settings.planner, members=len(members))
+    gates, dry_run = fair_gates(call, body, members), body.get("dry_run", False)
+    terms = ClaimTerms(digest_of(members, gang), gates, dry_run=dry_run, gang=gang)
     if not body.get("all_or_nothing", True):
         outcomes = claim_what_fits(call.database, members, terms)
         return streamed(outcomes) if body.get("stream") else what_fitted(members, list(outcomes))

@@ -22,6 +22,7 @@ MOST_ADDED = 1000
 MOST_PER_TREE = 20
 MOST_MEMBERS = 1000
 LEVEL = "[A-Za-z0-9_]{1,255}"
+FABRIC_LEVEL = "[a-z][a-z0-9_-]{0,30}"
 
 
 class Flag(Exact):
@@ -313,11 +314,27 @@ class Members(Exact):
         raise refuse(f"{shown(value)} is neither a number from 1 to {MOST_MEMBERS} nor a list of as many", "anyOf")
 
 
+class TogetherSchema(Schema):
+    """Members in few places of the fabric."""
+
+    level = JsonText(pattern=FABRIC_LEVEL)
+    mode = OneOf("required", "preferred", default="required")
+    each = Integer(minimum=1, maximum=MOST_MEMBERS, required=False)
+
+
+class ApartSchema(Schema):
+    """Members in different places of the fabric."""
+
+    level = JsonText(pattern=FABRIC_LEVEL)
+
+
 class ClaimSchema(RequestSchema, LimitsSchema):
     """The body of POST /planner/v1/claims: for one consumer, for a number of them, or for each that is listed."""
 
     consumer = Object(ConsumerSchema, required=False)
     members = Members()
+    together = Object(TogetherSchema, required=False)
+    apart = Object(ApartSchema, required=False)
     all_or_nothing = Flag(required=False, default=True)
     stream = Flag(required=False)
     replaces = Flag(required=False)

@@ -12,11 +12,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from placement.domain.fabric import ANYWHERE, GangRules
 from placement.errors import ConcurrentUpdate, Conflict
 from placement.services.planner.allocating import Outdated, allocate
 from placement.services.planner.company import LONGEST_WAIT_S, MOST_CHOICES, claim_in_company
 from placement.services.planner.composers import Composers
 from placement.services.planner.drafting import Drafting
+from placement.services.planner.fabric import placed_by_rules
 from placement.services.planner.gang import GangPlan, as_many_as_fit, by_difficulty, one_by_one, together
 from placement.services.planner.members import ClaimMember, Draft
 from placement.services.planner.overlays import released
@@ -50,12 +52,14 @@ class ClaimTerms:
         gates: what else must agree.
         dry_run: whether only to plan: the answer is what a claim would get, and nothing is written or locked.
         whole: whether all members are to have a place, or none.
+        gang: how all members are to lie on the fabric.
     """
 
     digest: str
     gates: Collection[Gate] = ()
     dry_run: bool = False
     whole: bool = True
+    gang: GangRules = ANYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,8 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
         ConcurrentUpdate: likewise; a consumer holds something else, or others were faster too often.
         InvalidAt: a request names something that does not exist.
     """
-    if terms.whole and not (terms.dry_run or terms.gates or any(member.replaces for member in members)):
+    is_plain = terms.whole and terms.gang.are_none and not (terms.dry_run or terms.gates)
+    if is_plain and not any(member.replaces for member in members):
         answers = claim_in_company(database, members, terms.digest)
         if answers is not None:
             return Outcome(answers, is_new=True)
@@ -171,6 +176,8 @@ def _planned(
     among, checks_units = min(2**doubt, MOST_CHOICES), terms.dry_run or attempt > 0
     drafting = Drafting(tx, composers, overlay, among=among, checks_units=checks_units)
     if terms.whole:
+        if not terms.gang.are_none and len(members) > 1:
+            return _ClaimPlan(placed_by_rules(drafting, members, terms.gang))
         return _ClaimPlan(_all_or_none(drafting, by_difficulty(members)))
     wanting = [member for member in members if member.uuid not in known and member.uuid not in conflicts]
     placement, stuck = as_many_as_fit(drafting, wanting)

@@ -72,16 +72,17 @@ class Drafting:
         found = lineup.best(overlay, most=self._among)
         if not found:
             return None
-        return _draft(member, random.choice(found), lineup.planning)  # noqa: S311 - spreads load, keeps no secret
+        return draft_of(member, random.choice(found), lineup.planning)  # noqa: S311 - spreads load, keeps no secret
 
     def drafts(self, member: ClaimMember, proposals: Sequence[Proposal], planning: Planning) -> Iterator[Draft]:
         """Yield the proposals that inventories allow, as drafts."""
         for proposal in proposals:
             if not self._checks_units or planning.allows(proposal):
-                yield _draft(member, proposal, planning)
+                yield draft_of(member, proposal, planning)
 
 
-def _draft(member: ClaimMember, proposal: Proposal, planning: Planning) -> Draft:
+def draft_of(member: ClaimMember, proposal: Proposal, planning: Planning) -> Draft:
+    """Return a proposal as a draft for a member."""
     members = planning.summaries.members
     allocations = {members[provider].uuid: amounts for provider, amounts in proposal.amounts.items()}
     mappings = {

@@ -125,6 +125,16 @@ class Forecast:
             trees = [] if self._scores.keys(self._sums([root]))[0][0] else trees
         yield Portion([(self._scores.key_of_nothing(root), tree) for tree in trees], LAST)
 
+    def in_order(self, roots: Collection[int]) -> list[int]:
+        """Return the roots of trees by what they can score, without those that the profile leaves out."""
+        wanted = {*roots}
+        kept = self._kept_order(self._scores, ()) if self._scores.classes else None
+        keys = [key for key in kept or () if key[2] in wanted]
+        unknown = wanted.difference([root for _fails, _score, root in keys])
+        if unknown:
+            keys = sorted([*keys, *self._scores.keys(self._sums(unknown))])
+        return [root for fails, _score, root in keys if not (fails and self._scores.filters)]
+
     def _sums(self, roots: Collection[int]) -> list[Sequence[int]]:
         """Return what scores look at: for each tree its root, then capacities, then what is used."""
         classes = self._scores.classes

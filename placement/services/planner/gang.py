@@ -7,10 +7,10 @@ to go back costs nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from placement.domain.overlay import Overlay
 from placement.services.planner.composers import Prepared
@@ -56,9 +56,25 @@ def _difficulty(member: ClaimMember) -> tuple[int, int]:
     return amount, sum(rules) + len(request.exclusive)
 
 
-def one_by_one(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
-    """Give each member in turn the best that is left."""
-    placing = Placing(drafting, members)
+class Closes(Protocol):
+    """Closes hosts to members because of others."""
+
+    def is_open(self, root: int) -> bool:
+        """Tell whether a host is open to anybody at all."""
+
+    def beside(self, root: int) -> Collection[int]:
+        """Return the hosts that are closed once somebody is on a host, itself included."""
+
+
+def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: Closes | None = None) -> GangPlan:
+    """Give each member in turn the best that is left.
+
+    Args:
+        drafting: the snapshot.
+        members: the members.
+        closing: closes hosts because of who is on others, if anybody does.
+    """
+    placing = Placing(drafting, members, closing)
     for member in members:
         if not placing.has_placed(member):
             return GangPlan(placing.drafts, member, placing.lineup(member).complete)
@@ -87,9 +103,11 @@ def as_many_as_fit(
 class Placing:
     """Places members one after the other. Each has its share of the steps that are left."""
 
-    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember]) -> None:
+    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember], closing: Closes | None = None) -> None:
         self.drafts: list[Draft] = []
         self._drafting = drafting
+        self._closing = closing
+        self._closed = set[int]()
         self._overlay = drafting.overlay
         self._waiting = len(members)
         self._kinds = Counter(map(drafting.prepared, members))
@@ -100,20 +118,36 @@ class Placing:
         kind = self._drafting.prepared(member)
         if kind not in self._lineups:
             self._lineups[kind] = self._drafting.lineup(member, self._overlay, members=self._kinds[kind])
+            self._lineups[kind].leave_out(self._closed)
         return self._lineups[kind]
 
     def has_placed(self, member: ClaimMember) -> bool:
         """Give a member its place; tell whether there is one."""
         self._drafting.composers.share_out(among=self._waiting)
         self._waiting -= 1
-        draft = self._drafting.best(member, self.lineup(member), self._overlay)
+        draft = self._open_best(member)
         if draft is None:
             return False
         self.drafts.append(draft)
         self._overlay = draft.upon(self._overlay)
         for lineup in self._lineups.values():
             lineup.note(draft.roots)
+        if self._closing is not None:
+            self._close(self._closing.beside(draft.proposal.root))
         return True
+
+    def _open_best(self, member: ClaimMember) -> Draft | None:
+        """Return the best place of a member on a host that is open."""
+        while draft := self._drafting.best(member, self.lineup(member), self._overlay):
+            if self._closing is None or self._closing.is_open(draft.proposal.root):
+                return draft
+            self._close([draft.proposal.root])
+        return None
+
+    def _close(self, roots: Collection[int]) -> None:
+        self._closed.update(roots)
+        for lineup in self._lineups.values():
+            lineup.leave_out(roots)
 
 
 def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
@@ -205,5 +239,9 @@ class _GangSearch:
         return not budget.is_used_up
 
     def _planning(self, member: ClaimMember, overlay: Overlay) -> Planning:
-        request = replace(member.request, per_tree=PLACES_OF_A_TREE + 1)
-        return self._drafting.planning(replace(member, request=request), overlay)
+        return self._drafting.planning(with_more_places(member), overlay)
+
+
+def with_more_places(member: ClaimMember) -> ClaimMember:
+    """Return a member who wants to know one place of a tree more than is tried."""
+    return replace(member, request=replace(member.request, per_tree=PLACES_OF_A_TREE + 1))

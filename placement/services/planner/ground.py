@@ -73,12 +73,17 @@ class Ground:
         self.details = RememberedDetails(tx, self.prepared.levels, with_units=with_units or bool(request.paths))
 
     @property
+    def has_sharing(self) -> bool:
+        """Whether trees may be served by what others share."""
+        return bool(self._narrowing.sharing.home)
+
+    @property
     def is_tree_by_tree(self) -> bool:
         """Whether what is taken of a tree changes nothing in another one, neither what it can serve nor its score.
 
         It does where providers share with other trees, and where devices are judged.
         """
-        return self._packer is None and not self._narrowing.sharing.home and not self.counts_decide
+        return self._packer is None and not self.has_sharing and not self.counts_decide
 
     @cached_property
     def counts_decide(self) -> bool:

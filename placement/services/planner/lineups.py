@@ -38,6 +38,9 @@ class Lineup(Protocol):
     def note(self, roots: Iterable[int]) -> None:
         """Take note that somebody took something of trees."""
 
+    def leave_out(self, roots: Iterable[int]) -> None:
+        """Leave out trees from now on."""
+
 
 def lineup_for(ground: Ground, overlay: Overlay, *, members: int, checks_units: bool) -> Lineup:
     """Return what is there for members.
@@ -81,6 +84,10 @@ class PlannedAnew:
     def note(self, roots: Iterable[int]) -> None:
         """Do nothing: the overlay has it."""
 
+    def leave_out(self, roots: Iterable[int]) -> None:
+        """Leave out trees from now on."""
+        self._exhausted.update(dict.fromkeys(roots, True))
+
 
 class TreeByTree:
     """Goes down the line of all trees once. Trees that were taken from stand beside it, where they belong by now.
@@ -102,6 +109,7 @@ class TreeByTree:
         self._taken_from: set[int] = set()
         self._changed: set[int] = set()
         """Those that were taken from since the last time."""
+        self._left_out: set[int] = set()
 
     @property
     def complete(self) -> bool:
@@ -112,11 +120,16 @@ class TreeByTree:
         """Take note that somebody took something of trees."""
         self._changed.update(roots)
 
+    def leave_out(self, roots: Iterable[int]) -> None:
+        """Leave out trees from now on."""
+        self._left_out.update(roots)
+        self._changed.update(roots)
+
     def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
         """Return the best proposals in the cloud as it would be, at most so many."""
         for root in sorted(self._changed):
             self._beside.pop(root, None)
-            if key := self.planning.expected(root, overlay):
+            if root not in self._left_out and (key := self.planning.expected(root, overlay)):
                 self._put_beside(root, key, None)
         self._taken_from |= self._changed
         self._changed.clear()

@@ -117,6 +117,18 @@ class Planning:
     def _in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
         return best_first(self._hopeful(portions), self._ranked, self._batches)
 
+    def in_order(self, roots: Collection[int]) -> list[int]:
+        """Return the roots of trees as their sums make them promising, without those that the profile leaves out."""
+        return self._forecast.in_order(roots)
+
+    def serving(self, roots: Collection[int]) -> set[int]:
+        """Return those of some trees in which each demand has a provider."""
+        return {tree.root for tree in self._ground.reader.trees_of(sorted(roots)).trees}
+
+    def read(self, roots: Collection[int]) -> None:
+        """Read trees in detail, all at once."""
+        self._ground.details.of(self._ground.reader.trees_of(sorted(roots)).trees)
+
     def roots(self) -> Iterator[int]:
         """Yield the roots of the trees where the request may fit, the most promising first; composes nothing."""
         for trees, _rest in self._hopeful(self._forecast.portions()):

@@ -43,6 +43,11 @@ class LackingClass(NamedTuple):
     wanted: int
     left: int
 
+    @property
+    def in_words(self) -> str:
+        """The same as a sentence."""
+        return f"They want {self.wanted} {self.resource_class}, and {self.left} are left."
+
 
 def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) -> LackingClass | None:
     """Return a class of which there is not as much as all members want: then nothing has to be searched."""
@@ -74,13 +79,23 @@ def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | Non
     if not placement.drafts:
         return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=of > 1)
     uuid = placement.stuck.uuid
-    sentence = f"No place was found for all {of} members together, so none of them was allocated."
     if lacking is not None:
-        sentence += f" They want {lacking.wanted} {lacking.resource_class}, and {lacking.left} are left."
-    else:
-        sentence += f" Consumer {uuid} found none beside {len(placement.drafts)} others."
-    is_certain = lacking is not None or placement.complete
-    return NoCandidate(sentence if is_certain else f"{sentence} {CUT_OFF}", complete=is_certain, member=uuid)
+        return refusal_of_gang(of, lacking.in_words, complete=True, member=uuid)
+    beside = f"Consumer {uuid} found none beside {len(placement.drafts)} others."
+    return refusal_of_gang(of, beside, complete=placement.complete, member=uuid)
+
+
+def refusal_of_gang(of: int, reason: str, *, complete: bool, member: str) -> NoCandidate:
+    """Return a refusal of all members of a gang.
+
+    Args:
+        of: how many they are.
+        reason: why, in a sentence.
+        complete: whether that is certain.
+        member: the uuid of the consumer that is to be named.
+    """
+    sentence = f"No place was found for all {of} members together, so none of them was allocated. {reason}".rstrip()
+    return NoCandidate(sentence if complete else f"{sentence} {CUT_OFF}", complete=complete, member=member)
 
 
 def no_place_beside(

@@ -1,8 +1,9 @@
-"""The section ``aggregates``: names of aggregates by kind, such as zones and racks, which group the console's map."""
+"""The section ``aggregates``: names of aggregates by kind, such as racks, for the console's map and for gangs."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from placement.domain.fabric import THE_HOST
 from placement.settings.planner.document import DocumentEntry
 from placement.settings.planner.values import PlannerSettings
 
@@ -23,6 +24,8 @@ def read_aggregates(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[st
 def _names(entry: DocumentEntry) -> Mapping[str, tuple[str, ...]]:
     if not entry.is_named_like(KIND):
         raise entry.misnamed("a kind of aggregates in lower case, such as zone or rack")
+    if entry.is_named_like(THE_HOST):
+        raise entry.misnamed("another kind than host, which each tree is by itself")
     found: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
     for name, one in entry.mapping(at_least=1).items():

@@ -61,6 +61,13 @@ def free_by_provider(tx: Transaction, class_ids: Sequence[int]) -> list[tuple[in
     return tx.tuples(_free_by_provider(keeps_usage=tx.database.keeps_usage), {"classes": list(class_ids)})
 
 
+def free_by_tree(tx: Transaction, class_ids: Sequence[int]) -> list[tuple[int, int, float]]:
+    """Return (root, class, how much of it the providers of the tree have left together) for all trees that have it."""
+    if not class_ids:
+        return []
+    return tx.tuples(_free_by_tree(keeps_usage=tx.database.keeps_usage), {"classes": list(class_ids)})
+
+
 def _is_listed(ids: Collection[int]) -> bool:
     return len(ids) <= LISTED
 
@@ -107,10 +114,8 @@ _PLACES = PreparedStatement(
 @lru_cache(maxsize=2)
 def _free(*, keeps_usage: bool) -> PreparedStatement:
     stock = StockSource(keeps_usage=keeps_usage)
-    # Whoever has given away more than there is takes nothing from what others have left.
-    some = cast(func.sum(case((stock.left > 0, stock.left), else_=0)), Double)
     return PreparedStatement(
-        select(_INV.resource_class_id, some)
+        select(_INV.resource_class_id, _summed_up(stock))
         .select_from(stock.rows)
         .where(_INV.resource_class_id.in_(bindparam("classes", expanding=True)))
         .group_by(_INV.resource_class_id)
@@ -126,3 +131,19 @@ def _free_by_provider(*, keeps_usage: bool) -> PreparedStatement:
             stock.resource_class_id.in_(bindparam("classes", expanding=True))
         )
     )
+
+
+@lru_cache(maxsize=2)
+def _free_by_tree(*, keeps_usage: bool) -> PreparedStatement:
+    stock = StockSource(keeps_usage=keeps_usage)
+    return PreparedStatement(
+        select(_RP.root_provider_id, _INV.resource_class_id, _summed_up(stock))
+        .select_from(stock.with_usage(stock.inventory.join(resource_providers, _RP.id == _INV.resource_provider_id)))
+        .where(_INV.resource_class_id.in_(bindparam("classes", expanding=True)))
+        .group_by(_RP.root_provider_id, _INV.resource_class_id)
+    )
+
+
+def _summed_up(stock: StockSource) -> Any:
+    # Whoever has given away more than there is takes nothing from what others have left.
+    return cast(func.sum(case((stock.left > 0, stock.left), else_=0)), Double)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.group.assignment import best_assignment, first_assignment
+from placement.allocators.assignment import best_assignment, first_assignment
 from tests.examples import examples
 
 

@@ -1,0 +1,117 @@
+"""Gangs and the fabric: members go to sites, such as hosts, that lie in places, such as racks.
+
+Together they are in the fewest places, and there on the fewest sites; of ways that are equal in that, the first sites
+win. What sites hold is bounded by sums at first. A site that is chosen is asked whether it holds its members; if it
+does not, that is learnt, and the search begins anew: it ends with the best there is, and few sites are asked.
+
+>>> sites = [Site(1, "a", [2]), Site(2, "a", [2]), Site(3, "b", [1]), Site(4, "b", [3])]
+>>> crew = Crew(members=(4,), amounts=[[1]])
+>>> fabric = Fabric(sites, crew, lambda postings: [])
+>>> [(site.name, mix) for site, mix in fabric.together(most_places=1, budget=Budget(100))]
+[(1, (2,)), (2, (2,))]
+>>> [(site.name, mix) for site, mix in fabric.together_each([(2,), (2,)], budget=Budget(100))]
+[(1, (2,)), (4, (2,))]
+"""
+
+from collections.abc import Hashable, Sequence
+
+from placement.allocators.assignment import best_assignment
+from placement.allocators.budget import Budget
+from placement.allocators.fabric.search import fewest_sites
+from placement.allocators.fabric.sites import Crew, Holds, Mix, Posting, Site
+
+__all__ = ["Budget", "Crew", "Fabric", "Holds", "Mix", "Posting", "Site"]
+
+
+class Fabric:
+    """Sites in places, for one crew.
+
+    Args:
+        sites: the sites, in order; a place comes where its first site does.
+        crew: who wants what.
+        holds: knows what sites hold.
+    """
+
+    def __init__(self, sites: Sequence[Site], crew: Crew, holds: Holds) -> None:
+        self._crew = crew
+        self._holds = holds
+        self._places: dict[Hashable, list[Site]] = {}
+        for site in sites:
+            self._places.setdefault(site.place, []).append(site)
+
+    def together(self, *, most_places: int, budget: Budget) -> list[Posting] | None:
+        """Return who goes where, in as few places as possible, and no more than allowed; None if there is no way.
+
+        Args:
+            most_places: how many places are allowed.
+            budget: steps of the search. If it is hit, there may be something better, or anything.
+        """
+        places = [*self._places.values()]
+        while True:
+            found = fewest_sites(places, self._crew, most_places=most_places, budget=budget)
+            if found is None or not self._refused(found):
+                return found
+
+    def together_each(self, groups: Sequence[Mix], *, budget: Budget) -> list[Posting] | None:
+        """Return who goes where with each group in one place, and no two groups in the same; None if there is no way.
+
+        Args:
+            groups: how many of each kind are in each group.
+            budget: likewise.
+        """
+        names = [*self._places]
+        known: dict[tuple[Mix, Hashable], list[Posting] | None] = {}
+        while True:
+            for group in {*groups}:
+                for name in names:
+                    if (group, name) not in known:
+                        crew = Crew(group, self._crew.amounts)
+                        known[group, name] = fewest_sites([self._places[name]], crew, most_places=1, budget=budget)
+            chosen = _one_place_each([[known[group, name] for name in names] for group in groups])
+            if chosen is None:
+                return None
+            found = [
+                posting for group, at in zip(groups, chosen, strict=True) for posting in known[group, names[at]] or ()
+            ]
+            refused = self._refused(found)
+            if not refused:
+                return found
+            known = {key: one for key, one in known.items() if key[1] not in refused}
+
+    def roomiest(self, *, budget: Budget) -> tuple[Hashable, int]:
+        """Return the place that holds most members of a crew of one kind, and how many; sites are asked."""
+        while True:
+            most = self.most(0)
+            best = max(most, key=most.__getitem__)
+            crew = Crew((most[best],), self._crew.amounts)
+            found = fewest_sites([self._places[best]], crew, most_places=1, budget=budget)
+            if not most[best] or found is None or not self._refused(found):
+                return best, most[best]
+
+    def most(self, kind: int) -> dict[Hashable, int]:
+        """Return how many members of a kind each place holds at most, as far as that is known."""
+        found = {}
+        for name, sites in self._places.items():
+            of_parts: dict[Hashable, int] = {}
+            for site in sites:
+                part = site.name if site.part is None else ("part", site.part)
+                of_parts[part] = max(of_parts.get(part, 0), site.most(kind, self._crew))
+            found[name] = sum(of_parts.values())
+        return found
+
+    def _refused(self, found: Sequence[Posting]) -> set[Hashable]:
+        """Ask sites whether they hold their members; return the places of those that do not."""
+        refused = self._holds(found)
+        for site, too_many in refused:
+            site.refused.append(too_many)
+        return {site.place for site, _mix in refused}
+
+
+def _one_place_each(ways: Sequence[Sequence[list[Posting] | None]]) -> tuple[int, ...] | None:
+    """Return the number of a place for each group: the fewest sites in all, then the first places."""
+    if not ways or len(ways) > len(ways[0]):
+        return None
+    later = len(ways) * len(ways[0]) + 1
+    weights = [[None if one is None else -len(one) * later - at for at, one in enumerate(row)] for row in ways]
+    best = best_assignment(weights)
+    return None if best is None else best.columns

@@ -1,0 +1,125 @@
+"""Places for the members of a gang that say how they want to lie on the fabric: in one rack, on different hosts.
+
+Which hosts they go to is searched by sums of what trees have left (``allocators.fabric``); only the hosts that were
+chosen are planned in. What they turn out not to hold is learnt, and the search begins anew.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from placement.allocators.fabric import Budget, Crew, Fabric, Mix, Posting, Site
+from placement.domain.fabric import GangRules
+from placement.services.planner.drafting import Drafting
+from placement.services.planner.fabric_layout import FabricLayout, OnePerPlace, located
+from placement.services.planner.fabric_refusals import FabricRoom, refusal_by_rules
+from placement.services.planner.gang import one_by_one
+from placement.services.planner.host_room import HostRoom
+from placement.services.planner.members import ClaimMember, Draft
+
+if TYPE_CHECKING:
+    from placement.services.planner.composers import Prepared
+
+STEPS_OF_A_FABRIC = 50_000
+"""So many hosts are looked at in all, in memory."""
+
+
+def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> Sequence[Draft]:
+    """Return a place for each member of a gang.
+
+    Args:
+        drafting: the snapshot.
+        members: the members, as they were listed.
+        rules: how they are to lie.
+
+    Raises:
+        NoCandidate: there is none.
+    """
+    if rules.together is None and rules.apart is not None:
+        placement = one_by_one(drafting, members, closing=OnePerPlace(located(drafting.tx, rules.apart)))
+        if placement.stuck is None:
+            return placement.drafts
+    search = _FabricSearch(drafting, members, rules)
+    drafts = search.found()
+    if drafts is None:
+        raise refusal_by_rules(drafting, members, rules, search.room())
+    return drafts
+
+
+class _FabricSearch:
+    """One gang on one fabric."""
+
+    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> None:
+        self._drafting = drafting
+        self._members = members
+        self._together = rules.together
+        kinds: dict[Prepared, ClaimMember] = {drafting.prepared(member): member for member in reversed(members)}
+        self._number = {prepared: number for number, prepared in enumerate(kinds)}
+        self._room = HostRoom(drafting, [*kinds.values()])
+        self._layout = FabricLayout(drafting.tx, rules, self._room, drafting.overlay)
+        self._budget = Budget(STEPS_OF_A_FABRIC)
+        self._fabric = self._laid_out(self._layout.sites())
+
+    def found(self) -> Sequence[Draft] | None:
+        """Return a place for each member."""
+        found = self._found()
+        if found is None:
+            self._fabric = self._laid_out(self._layout.sites_by_provider())
+            found = self._found()
+        return found
+
+    def room(self) -> FabricRoom:
+        """Return what has been learnt of the room there is."""
+        complete = self._room.complete and not self._budget.was_hit
+        is_one_kind = len(self._number) == 1
+        roomiest = self._fabric.roomiest(budget=self._budget) if is_one_kind and self._by_place else None
+        most = self._fabric.most(0) if is_one_kind else None
+        return FabricRoom(bool(self._by_place), roomiest, most, complete=complete)
+
+    def _laid_out(self, sites: Sequence[Site]) -> Fabric:
+        self._by_place: dict[Hashable, list[Site]] = defaultdict(list)
+        for site in sites:
+            self._by_place[site.place].append(site)
+        amounts = [[of_one.get(name, 0) for name in self._layout.classes] for of_one in self._layout.requested]
+        return Fabric(sites, Crew(self._mix(self._members), amounts), self._refused)
+
+    def _found(self) -> list[Draft] | None:
+        together, members = self._together, self._members
+        if together is not None and together.each is not None:
+            groups = [members[start : start + together.each] for start in range(0, len(members), together.each)]
+            postings = self._fabric.together_each([self._mix(group) for group in groups], budget=self._budget)
+            return None if postings is None else self._dealt(groups)
+        is_one = together is None or together.required
+        postings = self._fabric.together(most_places=1 if is_one else len(self._by_place), budget=self._budget)
+        return None if postings is None else self._dealt([members])
+
+    def _dealt(self, groups: Sequence[Sequence[ClaimMember]]) -> list[Draft]:
+        """Give the places that were found to members, group by group."""
+        found: list[Draft] = []
+        drafts = iter(self._room.drafts)
+        for group in groups:
+            waiting: dict[Prepared, list[ClaimMember]] = defaultdict(list)
+            for member in reversed(group):
+                waiting[self._drafting.prepared(member)].append(member)
+            for _ in group:
+                draft = next(drafts)
+                member = waiting[self._drafting.prepared(draft.member)].pop()
+                consumer = replace(member.consumer, allocations=draft.consumer.allocations)
+                found.append(replace(draft, member=member, consumer=consumer))
+        return found
+
+    def _mix(self, members: Sequence[ClaimMember]) -> Mix:
+        counts = Counter(self._number[self._drafting.prepared(member)] for member in members)
+        return tuple([counts[kind] for kind in range(len(self._number))])
+
+    def _refused(self, postings: Sequence[Posting]) -> Sequence[Posting]:
+        """Return what hosts do not hold: first those where no provider serves, and their neighbours with them."""
+        refused: list[Posting] = []
+        for kind in range(len(self._number)):
+            alone = tuple([int(one == kind) for one in range(len(self._number))])
+            if self._room.without_any(kind, [site.name for site, mix in postings if mix[kind]]):
+                around = [site for place in {site.place for site, _mix in postings} for site in self._by_place[place]]
+                without = self._room.without_any(kind, [site.name for site in around])
+                refused += [(site, alone) for site in around if site.name in without]
+        return refused or self._room.refused(postings)

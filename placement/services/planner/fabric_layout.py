@@ -1,0 +1,125 @@
+"""The hosts of a cloud as the fabric that a gang is placed on: the racks they are in, and what they have left."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from placement.allocators.fabric import Site
+from placement.domain.fabric import FabricLevel, GangRules, names_of_hosts
+from placement.domain.overlay import Overlay
+from placement.services.planner.host_room import HostRoom
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.console.cloud_map import hosts_in
+from placement.store.search.planner_trees import free_by_tree
+
+EVERYWHERE = "everywhere"
+"""The one place of a gang that may be anywhere."""
+
+Free = Mapping[int, Sequence[float] | None]
+"""By root how much trees have left of some classes, or more; None where that is not known."""
+
+
+class Located(NamedTuple):
+    """A level of the fabric, with the place that each host is in."""
+
+    level: FabricLevel
+    names: Mapping[int, str]
+
+    def place(self, root: int) -> Hashable:
+        """Return the place of a host; None if it is in none."""
+        return root if self.level.is_host else self.names.get(root)
+
+
+class OnePerPlace:
+    """Closes a place to others once a member of a gang is there; hosts in no place are not open to anybody."""
+
+    def __init__(self, located: Located) -> None:
+        self._located = located
+        self._hosts: dict[Hashable, list[int]] = defaultdict(list)
+        for root, name in located.names.items():
+            self._hosts[name].append(root)
+
+    def is_open(self, root: int) -> bool:
+        """Tell whether a host is open to anybody at all."""
+        return self._located.place(root) is not None
+
+    def beside(self, root: int) -> Sequence[int]:
+        """Return the hosts that are closed once somebody is on a host, itself included."""
+        return [root] if self._located.level.is_host else self._hosts[self._located.names[root]]
+
+
+def located(tx: Transaction, level: FabricLevel) -> Located:
+    """Return in which place of a level each host is."""
+    members = hosts_in(tx, {*chain.from_iterable(level.places.values())})
+    return Located(level, names_of_hosts(level.places, members))
+
+
+class FabricLayout:
+    """The sites of one gang in one snapshot.
+
+    Args:
+        tx: the snapshot.
+        rules: how members are to lie.
+        room: what they want.
+        overlay: what would differ before any of them has taken anything.
+    """
+
+    def __init__(self, tx: Transaction, rules: GangRules, room: HostRoom, overlay: Overlay) -> None:
+        self._tx = tx
+        self._room = room
+        self._overlay = overlay
+        together = rules.together
+        # In as few hosts as possible is what is wanted of the hosts of any place.
+        is_anywhere = together is None or (together.level.is_host and not together.required)
+        self._together = None if together is None or is_anywhere else located(tx, together.level)
+        self._apart = located(tx, rules.apart) if rules.apart else None
+        self._takes_all = together is not None and not together.required
+        self.requested = [planning.prepared.composer.requested for planning in room.plannings]
+        """What a member of each kind wants of each class."""
+        self.classes = sorted({name for amounts in self.requested for name in amounts})
+
+    def sites(self) -> list[Site]:
+        """Return the hosts that may serve, the best first, with what the sums of their trees have left.
+
+        Where a provider has given away more than it has, that may be less than what the others there have.
+        """
+        number = len(self.classes)
+        rows = self._room.grounds[0].reader.sums(self.classes, ())
+        return self._sites({row[0]: [row[at] - row[at + number] for at in range(1, number + 1)] for row in rows})
+
+    def sites_by_provider(self) -> list[Site]:
+        """Return the same with what providers have left: dearer, and never too little."""
+        ids = self._tx.names.classes.ids(self._tx.connection, {*self.classes})
+        column = {ids[name]: at for at, name in enumerate(self.classes)}
+        found: dict[int, list[float]] = defaultdict(lambda: [0.0] * len(column))
+        for root, class_id, amount in free_by_tree(self._tx, sorted(column)):
+            found[root][column[class_id]] += amount
+        return self._sites(found)
+
+    def _sites(self, free: Free) -> list[Site]:
+        grounds = self._room.grounds
+        if not all(ground.reader.is_possible for ground in grounds):
+            return []
+        known = {**free}
+        if any(ground.has_sharing for ground in grounds):
+            known = dict.fromkeys([tree.root for ground in grounds for tree in ground.reader.all_trees().trees])
+        # What is given back there counts, too: who is asked will know.
+        known.update({one.root: None for one in grounds[0].stocks.under(self._overlay).values()})
+        sites = [self._site(root, known[root]) for root in self._in_order([*known])]
+        return [site for site in sites if site is not None]
+
+    def _site(self, root: int, free: Sequence[float] | None) -> Site | None:
+        """Return a host as a site; None if it is in no place that it would have to be in."""
+        place: Hashable = self._together.place(root) if self._together else EVERYWHERE
+        if place is None and self._takes_all:
+            place = ("alone", root)
+        part = self._apart.place(root) if self._apart else None
+        return None if place is None or (self._apart and part is None) else Site(root, place, free, part=part)
+
+    def _in_order(self, roots: Sequence[int]) -> list[int]:
+        grounds = self._room.grounds
+        left_out = self._overlay.avoided.union(*[ground.avoided for ground in grounds])
+        only = {ground.reader.only_root for ground in grounds}
+        wanted = [root for root in roots if root not in left_out and (None in only or root in only)]
+        return self._room.plannings[0].in_order(wanted)

@@ -1,0 +1,169 @@
+"""Which members of a gang a host holds together: found out by planning them in it, one after the other.
+
+Where one finds nothing beside the others, they are placed again in all ways, within limits.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from placement.allocators.fabric import Mix, Posting
+from placement.domain.overlay import Overlay
+from placement.services.planner.alike_hosts import DrawnHost, drawn, moved
+from placement.services.planner.drafting import Drafting, draft_of
+from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE, with_more_places
+from placement.services.planner.members import ClaimMember, Draft
+from placement.services.planner.planning import Planning
+
+if TYPE_CHECKING:
+    from placement.candidates.canonical import CanonicalForm
+
+
+class _HostWithMembers(NamedTuple):
+    """A host with members in it: the cloud as it would be, and what they would hold."""
+
+    overlay: Overlay
+    drafts: tuple[Draft, ...] = ()
+
+
+class HostRoom:
+    """What hosts hold of a gang.
+
+    Args:
+        drafting: the snapshot.
+        kinds: one member of each kind.
+    """
+
+    def __init__(self, drafting: Drafting, kinds: Sequence[ClaimMember]) -> None:
+        self.grounds = [drafting.ground(kind, members=2) for kind in kinds]
+        self.plannings = [Planning(ground, drafting.overlay, wanted=1) for ground in self.grounds]
+        """What each kind may be planned with, one member at a time."""
+        self.drafts: list[Draft] = []
+        """What members would hold on the hosts that were asked for last, one host after the other."""
+        self._drafting = drafting
+        self._kinds = kinds
+        self._is_tree_by_tree = all(ground.is_tree_by_tree for ground in self.grounds)
+        self._known: dict[CanonicalForm, dict[Mix, _HostWithMembers | None]] = {}
+        self._models: dict[CanonicalForm, DrawnHost] = {}
+        self._places_left = PLACES_OF_A_GANG
+        self._is_certain = True
+
+    @property
+    def complete(self) -> bool:
+        """Whether hosts certainly do not hold what was refused."""
+        return self._is_certain and all(planning.complete for planning in self.plannings)
+
+    def without_any(self, kind: int, roots: Collection[int]) -> set[int]:
+        """Return those hosts where somebody of a kind has no place even alone, as far as single providers tell."""
+        return {*roots} - self.plannings[kind].serving(roots)
+
+    def refused(self, postings: Sequence[Posting]) -> list[Posting]:
+        """Return the hosts that do not hold the members that are to go there, with what they do not hold."""
+        for kind, planning in enumerate(self.plannings):
+            planning.read([site.name for site, mix in postings if mix[kind]])
+        self.drafts = []
+        refused = []
+        overlay = self._drafting.overlay
+        for site, mix in postings:
+            host = self._drawn(site.name) if self._is_tree_by_tree else None
+            filled, reached = self._filled(site.name, mix, overlay, host)
+            if filled is None:
+                refused.append((site, reached))
+                self._is_certain = self._is_certain and (self._is_tree_by_tree or overlay is self._drafting.overlay)
+                continue
+            self.drafts += self._in_host(filled.drafts, host) if host else filled.drafts
+            if not self._is_tree_by_tree:  # What was taken there may lack here.
+                overlay = filled.overlay
+        return refused
+
+    def _drawn(self, root: int) -> DrawnHost:
+        """Draw a host; one that differs from what was read is like no other."""
+        for details in self.grounds[0].details.of(self.grounds[0].reader.trees_of([root]).trees):
+            overlay = self._drafting.overlay.within(details.parents)
+            trees = [tree for ground in self.grounds for tree in ground.reader.trees_of([root]).trees]
+            if overlay.is_empty and len(trees) == len(self.grounds):
+                return drawn([ground.prepared.plan for ground in self.grounds], trees, details)
+        return DrawnHost((root,), ())
+
+    def _in_host(self, drafts: Sequence[Draft], host: DrawnHost) -> Sequence[Draft]:
+        """Return drafts of the first host of a form as they are in another one."""
+        model = self._models[host.form]
+        if model.providers == host.providers:
+            return drafts
+        kinds = {id(kind): number for number, kind in enumerate(self._kinds)}
+        return [
+            draft_of(draft.member, moved(draft.proposal, model, host), self.plannings[kinds[id(draft.member)]])
+            for draft in drafts
+        ]
+
+    def _filled(
+        self, root: int, mix: Mix, overlay: Overlay, host: DrawnHost | None
+    ) -> tuple[_HostWithMembers | None, Mix]:
+        """Return a host with members in it; or None, and the mix that it does not hold."""
+        known: dict[Mix, _HostWithMembers | None] = {}
+        if host is not None:
+            known = self._known.setdefault(host.form, {})
+            model = self._models.setdefault(host.form, host)
+            root = model.providers[host.providers.index(root)] if host.providers else root
+        filled = _HostWithMembers(overlay)
+        for kind, reached in _steps(mix):
+            if reached not in known:
+                known[reached] = self._with_one_more(root, kind, filled) or self._anew(root, reached, overlay)
+            found = known[reached]
+            if found is None:
+                return None, reached
+            filled = found
+        return filled, mix
+
+    def _with_one_more(self, root: int, kind: int, filled: _HostWithMembers) -> _HostWithMembers | None:
+        planning = self.plannings[kind]
+        if self._is_tree_by_tree:
+            ranked = planning.again(root, filled.overlay)
+            proposals = [ranked[1]] if ranked else []
+        else:
+            planning = self._drafting.planning(self._kinds[kind], filled.overlay)
+            proposals = [*islice(planning.proposals(only=root), 1)]
+        for draft in self._drafting.drafts(self._kinds[kind], proposals, planning):
+            return _HostWithMembers(draft.upon(filled.overlay), (*filled.drafts, draft))
+        return None
+
+    def _anew(self, root: int, mix: Mix, overlay: Overlay) -> _HostWithMembers | None:
+        """Place members in a host in whatever way; for a single one that has been tried."""
+        wanted = [kind for kind, _reached in _steps(mix)]
+        drafts = self._placed(root, wanted, overlay) if len(wanted) > 1 else None
+        if drafts is None:
+            return None
+        for draft in drafts:
+            overlay = draft.upon(overlay)
+        return _HostWithMembers(overlay, tuple(drafts))
+
+    def _placed(self, root: int, wanted: Sequence[int], overlay: Overlay) -> list[Draft] | None:
+        if not wanted:
+            return []
+        for draft in self._places(root, self._kinds[wanted[0]], overlay):
+            found = self._placed(root, wanted[1:], draft.upon(overlay))
+            if found is not None:
+                return [draft, *found]
+        return None
+
+    def _places(self, root: int, member: ClaimMember, overlay: Overlay) -> Iterator[Draft]:
+        planning = self._drafting.planning(with_more_places(member), overlay)
+        proposals = [*islice(planning.proposals(only=root), PLACES_OF_A_TREE + 1)]
+        self._is_certain = self._is_certain and len(proposals) <= PLACES_OF_A_TREE and planning.complete
+        for draft in self._drafting.drafts(member, proposals[:PLACES_OF_A_TREE], planning):
+            self._places_left -= 1
+            if self._places_left < 0:
+                self._is_certain = False
+                return
+            yield draft
+
+
+def _steps(mix: Mix) -> Iterator[tuple[int, Mix]]:
+    """Yield the kinds of members one by one, each with the mix that it completes.
+
+    >>> list(_steps((2, 1)))
+    [(0, (1, 0)), (0, (2, 0)), (1, (2, 1))]
+    """
+    for kind, number in enumerate(mix):
+        for reached in range(1, number + 1):
+            yield kind, (*mix[:kind], reached, *(0,) * (len(mix) - kind - 1))

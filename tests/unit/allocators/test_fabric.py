@@ -1,0 +1,140 @@
+"""Gangs on a fabric, compared with everything that could be done."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from random import Random
+
+import pytest
+
+from placement.allocators.fabric import Budget, Crew, Fabric, Mix, Posting, Site
+
+INSTANCES = 60
+
+
+class Instance:
+    """A small fabric, and a gang: what sites really hold is a part of what sums say that they may."""
+
+    def __init__(self, chance: Random) -> None:
+        self.chance = chance
+        kinds = chance.choice((1, 1, 2, 2, 3))
+        resources = chance.choice((1, 2))
+        self.crew = Crew(
+            tuple(chance.randint(1, 4 if kinds == 1 else 2) for _ in range(kinds)),
+            [[chance.choice((0, 1, 1, 2)) for _ in range(resources)] for _ in range(kinds)],
+        )
+        has_parts = chance.random() < 0.3
+        self.sites = []
+        for number in range(chance.randint(1, 5)):
+            free = [chance.randint(0, 5) for _ in range(resources)] if chance.random() < 0.9 else None
+            part = chance.randint(1, 3) if has_parts else None
+            self.sites.append(Site(number, chance.choice("abc"), free, part=part))
+        self.lacking = {site.name: self._lacking() for site in self.sites}
+
+    def _lacking(self) -> list[Mix]:
+        chance = self.chance
+        mixes = [
+            tuple(chance.randint(0, most) for most in self.crew.members) for _ in range(chance.choice((0, 0, 1, 2)))
+        ]
+        return [mix for mix in mixes if any(mix)]
+
+    def holds(self, postings: Sequence[Posting]) -> list[Posting]:
+        return [
+            (site, one) for site, mix in postings for one in self.lacking[site.name] if all(map(int.__ge__, mix, one))
+        ]
+
+    def is_way(self, postings: list[Posting]) -> bool:
+        parts = [site.part for site, mix in postings if site.part is not None for _ in range(sum(mix))]
+        fits = all(site.may_hold(mix, self.crew) for site, mix in postings) and not self.holds(postings)
+        return fits and len(parts) == len({*parts})
+
+    def ways(self, members: Mix) -> Iterator[list[Posting]]:
+        """Yield all ways to send members to sites, who is of one kind being alike."""
+        wanted = [kind for kind, number in enumerate(members) for _ in range(number)]
+        seen = set()
+        for chosen in product(range(len(self.sites)), repeat=len(wanted)):
+            mixes = [[0] * len(members) for _ in self.sites]
+            for kind, at in zip(wanted, chosen, strict=True):
+                mixes[at][kind] += 1
+            way = tuple(map(tuple, mixes))
+            if way not in seen:
+                seen.add(way)
+                postings = [(site, mix) for site, mix in zip(self.sites, way, strict=True) if any(mix)]
+                if self.is_way(postings):
+                    yield postings
+
+    def order(self, postings: list[Posting]) -> list[tuple[int, int]]:
+        """Return where sites stand: by their place, and places by their first site."""
+        places = list(dict.fromkeys(site.place for site in self.sites))
+        return sorted((places.index(site.place), site.name) for site, _mix in postings)
+
+
+def worth(postings: list[Posting]) -> tuple[int, int]:
+    return len({site.place for site, _mix in postings}), len({site.name for site, _mix in postings})
+
+
+def summed(postings: list[Posting]) -> Mix:
+    return tuple(map(sum, zip(*[mix for _site, mix in postings], strict=True)))
+
+
+@pytest.mark.parametrize("most_places", [1, 2, 3])
+def test_a_gang_is_in_the_fewest_places_and_on_the_fewest_sites(
+    most_places: int, is_long: bool, request: pytest.FixtureRequest
+) -> None:
+    first = 100_000 * request.config.getoption("--seed")
+    for seed in range(first, first + INSTANCES * (100 if is_long else 1)):
+        one = Instance(Random(seed))
+        ways = [way for way in one.ways(one.crew.members) if worth(way)[0] <= most_places]
+        budget = Budget(10_000)
+        found = Fabric(one.sites, one.crew, one.holds).together(most_places=most_places, budget=budget)
+        assert not budget.was_hit
+        if found is None:
+            assert ways == [], seed
+            continue
+        best = min(map(worth, ways))
+        assert one.is_way(found), seed
+        assert summed(found) == one.crew.members, seed
+        assert worth(found) == best, seed
+        if len(one.crew.members) == 1:
+            assert one.order(found) == min(one.order(way) for way in ways if worth(way) == best), seed
+
+
+def test_each_group_has_a_place_of_its_own(is_long: bool, request: pytest.FixtureRequest) -> None:
+    first = 100_000 * request.config.getoption("--seed")
+    for seed in range(first, first + INSTANCES * (100 if is_long else 1)):
+        one = Instance(Random(seed))
+        for site in one.sites:
+            site.part = None
+        groups = [one.crew.members, one.chance.choice([one.crew.members, (1,) * len(one.crew.members)])]
+        one.crew = Crew(tuple(map(max, *groups)), one.crew.amounts)
+        ways = [[way for way in one.ways(group) if worth(way)[0] == 1] for group in groups]
+        pairs = [pair for pair in product(*ways) if pair[0][0][0].place != pair[1][0][0].place]
+        found = Fabric(one.sites, one.crew, one.holds).together_each(groups, budget=Budget(10_000))
+        if found is None:
+            assert pairs == [], seed
+            continue
+        assert one.is_way(found), seed
+        assert summed(found) == tuple(map(sum, zip(*groups, strict=True))), seed
+        assert worth(found) == min(worth([*left, *right]) for left, right in pairs), seed
+
+
+def test_members_who_want_the_same_are_placed_without_going_back() -> None:
+    """1,000 sites in 25 places; a search that went back would take many times as many steps."""
+    sites = [Site(number, number % 25, [number % 9]) for number in range(1000)]
+    budget = Budget(1_000)
+    found = Fabric(sites, Crew((64,), [[1]]), lambda postings: []).together(most_places=1, budget=budget)
+    assert found is not None
+    assert worth(found) == (1, 9)
+    assert not budget.was_hit
+
+
+def test_who_is_in_the_way_of_a_search_is_told() -> None:
+    sites = [Site(1, "a", [3]), Site(2, "a", [1]), Site(3, "b", [2])]
+    fabric = Fabric(
+        sites,
+        Crew((6,), [[1]]),
+        lambda postings: [(site, (2,)) for site, (number,) in postings if site.name == 1 and number > 1],
+    )
+    assert fabric.together(most_places=1, budget=Budget(100)) is None
+    assert fabric.most(0) == {"a": 4, "b": 2}
+    assert fabric.together(most_places=2, budget=Budget(100)) is None
+    assert fabric.most(0) == {"a": 2, "b": 2}
