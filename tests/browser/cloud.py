@@ -2,8 +2,9 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -11,9 +12,13 @@ from placement.app import create_app
 from placement.cli.demo_cloud import uuid_of
 from placement.cli.demo_story import tell
 from placement.settings import DatabaseSettings, Settings
+from placement.store.connection.database import Database
 from tests import servers
+from tests.bench.clouds import AGGREGATES
+from tests.bench.rows import provider_uuid
 from tests.clouds import allocate
 from tests.http_calls import HttpCalls
+from tests.ui.long_names import load_long_named
 from tests.ui.racks import fill_racks, kinds
 
 PLANNER = f"""\
@@ -59,23 +64,46 @@ def served_cloud(directory: Path) -> Iterator[str]:
         yield url
 
 
+FLAVORS = {"g1.large": "resources=VCPU:8,MEMORY_MB:65536,PGPU:1"}
+
+
 @contextlib.contextmanager
-def served_racks(directory: Path, *, hosts: int = 1000) -> Iterator[str]:
+def served_racks(directory: Path, *, hosts: int = 1000, sparse: bool = False) -> Iterator[str]:
     """Serve a cloud of hosts with domain names in racks and zones, and yield the URL of the server."""
-    connection = f"sqlite:///{directory / 'placement.sqlite'}"
-    planner = {
-        "aggregates": {
-            kind: {name: list(uuids) for name, uuids in names.items()}
-            for kind, names in kinds(5, -(-hosts // 25)).items()
-        },
-        "flavors": {"g1.large": "resources=VCPU:8,MEMORY_MB:65536,PGPU:1"},
+    aggregates = {
+        kind: {name: list(uuids) for name, uuids in names.items()} for kind, names in kinds(5, -(-hosts // 25)).items()
     }
+    planner = {"aggregates": aggregates, "flavors": FLAVORS}
+    with _served(directory, planner, lambda database: fill_racks(database, hosts, sparse=sparse)) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def served_long_names(directory: Path, *, hosts: int = 100) -> Iterator[str]:
+    """Serve a cloud of several kinds of hosts with domain names, with hostile names among them; yield its URL."""
+    zones = {f"eu-west-1{'abcdefgh'[zone]}": [provider_uuid(f"aggregate{zone}")] for zone in range(AGGREGATES)}
+    planner = {
+        "aggregates": {"zone": zones},
+        "flavors": FLAVORS,
+        "fair_share": {
+            "classes": ["VCPU", "PGPU"],
+            "tree": {"cloud/research": {"projects": ["research/vision"]}, "cloud/products": {"projects": ["blue"]}},
+            "default": "cloud/others",
+        },
+    }
+    with _served(directory, planner, lambda database: load_long_named(database, hosts)) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def _served(directory: Path, planner: dict[str, Any], fill: Callable[[Database], None]) -> Iterator[str]:
+    connection = f"sqlite:///{directory / 'placement.sqlite'}"
     (directory / "planner.yaml").write_text(yaml.safe_dump(planner, sort_keys=False), encoding="utf-8")
     servers.write_configuration(directory, servers.default_sections(connection))
     servers.placement_manage(servers.this_project(), directory, "db", "sync")
     application = create_app(Settings(DatabaseSettings(connection=connection), auth_strategy="noauth2"))
     database = application.extensions["placement"].database
-    fill_racks(database, hosts)
+    fill(database)
     database.dispose()
     with servers.running_server(servers.this_project(), directory) as url:
         yield url

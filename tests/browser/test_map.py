@@ -63,6 +63,43 @@ def test_a_phone_shows_all_cells_without_scrolling_sideways(browser: Any, racks:
         assert seen.overflow() <= 0
 
 
+@pytest.fixture(scope="module")
+def zones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with 10,000 hosts."""
+    with served_racks(tmp_path_factory.mktemp("zones"), hosts=10_000, sparse=True) as served:
+        yield served
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_ten_thousand_hosts_are_folded_by_zone_and_a_zone_opens(browser: Any, zones: str, scheme: str):
+    with visit(browser, zones, color_scheme=scheme, viewport={"width": 1440, "height": 900}) as seen:
+        page = seen.open(ASKED)
+        assert page.locator(".fold").count() == 5
+        assert page.locator(".cells button").count() == 0
+        assert page.evaluate("() => document.querySelector('.maps').getBoundingClientRect().bottom") <= 900
+        assert seen.overflow() <= 0
+        assert seen.findings() == []
+        with page.expect_navigation():
+            page.locator(".fold a").first.click()
+        assert "zone eu-west-1a" in page.locator("h1").inner_text()
+        assert page.locator(".cells button").count() == 2000
+        assert seen.overflow() <= 0
+
+
+def test_lists_of_ten_thousand_hosts_open_and_fit(browser: Any, zones: str):
+    with visit(browser, zones) as seen:
+        for path in (
+            "/",
+            "/providers",
+            "/providers?q=gpu-b399&group=zone:eu-west-1e",
+            "/consumers",
+            "/project?id=blue",
+        ):
+            page = seen.open(path)
+            assert page.locator("main table").count() >= 1, path
+            assert seen.overflow() <= 0, path
+
+
 def test_long_names_lie_beside_each_other_in_the_graph_of_a_tree(browser: Any, racks: str):
     with visit(browser, racks) as seen:
         page = seen.open("/map?host=")
