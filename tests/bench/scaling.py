@@ -43,7 +43,7 @@ class Worker:
             work()
             server.append((time.process_time() - begun) * 1000 / calls)
             database.append(spent_ms(before, self._database.read()) / calls)
-        return f"{statistics.median(server):.1f} + {statistics.mean(database):.1f}"
+        return f"{statistics.median(server):.1f} + {statistics.median(database):.1f}"
 
     def find(self, limit: int = 10) -> None:
         found = self._app.test_client().get(f"/allocation_candidates?{ASKED}&limit={limit}", headers=HEADERS)
