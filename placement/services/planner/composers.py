@@ -102,7 +102,8 @@ class Composers:
                 f"There is no level {level!r}; there are {', '.join(levels.names)}. "
                 f"Name the trait of such providers under levels in planner.yaml: {level.lower()}: CUSTOM_..."
             )
-            raise InvalidAt(("paths", name), sentence) from unknown
+            # The last part may have been written in another word than the class it became.
+            raise InvalidAt(("paths", name.rpartition("/")[0]), sentence) from unknown
         except ValueError as wrong:
             raise InvalidAt(("paths",), str(wrong)) from wrong
         return Prepared(plan_for(composer.plain()), levels, composer)

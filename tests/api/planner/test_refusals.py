@@ -71,7 +71,7 @@ def hint(**said: object) -> dict[str, object]:
         (
             {"paths": {"rack/0/gpu/0/cards": 1}},
             (
-                "paths.rack/0/gpu/0/PGPU: There is no level 'rack'; there are numa, pcie. "
+                "paths.rack/0/gpu/0: There is no level 'rack'; there are numa, pcie. "
                 "Name the trait of such providers under levels in planner.yaml: rack: CUSTOM_..."
             ),
         ),
