@@ -37,7 +37,7 @@ def test_a_search_narrows_by_uuid_project_and_type(demo: None, visitor: Visitor)
 
 def test_a_consumer_is_shown_with_its_allocations(demo: None, visitor: Visitor):
     page = visitor.page(f"/ui/consumers/{VM1}")
-    assert "Project blue User somebody Type INSTANCE Generation 1" in page.text
+    assert "Project blue ( its hosts on the map ) User somebody Type INSTANCE Generation 1" in page.text
     assert page.table("Allocations") == {
         "compute2 numa1": ["compute2", "VCPU", "4"],
         "storage1": ["its own", "DISK_GB", "200 GiB"],
