@@ -1,14 +1,12 @@
 """A reader of the journal that has seen everything up to its cursor never misses what is committed later."""
 
 import random
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
 
 from placement.errors import Invalid
 from placement.services.journal import newest, read_feed, read_trail
@@ -19,11 +17,10 @@ from placement.store.journal.order import CursorGone, cursor_of
 from placement.store.journal.reading import Entry, Wanted
 from placement.store.kept_usage.write_gate import pass_write_gate
 from tests.databases import open_database
+from tests.store.racing_writers import PROVIDERS, RacingWriters
 from tests.store.replayed import Tables, assert_same, journal_rows, replayed, tables_of
 from tests.store.rows import VCPU, add_providers, allocate, run
 
-PROVIDERS = 6
-WRITERS = 4
 KINDS_WITH_RACES = ["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)]
 
 
@@ -113,91 +110,22 @@ def test_claims_on_different_providers_do_not_wait_for_each_other(raced: Databas
         first.commit()
 
 
-def _change(connection: Connection, choice: random.Random, name: str) -> None:
-    spots = {(choice.randint(1, PROVIDERS), VCPU): choice.randint(1, 5) for _ in range(choice.randint(1, 3))}
-    if choice.random() < 0.4:
-        run(
-            connection,
-            f"DELETE FROM allocations WHERE consumer_id LIKE '{name[0]}%' AND id % 3 = {choice.randint(0, 2)}",
-        )
-    allocate(connection, name, spots)
-    if choice.random() < 0.5:
-        savepoint = connection.begin_nested()
-        run(
-            connection,
-            f"INSERT INTO consumers (uuid, project_id, user_id) VALUES ('{name}', {choice.randint(1, 3)}, 1)",
-        )
-        savepoint.rollback() if choice.random() < 0.3 else savepoint.commit()
-    for provider in sorted({provider for provider, _ in spots}):
-        run(connection, f"UPDATE resource_providers SET generation = generation + 1 WHERE id = {provider}")
-
-
-def _write(database: Database, seed: int, changes: int) -> None:
-    choice = random.Random(seed)
-    for number in range(changes):
-        try:
-            with opened(database) as connection:
-                if (
-                    database.dialect == "postgresql"
-                ):  # it looks for deadlocks after a second, which they are the most of
-                    run(connection, "SET LOCAL deadlock_timeout = '10ms'")
-                _change(connection, choice, f"{'abcdefgh'[seed]}{number}")
-                if choice.random() < 0.8:
-                    connection.commit()
-        except DBAPIError:
-            pass  # a deadlock, or it was killed
-
-
-_KILLING = {
-    "postgresql": (
-        """SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-        AND state <> 'idle' AND query LIKE '%INSERT INTO allocations%'""",
-        "SELECT pg_terminate_backend({})",
-    ),
-    "mysql": (
-        """SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()
-        AND info LIKE 'INSERT INTO allocations%'""",
-        "KILL {}",
-    ),
-}
-"""How sessions at work are found, and ended."""
-
-
-def _kill_some(database: Database, done: threading.Event) -> None:
-    """End sessions that are at work, again and again."""
-    query, kill = _KILLING[database.dialect]
-    while not done.wait(0.05):
-        with database.engine.connect() as connection:
-            for victim in connection.execute(text(query)).scalars().all()[:1]:
-                try:
-                    connection.execute(text(kill.format(victim)))
-                except DBAPIError:
-                    return
-
-
 def test_a_reader_that_follows_racing_writers_ends_with_what_the_database_holds(
     migrated: Database, is_long: bool
 ) -> None:
-    changes = (100_000 if is_long else 320) // WRITERS
     with migrated.writer.begin() as connection:
         add_providers(connection, PROVIDERS)
     halfway, at_halfway = _snapshot(migrated)
-    writers = [threading.Thread(target=_write, args=(migrated, seed, changes)) for seed in range(WRITERS)]
-    done = threading.Event()
-    killer = threading.Thread(target=_kill_some, args=(migrated, done))
-    if migrated.dialect != "sqlite":
-        killer.start()
-    for writer in writers:
-        writer.start()
-    reader = Reader(migrated, limit=50)
-    while any(writer.is_alive() for writer in writers):
+    writers = RacingWriters(migrated, 100_000 if is_long else 320)
+    writers.start()
+    reader = Reader(migrated, limit=200 if is_long else 50)
+    while writers.are_at_work:
         reader.read()
         if random.random() < 0.05:
             halfway, at_halfway = _snapshot(migrated)
-    done.set()
-    for thread in [*writers, *([killer] if killer.ident else [])]:
-        thread.join()
+    writers.end()
     reader.read()
+    print("committed", writers.committed, "rows", len(reader.entries))
     later = Reader(migrated, halfway)
     later.read()
     with migrated.engine.connect() as connection:
