@@ -1,6 +1,7 @@
 """Triggers that belong together: made, found in place as this release makes them, and removed, on every database."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -14,6 +15,17 @@ _MARIADB_REFUSALS = {
     1227: "GRANT TRIGGER ON this database to the user of the server",
     1419: "SET GLOBAL log_bin_trust_function_creators = 1",
 }
+
+_IN_MARIADB = "SELECT trigger_name, action_statement FROM information_schema.triggers WHERE trigger_schema = DATABASE()"
+_STANDING = {
+    "postgresql": "SELECT t.tgname, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
+    "WHERE t.tgrelid = ANY (SELECT to_regclass(name) FROM unnest(CAST(:tables AS text[])) AS name) "
+    "AND t.tgenabled IN ('O', 'A') AND NOT t.tgisinternal",
+    "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'",
+    "mysql": _IN_MARIADB,
+    "mariadb": _IN_MARIADB,
+}
+"""What is there: each trigger's name, and its text, which is its function's on PostgreSQL."""
 
 
 class TriggersRefused(PlacementError):
@@ -62,6 +74,19 @@ class TriggerSet:
                 f"SET search_path = {schema}, pg_temp AS $body${body}$body$"
             )
 
+    def replace(self, connection: Connection) -> None:
+        """Make functions and triggers where those of another release are, so that no change goes past both.
+
+        On MariaDB each trigger is replaced by one statement, because each of these commits; elsewhere it is a matter
+        of the transaction.
+        """
+        if connection.dialect.name in {"mysql", "mariadb"}:
+            for trigger in self.triggers:
+                connection.exec_driver_sql(trigger.create.replace("CREATE", "CREATE OR REPLACE", 1))
+        else:
+            self.drop(connection)
+            self.create(connection)
+
     def drop(self, connection: Connection) -> None:
         """Drop triggers and functions, as far as they are there."""
         for trigger in self.triggers:
@@ -72,34 +97,30 @@ class TriggerSet:
 
     def is_in_place(self, connection: Connection) -> bool:
         """Tell whether every trigger is there, enabled, and as this release makes it. One small query."""
-        if connection.dialect.name == "postgresql":
-            return self._is_in_postgresql(connection)
-        if connection.dialect.name == "sqlite":
-            texts = connection.execute(text("SELECT sql FROM sqlite_master WHERE type = 'trigger'")).scalars()
-            return set(texts) >= {trigger.create for trigger in self.triggers}
-        return self._is_in_mariadb(connection)
+        return self._standing(connection) >= self._made(connection.dialect.name)
 
-    def _is_in_postgresql(self, connection: Connection) -> bool:
-        rows = connection.execute(
-            text(
-                "SELECT t.tgname, p.proname, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
-                "WHERE t.tgrelid = ANY (SELECT to_regclass(name) FROM unnest(CAST(:tables AS text[])) AS name) "
-                "AND t.tgenabled IN ('O', 'A') AND NOT t.tgisinternal"
-            ),
-            {"tables": list({trigger.table for trigger in self.triggers})},
-        )
-        found = {name for name, function, body in rows if self.functions.get(function) == body}
-        return found >= {trigger.name for trigger in self.triggers}
+    def fingerprint(self, dialect: str) -> str:
+        """Return what tells these triggers from those of another release."""
+        return _digest(self._made(dialect))
 
-    def _is_in_mariadb(self, connection: Connection) -> bool:
-        rows = connection.execute(
-            text(
-                "SELECT trigger_name, action_statement FROM information_schema.triggers "
-                "WHERE trigger_schema = DATABASE()"
-            )
-        )
-        wanted = {(trigger.name, trigger.body.removeprefix("FOR EACH ROW ")) for trigger in self.triggers}
-        return {tuple(row) for row in rows} >= wanted
+    def standing_fingerprint(self, connection: Connection) -> str:
+        """Return the fingerprint of the triggers that are there under these names, and enabled."""
+        names = {trigger.name for trigger in self.triggers}
+        return _digest(pair for pair in self._standing(connection) if pair[0] in names)
+
+    def _made(self, dialect: str) -> set[tuple[str, str]]:
+        return {(trigger.name, self._shown(trigger, dialect)) for trigger in self.triggers}
+
+    def _shown(self, trigger: Trigger, dialect: str) -> str:
+        """Return the text that the database shows of a trigger."""
+        if dialect == "postgresql":
+            return self.functions[trigger.body.rpartition(" ")[2].removesuffix("()")]
+        return trigger.create if dialect == "sqlite" else trigger.body.removeprefix("FOR EACH ROW ")
+
+    def _standing(self, connection: Connection) -> set[tuple[str, str]]:
+        query, tables = _STANDING[connection.dialect.name], {trigger.table for trigger in self.triggers}
+        wanted = {"tables": list(tables)} if connection.dialect.name == "postgresql" else {}
+        return {(name, shown) for name, shown in connection.execute(text(query), wanted)}
 
     def some_are_there(self, connection: Connection) -> bool:
         """Tell whether any of them is there, in whatever state."""
@@ -112,6 +133,10 @@ class TriggerSet:
         )
         names = set(connection.execute(text(query)).scalars())
         return not names.isdisjoint(trigger.name for trigger in self.triggers)
+
+
+def _digest(texts: Iterable[tuple[str, str]]) -> str:
+    return hashlib.sha256(repr(sorted(texts)).encode()).hexdigest()[:16]
 
 
 @contextmanager

@@ -4,6 +4,8 @@ Like those that keep usage they are no part of a migration's history: what stand
 text of this release, and made anew where it differs.
 """
 
+from collections.abc import Collection
+
 from sqlalchemy import Connection, func, insert, select
 
 from placement.store.journal import postgresql_triggers, row_triggers
@@ -17,6 +19,10 @@ _SETS = {
     "mysql": row_triggers.MARIADB,
     "mariadb": row_triggers.MARIADB,
 }
+
+
+EARLIER: Collection[str] = frozenset({"3034a34071aa4142"})
+"""Fingerprints of triggers of earlier releases after which the journal goes on: their rows mean what today's mean."""
 
 
 def triggers_in_place(connection: Connection) -> bool:
@@ -44,6 +50,25 @@ def install(connection: Connection) -> None:
     begin(connection)
 
 
+def bring_up_to_date(connection: Connection, earlier: Collection[str] = EARLIER) -> None:
+    """Make the triggers that are missing or of another release; the journal goes on where it was written until now.
+
+    Args:
+        connection: within a transaction of ``maintenance.exclusively``.
+        earlier: fingerprints of triggers that wrote what these do.
+
+    Raises:
+        TriggersRefused: as ``install``.
+    """
+    ours = _SETS[connection.dialect.name]
+    if ours.standing_fingerprint(connection) not in earlier:
+        install(connection)
+        return
+    _keep_writers_out(connection)
+    with refusals_explained(connection, remove, "there is no journal. To have one"):
+        ours.replace(connection)
+
+
 def resume(connection: Connection) -> None:
     """Make the triggers where nothing was changed without them: the journal goes on.
 
@@ -53,10 +78,14 @@ def resume(connection: Connection) -> None:
     _create(connection)
 
 
-def _create(connection: Connection) -> None:
+def _keep_writers_out(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         tables = ", ".join(watched.table for watched in WATCHED)
         connection.exec_driver_sql(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
+
+
+def _create(connection: Connection) -> None:
+    _keep_writers_out(connection)
     with refusals_explained(connection, remove, "there is no journal. To have one"):
         _SETS[connection.dialect.name].create(connection)
 

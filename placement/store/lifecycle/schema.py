@@ -124,7 +124,7 @@ def _with_journal(connection: Connection, *, wanted: bool) -> tuple[str, ...]:
             journal.remove(connection)
     elif not journal.triggers_in_place(connection):
         try:
-            journal.install(connection)
+            journal.bring_up_to_date(connection)
         except TriggersRefused as refused:
             return (refused.message,)
     return ()

@@ -1,0 +1,68 @@
+"""Triggers of an earlier release are replaced and the journal goes on; after any others it begins anew."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Connection
+
+from placement.store.connection.database import Database
+from placement.store.journal import postgresql_triggers, row_triggers
+from placement.store.journal.triggers import bring_up_to_date, remove, triggers_in_place
+from placement.store.lifecycle.maintenance import exclusively
+from placement.store.trigger_set import TriggerSet
+from tests.store.replayed import assert_same, journal_rows, replayed, tables_of
+from tests.store.rows import VCPU, add_providers, allocate, run
+
+OURS = {"postgresql": postgresql_triggers.SET, "sqlite": row_triggers.SQLITE, "mysql": row_triggers.MARIADB}
+
+
+def of_an_earlier_release(connection: Connection) -> TriggerSet:
+    """Make triggers that write the same with another text, and return them."""
+    ours = OURS[connection.dialect.name]
+    functions = {name: body.replace("RETURN NULL", "RETURN  NULL") for name, body in ours.functions.items()}
+    triggers = [replace(one, body=one.body.replace("INSERT INTO", "INSERT  INTO")) for one in ours.triggers]
+    earlier = TriggerSet(triggers, functions)
+    remove(connection)
+    earlier.create(connection)
+    return earlier
+
+
+def test_the_journal_goes_on_after_triggers_of_an_earlier_release(migrated: Database) -> None:
+    with exclusively(migrated.engine) as connection:
+        earlier = of_an_earlier_release(connection)
+        known = {earlier.fingerprint(migrated.dialect)}
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 2)
+        began = [row.id for row in journal_rows(connection) if row.action == "began"]
+    with exclusively(migrated.engine) as connection:
+        assert not triggers_in_place(connection)
+        bring_up_to_date(connection, known)
+        assert triggers_in_place(connection)
+    with migrated.writer.begin() as connection:
+        allocate(connection, "c1", {(1, VCPU): 1})
+        rows = journal_rows(connection)
+        assert [row.id for row in rows if row.action == "began"] == began
+        assert_same(replayed(rows), tables_of(connection))
+
+
+@pytest.mark.parametrize("broken", ["missing", "unknown"])
+def test_the_journal_begins_anew_where_nobody_knows_what_was_written(migrated: Database, broken: str) -> None:
+    with exclusively(migrated.engine) as connection:
+        earlier = of_an_earlier_release(connection)
+        known = {earlier.fingerprint(migrated.dialect)} if broken == "missing" else {"another"}
+        if broken == "missing":
+            on_table = " ON consumers" if migrated.dialect == "postgresql" else ""
+            run(connection, f"DROP TRIGGER placement_journal_consumers_updated{on_table}")
+        bring_up_to_date(connection, known)
+        assert triggers_in_place(connection)
+        assert journal_rows(connection)[-1].action == "began"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "fingerprint"),
+    [("postgresql", "9b9b14d0a92e090b"), ("sqlite", "403d3a02695d94d8"), ("mysql", "05fd44b2fdad54ec")],
+    ids=["postgresql", "sqlite", "mariadb"],
+)
+def test_triggers_are_those_that_the_next_release_will_know(dialect: str, fingerprint: str) -> None:
+    """Who changes them puts the new fingerprint here, and this one into EARLIER if rows go on to mean the same."""
+    assert OURS[dialect].fingerprint(dialect) == fingerprint
