@@ -157,10 +157,17 @@ class Narrowing:
 
     def _add_sharing(self, options: Options, extent: Extent) -> None:
         """Add each sharing provider to the trees it shares with; such a tree may have nothing fitting of its own."""
-        values = {**self._values, **extent.values, "providers": sorted(self.sharing.home)}
+        home = self.sharing.home
+        served = {
+            provider: [demand for demand, servants in enumerate(self.sharing.options) if provider in servants]
+            for provider in home
+        }
+        values = {**self._values, **extent.values, "providers": sorted(home)}
         for root, provider in self._tx.tuples(_shared_with(self._shape.root, scope=extent.scope), values):
-            for servants, providers in zip(self.sharing.options, options[root], strict=True):
-                if provider in servants and provider not in providers:
+            for demand in served[provider]:
+                providers = options[root][demand]
+                # In its own tree it has been found before.
+                if root != home[provider] or provider not in providers:
                     providers.append(provider)
 
 
