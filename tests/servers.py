@@ -92,6 +92,12 @@ class Served:
     url: str
     process: "subprocess.Popen[bytes]"
 
+    @property
+    def pids(self) -> list[int]:
+        """Its process, and those of its workers."""
+        pid = self.process.pid
+        return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+
     def kill(self) -> None:
         """End it and its workers at once, in the middle of whatever they do."""
         with contextlib.suppress(ProcessLookupError):

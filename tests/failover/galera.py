@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pymysql
@@ -113,9 +113,23 @@ class Node:
         if b"ready for connections" not in (self._directory / "log").read_bytes():
             return False
         try:
-            return self.query("SHOW STATUS LIKE 'wsrep_local_state_comment'")[0][1] == "Synced"
+            return self.status("wsrep_local_state_comment") == "Synced"
         except pymysql.err.OperationalError:
             return False
+
+    def leave(self) -> None:
+        """Be cut off from the other nodes until ``come_back``; it notices after some seconds, and serves nobody."""
+        self.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
+        _wait_until(lambda: self.status("wsrep_ready") == "OFF")
+
+    def come_back(self) -> None:
+        """Take part again, and get what it has missed."""
+        self.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
+        _wait_until(self._is_synced)
+
+    def status(self, name: str) -> object:
+        """Return one of the node's own figures."""
+        return self.query(f"SHOW STATUS LIKE '{name}'")[0][1]
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
         """Run a statement as root and return its rows."""
@@ -132,6 +146,13 @@ class Node:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.1)
 
 
 def _account() -> str | None:

@@ -80,21 +80,21 @@ class Node:
 
     def cpu_s(self) -> float:
         """Return the CPU time that it has used, with its children that live and those that have ended."""
-        assert self._process is not None
-        own = [self._process.pid, *self._children()]
-        times = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15] for pid in own]
+        times = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15] for pid in self.pids]
         return sum(int(ticks) for four in times for ticks in four) / os.sysconf("SC_CLK_TCK")
 
-    def _children(self) -> list[int]:
+    @property
+    def pids(self) -> list[int]:
+        """Its process, and those that serve connections."""
         assert self._process is not None
         pid = self._process.pid
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
     def kill(self) -> None:
         """End it and every process that serves a connection, as a power cut would."""
         if self._process is None:
             return
-        for pid in (self._process.pid, *self._children()):
+        for pid in self.pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait(START_TIMEOUT_S)

@@ -75,6 +75,38 @@ def test_writers_on_all_nodes_lose_nothing(nodes: list[Node], name: str, tmp_pat
     check_database(directories[1])
 
 
+def test_nodes_that_are_cut_off_answer_503_and_nothing_is_lost(
+    nodes: list[Node], name: str, tmp_path: Path, is_long: bool
+) -> None:
+    """A node without the others is "not yet prepared" (1047); what it acknowledged before stands when it is back."""
+    directories = [configured(tmp_path / str(number), node.url(name)) for number, node in enumerate(nodes)]
+    served = []
+    try:
+        for directory in directories:
+            served.append(servers.started_server(servers.this_project(), directory))
+        urls = [one.url for one in served]
+        record = prepared(urls[0])
+        with Mirrors(urls) as mirrors, Crowd(record, urls, seed=2):
+            for turn in range(30 if is_long else 2):
+                wait_for(record, 5, timeout_s=600)
+                cut_off = turn % len(nodes)
+                nodes[cut_off].leave()
+                for method, path in (("GET", "/resource_providers"), ("POST", "/resource_providers")):
+                    answer = send(urls[cut_off], method, path, {"name": new_uuid()} if method == "POST" else None)
+                    assert (answer.status, "retry-after" in answer.headers) == (503, True), answer
+                wait_for(record, 5, timeout_s=600)
+                nodes[cut_off].come_back()
+        print("\n", dict(record.statuses), "acknowledged", len(record.acknowledged))
+        check(record, urls[1])
+        mirrors.check()
+    finally:
+        for one in served:
+            one.kill()
+    logs = "".join((directory / "server.log").read_text() for directory in directories)
+    assert "cluster not ready" in logs
+    check_database(directories[2])
+
+
 def check_read_after_write(urls: list[str]) -> None:
     """What one server acknowledged, another one shows at once; without waiting, some are missing."""
     for number in range(100):

@@ -4,6 +4,7 @@ The servers find the new primary by themselves; nothing acknowledged is lost, an
 "conflict" or "try again" - except by the server that was killed.
 """
 
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from tests import servers
 from tests.failover.replicas import Pair, running_pair
+from tests.failover.stopped import standing_still
 from tests.servers import Served
 from tests.survival.deployment import check_database, configured
 from tests.survival.load import Crowd, prepared, send, wait_for
@@ -20,6 +22,8 @@ from tests.survival.verdict import check
 
 PHASE = 40
 """Acknowledged writes between two events."""
+STOPS = 25
+"""How often something stands still while a history is made, in the long form."""
 CLOSE_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'placement'"
 
 
@@ -67,6 +71,26 @@ def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
     assert set(record.broken) <= {urls[0]}
     check(record, urls[1])
     mirrors.check()
+    check_database(tmp_path)
+
+
+def test_nothing_is_lost_or_made_up_while_parts_of_it_stand_still(
+    pair: Pair, fleet: list[Served], tmp_path: Path, is_long: bool
+) -> None:
+    """The primary, its synchronous standby and each server are stopped in turn, and go on with what they had."""
+    urls, choice = [served.url for served in fleet], random.Random(1)
+    for _ in range(1000 // STOPS if is_long else 1):
+        record = prepared(urls[0])
+        with Mirrors(urls) as mirrors, Crowd(record, urls, seed=choice.randrange(10**6)):
+            for _ in range(STOPS if is_long else 8):
+                stopped = choice.choice([pair.primary, pair.standby, *fleet])
+                with standing_still(stopped.pids):
+                    time.sleep(choice.uniform(0.1, 3))  # how long nobody is answered
+                wait_for(record, 3, timeout_s=600)
+        print("\n", dict(record.statuses), "acknowledged", len(record.acknowledged))
+        assert record.statuses["broken"] == 0
+        check(record, urls[1])
+        mirrors.check()
     check_database(tmp_path)
 
 

@@ -1,14 +1,18 @@
 """Candidates, explanations and bulk reads from a real streaming standby, while it follows, lags, and goes away."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import select, text
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
 from placement.store.connection.standby import Standby
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.lifecycle import following
+from placement.store.tables import resource_providers
 from tests.api.conftest import Api
 from tests.failover.replicas import Pair, running_pair, wait_until
 
@@ -17,6 +21,9 @@ QUERIES = (
     "/planner/v1/explain?resources=VCPU:1",
     "/planner/v1/inventory",
 )
+CONFLICTS = "SELECT confl_snapshot FROM pg_stat_database_conflicts WHERE datname = 'placement'"
+A_LONG_QUERY = "SELECT pg_sleep(60)"
+AT_WORK = f"SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = '{A_LONG_QUERY}'"
 HOSTS = 200
 REQUESTS = 100
 A_LIMITED_LIST = "/allocation_candidates?resources=VCPU:1&limit=50"
@@ -95,6 +102,46 @@ def test_the_standby_is_read_from_while_it_follows(api: Api, pair: Pair) -> None
     standby.examine()
     assert standby.may_serve()
     assert hosts_found(api) == 2
+
+
+@pytest.mark.parametrize("is_asking", [True, False], ids=["at work", "between two statements"])
+def test_a_read_that_is_in_the_way_of_the_primary_is_made_there(api: Api, pair: Pair, is_asking) -> None:
+    """What the primary has removed for good has to go at the standby, too, which ends whoever may still see it.
+
+    A statement ends with 40001, and the standby stays in use; between two of them the connection is cut.
+    """
+    standby, tries = standby_of(api), []
+    for statement in ("ALTER SYSTEM SET max_standby_streaming_delay = 0", "SELECT pg_reload_conf()"):
+        pair.standby.execute(statement)
+    for number in range(3):
+        add_host(api, number)
+    standby.examine()
+    with ThreadPoolExecutor() as beside:
+
+        @reads_anywhere
+        def hosts(tx: Transaction) -> int:
+            tries.append(tx.database)
+            found = len(tx.execute(select(resource_providers.c.id)).all())
+            if tries == [standby.database]:
+                removed = beside.submit(remove_old_rows, pair, waits=is_asking)
+                if is_asking:
+                    tx.execute(text(A_LONG_QUERY))
+                removed.result()
+                wait_until(lambda: pair.standby.execute(CONFLICTS) != [(0,)])
+                tx.execute(text("SELECT 1"))
+            return found
+
+        assert hosts(database_of(api)) == 3
+    assert tries == [standby.database, database_of(api)]
+    assert standby.may_serve() == is_asking
+
+
+def remove_old_rows(pair: Pair, *, waits: bool) -> None:
+    """Change all providers and remove what they were, when the standby is at work on a query."""
+    if waits:
+        wait_until(lambda: pair.standby.execute(AT_WORK, database="postgres") == [(1,)])
+    pair.primary.execute("UPDATE resource_providers SET generation = generation + 1")
+    pair.primary.execute("VACUUM resource_providers")
 
 
 def test_without_a_primary_the_standby_goes_on_answering(api: Api, pair: Pair, monkeypatch) -> None:
