@@ -126,7 +126,7 @@ def test_a_reader_that_follows_racing_writers_ends_with_what_the_database_holds(
     writers.end()
     reader.read()
     print("committed", writers.committed, "rows", len(reader.entries))
-    later = Reader(migrated, halfway)
+    later = Reader(migrated, halfway, limit=reader.limit)
     later.read()
     with migrated.engine.connect() as connection:
         rows = {row.id: row for row in journal_rows(connection)}
