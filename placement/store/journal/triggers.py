@@ -61,7 +61,7 @@ def bring_up_to_date(connection: Connection, earlier: Collection[str] = EARLIER)
         TriggersRefused: as ``install``.
     """
     ours = _SETS[connection.dialect.name]
-    if ours.standing_fingerprint(connection) not in earlier:
+    if ours.standing_fingerprint(connection) not in {*earlier, ours.fingerprint(connection.dialect.name)}:
         install(connection)
         return
     _keep_writers_out(connection)
