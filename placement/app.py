@@ -22,10 +22,10 @@ from placement.auth.policy import Policy
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
+from placement.services.fair_share.plain_gate import PlainGate
+from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.packing import Packers
-from placement.services.plain_gate import PlainGate
 from placement.services.tree_orders import TreeOrders
-from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.store.lifecycle.opening import open_database

@@ -16,10 +16,10 @@ from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
+from placement.services.fair_share.plain_gate import PlainGate
+from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.packing import Packers
-from placement.services.plain_gate import PlainGate
 from placement.services.tree_orders import TreeOrders
-from placement.services.usage_cache import UsageCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.telemetry.meters import Meters, NoMeters

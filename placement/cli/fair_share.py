@@ -12,8 +12,8 @@ from placement.cli.fair_share_text import tree_text
 from placement.cli.http_client import Client
 from placement.cli.output import available_width
 from placement.errors import Unavailable
-from placement.services.fair_share import all_shares
-from placement.services.usage_cache import UsageCache
+from placement.services.fair_share.shares import all_shares
+from placement.services.fair_share.usage_cache import UsageCache
 
 PATH = "/planner/v1/fair-share"
 

@@ -10,7 +10,7 @@ from placement.api.call import Call
 from placement.api.planner.fair_share import RULE
 from placement.errors import Invalid
 from placement.services.console.projects import project_standing
-from placement.services.fair_share import all_shares
+from placement.services.fair_share.shares import all_shares
 from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
 from placement.ui.reclaiming import ReclaimAnswer, reclaimed

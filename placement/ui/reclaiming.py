@@ -8,8 +8,8 @@ from placement.api.call import Call
 from placement.api.filters import parse_resources
 from placement.api.planner.fair_share import RULE
 from placement.errors import Invalid
-from placement.services.fair_share import Wish
-from placement.services.giving_back import ReclaimOptions, reclaim, reclaim_of
+from placement.services.fair_share.giving_back import ReclaimOptions, reclaim, reclaim_of
+from placement.services.fair_share.shares import Wish
 
 MOST_SHOWN = 200
 

@@ -10,7 +10,7 @@ from placement.allocators.fair_share import NodeShare
 from placement.api.call import Call
 from placement.api.planner.fair_share import RULE, visible_path
 from placement.errors import NotFound
-from placement.services.fair_share import Shares, all_shares
+from placement.services.fair_share.shares import Shares, all_shares
 from placement.ui.numbers import amount_in_words, percent
 from placement.ui.page import Page, show
 from placement.ui.paging import paging_of

@@ -23,10 +23,10 @@ from sqlalchemy import insert
 from placement.allocators.fair_share import Queue, tree_of
 from placement.api.planner.request_document import SCHEMA, planner_request
 from placement.api.validation import load_document
-from placement.services.emptied_trees import RoomWanted
-from placement.services.giving_back import ReclaimOptions
+from placement.services.fair_share.emptied_trees import RoomWanted
+from placement.services.fair_share.giving_back import ReclaimOptions
+from placement.services.fair_share.room_on_a_host import RoomOnHost, room_for
 from placement.services.planner.composers import PlannerOptions
-from placement.services.room_on_a_host import RoomOnHost, room_for
 from placement.services.traits import ensure_trait
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings

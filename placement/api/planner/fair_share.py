@@ -12,11 +12,11 @@ from placement.api.planner.fair_share_json import giving_json, named, room_json,
 from placement.api.planner.index import PATH
 from placement.api.planner.request_document import planner_request
 from placement.api.routing import Route
-from placement.services import fair_share as service
-from placement.services import giving_back
-from placement.services.emptied_trees import RoomWanted
-from placement.services.fair_share import Wish
-from placement.services.room_on_a_host import RoomOnHost, room_for
+from placement.services.fair_share import giving_back
+from placement.services.fair_share import shares as service
+from placement.services.fair_share.emptied_trees import RoomWanted
+from placement.services.fair_share.room_on_a_host import RoomOnHost, room_for
+from placement.services.fair_share.shares import Wish
 from placement.settings.planner.values import FairShareSettings
 
 RULE = "placement:planner:fair_share"

@@ -9,8 +9,8 @@ from placement.api.planner.request_schemas import RequestSchema
 from placement.api.validation import Schema
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
 from placement.errors import InvalidAt
-from placement.services.fair_share import Wish
-from placement.services.giving_back import ReclaimOptions
+from placement.services.fair_share.giving_back import ReclaimOptions
+from placement.services.fair_share.shares import Wish
 from placement.settings.planner.values import FairShareSettings
 
 MOST_TASKS = 10_000

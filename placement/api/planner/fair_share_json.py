@@ -5,8 +5,8 @@ from typing import Any
 
 from placement.allocators.fair_share import Behind, Giving, NodeShare, Parting, Turn
 from placement.api.planner.proposal_json import allocation_request
-from placement.services.fair_share import Shares
-from placement.services.room_on_a_host import RoomOnHost
+from placement.services.fair_share.room_on_a_host import RoomOnHost
+from placement.services.fair_share.shares import Shares
 from placement.settings.planner.values import FairShareSettings
 
 MOST_LEVELS = 100

@@ -24,7 +24,7 @@ from placement.candidates.headroom.plans import CountedRequest, has_rules
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
-from placement.services.headroom_by_share import amounts_of_copy, by_share
+from placement.services.fair_share.headroom import amounts_of_copy, by_share
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.headroom import Listing, headrooms
 from placement.store.connection.database import Database

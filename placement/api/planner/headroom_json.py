@@ -6,7 +6,7 @@ from typing import Any
 from placement.allocators.headroom import Copies
 from placement.api.planner.fair_share_json import named
 from placement.candidates.headroom.headroom import Headroom
-from placement.services.headroom_by_share import ShareRoom
+from placement.services.fair_share.headroom import ShareRoom
 from placement.services.planner.headroom import Headrooms, HostModel, Named, RequestRoom
 from placement.settings.planner.values import FairShareSettings
 

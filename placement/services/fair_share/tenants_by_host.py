@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from placement.allocators.fair_share import Amounts, Held
 from placement.allocators.fair_share.tenants import Freed, Need, Tenant
-from placement.services.giving_back import ReclaimOptions
-from placement.services.usage_cache import UNKNOWN
+from placement.services.fair_share.giving_back import ReclaimOptions
+from placement.services.fair_share.usage_cache import UNKNOWN
 from placement.settings.planner.values import FairShareSettings
 from placement.store.allocations import held_by
 from placement.store.connection.unit_of_work import Transaction

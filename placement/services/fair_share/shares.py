@@ -8,7 +8,7 @@ from placement.allocators import fair_share as shares_of
 from placement.allocators.fair_share import Amounts, FairShares, NodeShare, Task, Turn
 from placement.allocators.fair_share.state import UNBOUNDED
 from placement.errors import InvalidAt
-from placement.services.usage_cache import Reading, UsageCache
+from placement.services.fair_share.usage_cache import Reading, UsageCache
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_once

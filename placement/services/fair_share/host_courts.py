@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from placement.allocators.fair_share.court import Court
 from placement.allocators.fair_share.numbers import ratio
 from placement.allocators.fair_share.tenants import Need
-from placement.services.giving_back import Reclaim, ReclaimSituation
+from placement.services.fair_share.giving_back import Reclaim, ReclaimSituation
 
 
 class HostCourts:

@@ -20,11 +20,11 @@ from placement.allocators.fair_share.offers import whole_values
 from placement.allocators.fair_share.preempt import is_less_important, is_preemptible, lowest
 from placement.allocators.fair_share.reclaim import is_reclaimable
 from placement.allocators.fair_share.tenants import Tenant, Tenants, all_freed
-from placement.services.emptied_trees import EmptiedTrees
-from placement.services.host_courts import HostCourts
-from placement.services.host_queue import BoundBy, HostQueue, HostWithTenants
+from placement.services.fair_share.emptied_trees import EmptiedTrees
+from placement.services.fair_share.host_courts import HostCourts
+from placement.services.fair_share.host_queue import BoundBy, HostQueue, HostWithTenants
+from placement.services.fair_share.tenants_by_host import TenantsByHost
 from placement.services.rule_places import RulePlaces
-from placement.services.tenants_by_host import TenantsByHost
 
 MOST_STEPS = 20_000
 """How many choices are looked at, in all; ``QUESTION`` says what it counts to ask the planner about one."""

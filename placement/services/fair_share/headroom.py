@@ -10,9 +10,9 @@ from placement.allocators.headroom import Copies
 from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import Invalid
-from placement.services.fair_share import leaf_names
+from placement.services.fair_share.shares import leaf_names
+from placement.services.fair_share.usage_cache import Reading, UsageCache
 from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.usage_cache import Reading, UsageCache
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, Competitor, Decision, Task, decide
 from placement.errors import Conflict, InvalidAt, Unavailable
-from placement.services.fair_share import Where, Wish, counted
+from placement.services.fair_share.shares import Where, Wish, counted
+from placement.services.fair_share.usage_cache import UNKNOWN, UsageCache
 from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.composers import Composers
 from placement.services.planner.members import ClaimMember
-from placement.services.usage_cache import UNKNOWN, UsageCache
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
