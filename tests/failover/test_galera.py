@@ -104,6 +104,7 @@ def test_nodes_that_are_cut_off_answer_503_and_nothing_is_lost(
             one.kill()
     logs = "".join((directory / "server.log").read_text() for directory in directories)
     assert "cluster not ready" in logs
+    assert "Traceback" not in logs
     check_database(directories[2])
 
 

@@ -117,6 +117,18 @@ def test_what_mariadb_says_has_a_cause(mariadb_url: str, number: int):
     database.dispose()
 
 
+@pytest.mark.mariadb
+def test_connections_to_a_node_that_is_cut_off_are_given_up(mariadb_url: str):
+    """It refuses the pool's ROLLBACK as well, which was logged with a traceback."""
+    database = open_database(mariadb_url)
+    session = reads(lambda tx: tx.connection.exec_driver_sql("SELECT CONNECTION_ID()").scalar_one())
+    before = session(database)
+    assert session(database) == before
+    refusal_of(database, "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1047, MESSAGE_TEXT = 'no'", unit="reads")
+    assert session(database) != before
+    database.dispose()
+
+
 def test_a_mistake_of_this_server_is_no_fault_of_the_database(database: Database):
     with pytest.raises(Exception, match=r"(?i)syntax") as caught:
         UNITS["reads"](database, "SELEKT 1")

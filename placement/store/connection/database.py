@@ -12,12 +12,14 @@ from typing import Any, Protocol
 
 import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.rationed_log import RationedLog
 from placement.store.connection import at_work, direct
 from placement.store.connection.company import Company
+from placement.store.connection.faults import is_cut_off
 from placement.store.connection.memory import compiled_statements
 from placement.store.connection.turns import FairTurns
 from placement.store.names import Names
@@ -209,7 +211,14 @@ def engine_for(
     else:
         event.listen(engine, "connect", _read_what_others_wrote)
         event.listen(engine, "begin", _begin_on_mariadb)
+        event.listen(engine, "handle_error", _leave_a_node_that_is_cut_off)
     return engine
+
+
+def _leave_a_node_that_is_cut_off(context: ExceptionContext) -> None:
+    """Give its connections up: it refuses a ROLLBACK, too, and the pool would log that with a traceback."""
+    if is_cut_off(context.original_exception):
+        context.is_disconnect = True
 
 
 def _can_send_directly() -> bool:

@@ -137,9 +137,14 @@ def fault_of(error: DBAPIError) -> DatabaseFault | None:
     if isinstance(error, IntegrityError):
         return INTEGRITY
     known = _known(error.orig)
-    if error.connection_invalidated and known is not TOO_LONG:
+    if error.connection_invalidated and known not in (TOO_LONG, CLUSTER):
         return CONNECTION
     return known or (_of_no_connection(error) if error.statement is None else None)
+
+
+def is_cut_off(error: BaseException) -> bool:
+    """Tell whether a Galera node has refused a statement because it is without the others."""
+    return _known(error) is CLUSTER
 
 
 def passing_fault(error: DBAPIError) -> DatabaseFault | None:
