@@ -18,8 +18,8 @@ from tests.survival.traffic import Traffic, resident_mb, workers
 WORKERS = 2
 THREADS = 4
 HOSTS = 30
-REQUESTS = 1_500
-SAMPLES = 40
+REQUESTS = 600
+SAMPLES = 20
 MOST_GROWTH = 1.05
 """Of a worker's memory in the second half of a long run."""
 

@@ -6,7 +6,7 @@ from tests import servers
 from tests.survival.load import send
 from tests.survival.traffic import workers
 
-REQUESTS = 4  # each ends a worker, and a new one takes a second of CPU
+REQUESTS = 2  # each ends a worker, and a new one takes a second of CPU
 
 
 def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: str, tmp_path: Path) -> None:
