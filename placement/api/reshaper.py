@@ -48,7 +48,8 @@ def reshape(call: Call) -> Response:
         )
         for uuid, entry in body["inventories"].items()
     }
-    service.reshape(call.database, wanted, claims_of(call, body["allocations"]))
+    locks = call.server.settings.locks_for_all
+    service.reshape(call.database, wanted, claims_of(call, body["allocations"]), locks=locks)
     return call.empty()
 
 

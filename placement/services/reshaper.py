@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from placement.domain.allocation import Claim, Place
 from placement.domain.capacity import Supply
 from placement.domain.inventory import Inventory
+from placement.domain.place_lock import PlaceLock
 from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse
 from placement.services import claims as claiming
 from placement.services.claims import Situation
+from placement.services.held_places import refuse_held_places
 from placement.store import inventories as store
 from placement.store.allocations import advance_providers
 from placement.store.connection.unit_of_work import Transaction, writes
+from placement.store.locks import locks_known
 from placement.store.providers import LockedProvider
 from placement.store.resource_classes import claimed_class_ids
 
@@ -25,10 +28,17 @@ class ReshapedInventories:
 
 
 @writes
-def reshape(tx: Transaction, wanted: Mapping[str, ReshapedInventories], claims: Sequence[Claim]) -> None:
+def reshape(
+    tx: Transaction,
+    wanted: Mapping[str, ReshapedInventories],
+    claims: Sequence[Claim],
+    *,
+    locks: Sequence[PlaceLock] = (),
+) -> None:
     """Replace the inventories of providers and the allocations of consumers, all or nothing.
 
     Claims are judged by the final picture. An inventory may only go when the claims leave nothing of it allocated.
+    ``locks`` are what places have as locks: nobody takes more from a place of which another one holds all of it.
     """
     situation = claiming.meet(tx, claims, wanted)
     for provider_uuid, new in wanted.items():
@@ -40,6 +50,8 @@ def reshape(tx: Transaction, wanted: Mapping[str, ReshapedInventories], claims: 
     for provider_uuid, new in wanted.items():
         provider = situation.providers[provider_uuid]
         _replace(tx, provider, {class_ids[name]: inventory for name, inventory in new.inventories.items()})
+    # Last, and by name: a lock may have come, grown or moved with the inventories.
+    refuse_held_places(tx, claims, situation, locks=locks_known(tx, locks), kept=situation.held)
 
 
 def _check_provider(provider_uuid: str, new: ReshapedInventories, situation: Situation) -> None:

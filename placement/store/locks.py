@@ -71,6 +71,12 @@ def used_locks(locks: Sequence[PlaceLock], columns: Sequence[int | None]) -> Use
     return {id_: lock.trait for lock, id_ in zip(locks, columns, strict=True) if id_ is not None}
 
 
+def locks_known(tx: Transaction, locks: Sequence[PlaceLock]) -> UsedLocks:
+    """Return the locks whose classes exist: what is asked by name, whether there is inventory of them or not."""
+    ids = tx.names.classes.ids(tx.connection, {lock.resource_class for lock in locks}) if locks else {}
+    return {ids[lock.resource_class]: lock.trait for lock in locks if lock.resource_class in ids}
+
+
 def withheld_providers(tx: Transaction, locks: UsedLocks, roots: Collection[int] | None = None) -> frozenset[int]:
     """Return the places that are held exclusively, and all providers below them.
 
