@@ -23,6 +23,11 @@ class Stock:
     max_unit: int = UNBOUNDED
     step_size: int = 1
 
+    @property
+    def least(self) -> int:
+        """The least that may be taken at once."""
+        return -(-self.min_unit // self.step_size) * self.step_size
+
     def taken(self, amount: int) -> "Stock":
         """Return it with so much more in use."""
         return replace(self, used=self.used + amount) if amount else self

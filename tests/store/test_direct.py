@@ -31,7 +31,7 @@ CONNECTION = Path(direct.__file__).parent
 COMPOSED = {"search/serving.py"}
 """Makes parts of statements that others send."""
 
-ONE, OTHER = str(UUID(int=1)), str(UUID(int=2))
+ONE, OTHER, THIRD = str(UUID(int=1)), str(UUID(int=2)), str(UUID(int=5))
 
 
 def _claim(provider: str, resource_class: str) -> dict[str, Any]:
@@ -49,6 +49,11 @@ GANG = {
     "consumer": {"uuid": str(UUID(int=4)), "project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE"},
     "members": 2,
     "together": {"level": "rack"},
+}
+
+LOCKED_IN_PARTS = {
+    "resource_provider_generation": 0,
+    "inventories": {"CUSTOM_ONE": {"total": 2}, "CUSTOM_PCIE_LOCK": {"total": 4, "min_unit": 2}},
 }
 
 STEPS = [
@@ -84,6 +89,9 @@ STEPS = [
     Step("Who can still serve", "GET", "/allocation_candidates?resources=CUSTOM_ONE:1"),
     Step("Somebody elsewhere", "PUT", f"/allocations/{ONE}", _claim(ONE, "CUSTOM_ONE")),
     Step("They grow together", "PUT", f"/resource_providers/{OTHER}", {"name": "other", "parent_provider_uuid": ONE}),
+    Step("One more", "POST", "/resource_providers", {"name": "third", "uuid": THIRD}),
+    Step("A lock that comes in parts", "PUT", f"/resource_providers/{THIRD}/inventories", LOCKED_IN_PARTS),
+    Step("What is taken of such a lock", "POST", "/planner/v1/candidates", {"groups": PLANNED["groups"]}),
 ]
 """What sends every statement."""
 

@@ -1,5 +1,7 @@
 """Exclusivity as inventory: places have a lock class, of which sharing takes 1 and exclusive use takes everything.
 
+Where 1 cannot be taken, because of its ``min_unit`` or ``step_size``, sharing takes the least that can.
+
 Ordinary allocations then keep the promise, without races and as long as they live.
 """
 
@@ -8,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from placement.candidates.compose.proposals import Lock
 from placement.domain.ancestry import upwards
 from placement.domain.planner_request import THE_DEVICE
-from placement.domain.planner_tree import PlannerTree
+from placement.domain.planner_tree import PlannerTree, Stock
 
 
 class Locks:
@@ -24,12 +26,12 @@ class Locks:
         self._levels = list(levels)
 
     def usable(self, rows: Sequence[Sequence[int]], details: PlannerTree) -> list[list[int]]:
-        """Return the options that are not inside a place that somebody holds exclusively."""
+        """Return the options that are not inside a place that somebody holds exclusively, or that is full."""
         held = {
             (place, level)
             for place, of_place in details.stocks.items()
             for level, name in self._classes.items()
-            if name in of_place and of_place[name].used >= of_place[name].capacity
+            if name in of_place and of_place[name].used + of_place[name].least > of_place[name].capacity
         }
         devices = {place for place, level in held if level == THE_DEVICE}.union(details.held)
         if not held and not devices:
@@ -80,7 +82,8 @@ class Locks:
             if place is not None and stock:
                 of_place, name = amounts.setdefault(place, {}), self._classes[level]
                 # Somebody may have asked for the class itself.
-                of_place[name] = stock if (place, level) in exclusive else max(1, of_place.get(name, 0))
+                part = max(stock.least, of_place.get(name, 0))
+                of_place[name] = stock.capacity if (place, level) in exclusive else part
         found = [
             Lock(place, self._classes[level] if self._stock(details, place, level) else None)
             for place, level in exclusive
@@ -88,9 +91,9 @@ class Locks:
         ]
         return sorted(found, key=lambda lock: lock.provider)
 
-    def _stock(self, details: PlannerTree, place: int | None, level: str) -> int:
-        """Return the capacity of a place's lock, 0 where it has none."""
+    def _stock(self, details: PlannerTree, place: int | None, level: str) -> Stock | None:
+        """Return what a place has of its lock, None where it has nothing."""
         if place is None or level not in self._classes:
-            return 0
+            return None
         found = details.stocks.get(place, {}).get(self._classes[level])
-        return found.capacity if found else 0
+        return found if found and found.capacity else None

@@ -14,7 +14,7 @@ from placement.domain.planner_tree import PlannerTree, Stock
 from placement.domain.tree import Tree
 from placement.services.planner.composers import Composers
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import UnitRules, provider_names, unit_rules
+from placement.store.search.planner_trees import UnitRules, provider_names, unit_rules, unusual_unit_rules
 from placement.store.search.summaries import Summaries, tree_summaries
 
 
@@ -34,12 +34,14 @@ class Details:
         tx: the transaction.
         levels: the levels.
         with_units: whether unit rules are read, too.
+        locks: the lock classes, whose unit rules are read in any case.
     """
 
-    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool) -> None:
+    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool, locks: Collection[str] = ()) -> None:
         self._tx = tx
         self._levels = levels
         self._with_units = with_units
+        self._locks = locks
         ids = tx.names.traits.ids(tx.connection, set(levels.traits))
         self.level_ids = [ids.get(trait) for trait in levels.traits]
         """The ids of the traits of levels, None for one that does not exist."""
@@ -50,12 +52,17 @@ class Details:
         roots = {root for tree in trees for root in _roots(tree)}
         found = tree_summaries(self._tx, roots)
         self.summaries = together(self.summaries, found)
-        units = unit_rules(self._tx, roots) if self._with_units else {}
-        rows = _Rows(found, provider_names(self._tx, roots), units, self._layout(found))
+        rows = _Rows(found, provider_names(self._tx, roots), self._units(found, roots), self._layout(found))
         by_root: dict[int, list[int]] = defaultdict(list)
         for member in found.members.values():
             by_root[member.root_id].append(member.id)
         return [_tree(tree, [one for root in _roots(tree) for one in by_root[root]], rows) for tree in trees]
+
+    def _units(self, found: Summaries, roots: Collection[int]) -> UnitRules:
+        if self._with_units:
+            return unit_rules(self._tx, roots)
+        locks = [class_id for class_id, name in found.class_names.items() if name in self._locks]
+        return unusual_unit_rules(self._tx, roots, locks) if locks else {}
 
     def _layout(self, found: Summaries) -> Layout:
         bits = {provider: level_bits(traits, self.level_ids) for provider, traits in found.traits.items()}
@@ -68,8 +75,8 @@ class Details:
 class RememberedDetails(Details):
     """The details of trees, each read once."""
 
-    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool) -> None:
-        super().__init__(tx, levels, with_units=with_units)
+    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool, locks: Collection[str] = ()) -> None:
+        super().__init__(tx, levels, with_units=with_units, locks=locks)
         self._known: dict[tuple[int, frozenset[int]], PlannerTree] = {}
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:

@@ -70,7 +70,12 @@ class Ground:
         # Each demand by itself, as for candidates; what rules say of several providers is left to composing.
         self._narrowing = Narrowing(tx, plan, ids_for(tx, plan), spared=overlay.released)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
-        self.details = RememberedDetails(tx, self.prepared.levels, with_units=with_units or bool(request.paths))
+        self.details = RememberedDetails(
+            tx,
+            self.prepared.levels,
+            with_units=with_units or bool(request.paths),
+            locks=options.locks.values(),
+        )
 
     @property
     def has_sharing(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Double, bindparam, case, cast, func, select
+from sqlalchemy import BigInteger, Double, bindparam, case, cast, func, or_, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
@@ -31,6 +31,13 @@ UnitRules = Mapping[tuple[int, int], tuple[int, int, int]]
 def unit_rules(tx: Transaction, roots: Collection[int]) -> UnitRules:
     """Return the unit rules of all inventories of trees, and perhaps of others in between."""
     rows = tx.tuples(_units(listed=_is_listed(roots)), _values(roots))
+    return {(provider, class_id): (least, most, step) for provider, class_id, least, most, step in rows}
+
+
+def unusual_unit_rules(tx: Transaction, roots: Collection[int], class_ids: Collection[int]) -> UnitRules:
+    """Return the unit rules of those inventories of some classes of which one cannot be taken alone, likewise."""
+    values = {**_values(roots), "classes": sorted(class_ids)}
+    rows = tx.tuples(_unusual_units(listed=_is_listed(roots)), values)
     return {(provider, class_id): (least, most, step) for provider, class_id, least, most, step in rows}
 
 
@@ -88,10 +95,14 @@ def _names(*, listed: bool) -> PreparedStatement:
 
 @lru_cache(maxsize=2)
 def _units(*, listed: bool) -> PreparedStatement:
-    columns = select(
-        _INV.resource_provider_id, _INV.resource_class_id, _INV.min_unit, _INV.max_unit, _INV.step_size
-    ).join(resource_providers, _RP.id == _INV.resource_provider_id)
-    return PreparedStatement(columns.where(_among(_RP.root_provider_id, listed=listed)))
+    return PreparedStatement(_UNITS.where(_among(_RP.root_provider_id, listed=listed)))
+
+
+@lru_cache(maxsize=2)
+def _unusual_units(*, listed: bool) -> PreparedStatement:
+    is_of_class = _INV.resource_class_id.in_(bindparam("classes", expanding=True))
+    is_unusual = or_(_INV.min_unit > 1, _INV.step_size > 1)
+    return PreparedStatement(_UNITS.where(_among(_RP.root_provider_id, listed=listed), is_of_class, is_unusual))
 
 
 @lru_cache(maxsize=2)
@@ -103,6 +114,10 @@ def _roots(*, listed: bool) -> PreparedStatement:
 def _parents(*, listed: bool) -> PreparedStatement:
     return PreparedStatement(select(_RP.id, _RP.parent_provider_id).where(_among(_RP.id, listed=listed)))
 
+
+_UNITS = select(_INV.resource_provider_id, _INV.resource_class_id, _INV.min_unit, _INV.max_unit, _INV.step_size).join(
+    resource_providers, _RP.id == _INV.resource_provider_id
+)
 
 _PLACES = PreparedStatement(
     select(_RP.id, _RP.parent_provider_id, _RP.root_provider_id, _HAS.trait_id)

@@ -2,7 +2,7 @@
 
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
-from tests.planner_hosts import CANDIDATES, hold, only, planned, provider, register, uuid_of
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, hold, only, planned, provider, register, uuid_of
 
 
 def test_a_switch_that_is_held_exclusively_is_not_shared(api: Api) -> None:
@@ -24,6 +24,23 @@ def test_who_shares_a_switch_takes_one_of_its_lock(api: Api) -> None:
     answer = ask(api, "POST", CANDIDATES, body={"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}})
     (request,) = answer["allocation_requests"]
     assert request["allocations"][uuid_of("host-pcie0.0")] == {"resources": {"CUSTOM_PCIE_LOCK": 1}}
+
+
+def test_of_a_lock_that_comes_in_parts_a_whole_part_is_taken(api: Api) -> None:
+    """Who shares the switch takes the least that its lock is given out in; where no part is left, it is full."""
+    register(api, numa_nodes=[[{"gpus": 3, "nics": 0}]])
+    switch = uuid_of("host-pcie0.0")
+    lock = {"total": 10, "min_unit": 3, "step_size": 2, "max_unit": 10}
+    generation = ask(api, "GET", f"/resource_providers/{switch}")["generation"]
+    body = {"resource_provider_generation": generation, "inventories": {"CUSTOM_PCIE_LOCK": lock}}
+    ask(api, "PUT", f"/resource_providers/{switch}/inventories", body=body)
+    one = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
+    assert [claimed(api, one)["allocations"][switch]["resources"] for _ in range(2)] == [{"CUSTOM_PCIE_LOCK": 4}] * 2
+    assert planned(api, one) == []
+
+
+def claimed(api: Api, body: dict) -> dict:
+    return ask(api, "POST", CLAIMS, body={**body, "consumer": consumer()})
 
 
 def test_a_place_without_a_lock_is_named_as_such(api: Api) -> None:
