@@ -154,7 +154,7 @@ class PlanDefinition:
     def _rank(self, placed: Placed) -> Rank:
         numbers = []
         for level in self.levels:
-            here = {self._place(p, level) for _slot, p in placed} - {None}
+            here = {self._place(p, level) for slot, p in placed if slot.resources} - {None}
             numbers += [self._unmet(placed, level), len(here)]
         return (*numbers, len(placed))
 

@@ -79,13 +79,13 @@ class Forest:
         root = next(iter(self.roots(taken)), None)
         own = [provider for provider in taken if self._members[provider].root == root]
         requested = summed(taken.values())
-        counts = self._places.counts(self._places.around(own))
+        touched = self._places.touched(self._places.around(own))
         devices = frozenset(own) if self._judge else None
-        alike = (root, counts, frozenset(requested.items()), devices)
+        alike = (root, touched, frozenset(requested.items()), devices)
         if alike not in self._scores:
             node = ScoredNode({}) if root is None else self._node(root)
             tidy = self._fragmentation(root, {provider: taken[provider] for provider in own})
-            self._scores[alike] = score(self._profile, requested, node, counts=counts, fragmentation=tidy)
+            self._scores[alike] = score(self._profile, requested, node, touched=touched, fragmentation=tidy)
         return self._scores[alike]
 
     def _fragmentation(self, root: int | None, taken: Taken) -> float | None:

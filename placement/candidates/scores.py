@@ -19,7 +19,7 @@ class Score:
         fit, sra: the strategy fit of the provider tree.
         compactness: how few places of each level the candidate touches.
         fragmentation: what it leaves of devices for expected work.
-        counts: for each level, outermost first, how many.
+        touched: for each level, outermost first, how many.
         keeps_proportion: whether the reserve of scarce resources stays. Candidates that break it come last, whatever
             their total, or are left out.
     """
@@ -29,7 +29,7 @@ class Score:
     sra: float | None
     compactness: float | None
     fragmentation: float | None
-    counts: Counts
+    touched: Counts
     keeps_proportion: bool | None
 
 
@@ -38,7 +38,7 @@ def score(
     requested: Mapping[str, int],
     node: ScoredNode,
     *,
-    counts: Counts,
+    touched: Counts,
     fragmentation: float | None = None,
 ) -> Score:
     """Return the score of a candidate.
@@ -47,16 +47,16 @@ def score(
         profile: what counts, and how much.
         requested: what is asked for, by class.
         node: what the tree has and uses, without the candidate.
-        counts: how many places of each level the candidate touches.
+        touched: how many places of each level the candidate touches; none is as compact as one.
         fragmentation: what it leaves of devices, from 0 to 100 (``candidates.packing``); None if nobody knows.
 
-    >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), counts=(2, 2))
+    >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), touched=(2, 2))
     >>> said.total, said.fit, said.sra, said.compactness
     (57.5, 75.0, None, 40.0)
     """
     strategy = profile.strategy
     verdict = assess(strategy, requested, node)
-    compact = compactness(counts)
+    compact = compactness([max(1, number) for number in touched])
     total = verdict.total + exact(profile.compactness) * Fraction(compact)
     if profile.fragmentation is not None:
         total += exact(profile.fragmentation.weight) * Fraction(fragmentation or 0.0)
@@ -66,7 +66,7 @@ def score(
         sra=_part(verdict.sra, strategy.sra.weight) if strategy.sra else None,
         compactness=compact if profile.compactness else None,
         fragmentation=fragmentation if profile.fragmentation else None,
-        counts=counts,
+        touched=touched,
         keeps_proportion=verdict.keeps_proportion if strategy.proportional else None,
     )
 

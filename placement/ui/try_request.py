@@ -254,7 +254,7 @@ def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Ca
 
 
 def _touched(served: CandidateInDetail, levels: Sequence[str]) -> dict[str, int]:
-    return dict(zip(levels, served.score.counts, strict=True)) if served.score else {}
+    return dict(zip(levels, served.score.touched, strict=True)) if served.score else {}
 
 
 def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart]:

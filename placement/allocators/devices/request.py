@@ -61,6 +61,7 @@ class Group:
         exclusive: levels; the place around each device must not be in use by anybody else.
         by_card: whether it takes one device of a card at most: different devices are of different cards then.
         meets: which of the request's shared conditions each option meets, as a bit mask.
+        takes: whether it takes anything of its devices: only then their places count as touched.
         stands_for: how many groups that want the same it is searched for; rules go for each of them.
     """
 
@@ -73,6 +74,7 @@ class Group:
     exclusive: tuple[str, ...] = ()
     by_card: bool = False
     meets: Mapping[str, int] = field(default_factory=dict)
+    takes: bool = True
     stands_for: int = 1
 
     @property

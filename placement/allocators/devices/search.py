@@ -39,6 +39,7 @@ class Knapsack:
         self._divided = divided_cards(host.devices)
         self._counters = Counters(self._all_counters())
         self._by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
+        self._taking = self._counters.mask([index for index, one in enumerate(request.groups) if one.takes])
         self._apart = self._counters.mask([index for index, one in enumerate(request.groups) if one.apart])
         self.costs = Costs(len(host.levels), len(options), uncounted=host.uncounted)
         self._devices = list({option.device.name: option.device for option in options}.values())
@@ -190,8 +191,11 @@ class Knapsack:
         for state, costs in table.items():
             after = self._after_rules(state, level) if state else None
             if after is not None:
-                known = closed.get(after[0], [])
-                closed[after[0]] = sorted([*known, *[cost + touched + after[1] for cost in costs]])[: self._most]
+                state_after, further = after
+                if state & self._taking:
+                    further += touched
+                known = closed.get(state_after, [])
+                closed[state_after] = sorted([*known, *[cost + further for cost in costs]])[: self._most]
         return closed
 
     def _after_rules(self, state: int, level: int) -> tuple[int, int] | None:

@@ -93,7 +93,7 @@ def _wants_of(group: Group, rule: InOnePlace, request: Request) -> tuple[object,
     meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
     others = tuple([n for n, other in enumerate(request.within) if other is not rule and group.label in other.groups])
     numbers = [tuple(sorted(one.items())) for one in (group.options, group.amounts, meets)]
-    return (*numbers, group.apart, group.count, group.by_card, group.exclusive, others)
+    return (*numbers, group.apart, group.takes, group.count, group.by_card, group.exclusive, others)
 
 
 def _groups(rule: InOnePlace, request: Request) -> list[Group]:

@@ -114,7 +114,7 @@ def _wants(group: Group, request: Request) -> object:
     numbers = [tuple(sorted(one.items())) for one in (group.options, group.amounts, group.meets)]
     is_dealt = joint or group.by_card or group.per_subtree or not group.apart
     of_equal_count = group.count if is_dealt else None
-    kind = (group.apart, group.per_subtree, _counts_cards(group), group.exclusive)
+    kind = (group.apart, group.per_subtree, _counts_cards(group), group.exclusive, group.takes)
     return (*numbers, *kind, rules, joint, of_equal_count)
 
 

@@ -79,7 +79,7 @@ def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
         "sra": score.sra,
         "compactness": score.compactness,
         "fragmentation": score.fragmentation,
-        "touched": dict(zip(levels, score.counts, strict=True)),
+        "touched": dict(zip(levels, score.touched, strict=True)),
         "keeps_proportion": score.keeps_proportion,
         "has_room": scored.has_room,
     }

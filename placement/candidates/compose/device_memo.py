@@ -72,6 +72,7 @@ def _with_numbers(group: Group, numbers: dict[str, str]) -> Group:
         apart=group.apart,
         exclusive=group.exclusive,
         by_card=group.by_card,
+        takes=group.takes,
         meets={numbers[name]: mask for name, mask in group.meets.items() if name in numbers},
     )
 

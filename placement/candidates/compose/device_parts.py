@@ -195,6 +195,7 @@ class TreeParts:
             apart=self._request.isolate and part.slot.is_granular,
             exclusive=levels,
             by_card=part.group.device is not None,
+            takes=bool(part.slot.resources),
             meets={names[provider]: self._meets(part.slot, provider, heads) for provider in row},
         )
 

@@ -65,7 +65,8 @@ class DeviceComposer:
     @property
     def counted(self) -> list[tuple[int, int]]:
         """(demand, how many different providers of it) for what is wanted more than once."""
-        return [(demand, number) for demand, number in self._least.items() if number > 1]
+        taking = {part.slot.demand for part in self._parts if part.slot.resources}
+        return [(demand, number) for demand, number in self._least.items() if number > 1 and demand in taking]
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
@@ -181,8 +182,7 @@ class DeviceComposer:
             for level in part.exclusive
         ]
         locks = self._locks.taken(details, list(amounts), alone, amounts)
-        served = [provider for providers in chosen for provider in providers]
-        touched = details.places.around(details.own(served))
+        touched = details.places.around(details.own(amounts))
         return Proposal(
             root=details.root,
             amounts={provider: dict(of_provider) for provider, of_provider in amounts.items()},

@@ -173,4 +173,4 @@ class Planning:
         requested = summed(proposal.amounts.values())
         tree = self._composer.known[proposal.root]
         node, fragmentation = ScoredNode(*tree.totals()), self._ground.fragmentation(tree, proposal)
-        return score(self._profile, requested, node, counts=proposal.counts, fragmentation=fragmentation)
+        return score(self._profile, requested, node, touched=proposal.touched, fragmentation=fragmentation)

@@ -88,7 +88,7 @@ def test_the_parts_are_shown_on_a_scale_to_100(planner: Api, cloud: Cloud) -> No
         "sra": 100.0,
         "compactness": None,
         "fragmentation": None,
-        "touched": {"numa": 1, "pcie": 1},
+        "touched": {"numa": 0, "pcie": 0},
         "keeps_proportion": None,
         "has_room": True,
     }
@@ -101,8 +101,33 @@ def test_without_a_profile_the_default_one_scores(planner: Api, cloud: Cloud) ->
     answer = planner.post(PATH, {"allocation_requests": [request]})
     assert answer.json["profile"] == "default"
     assert answer.json["scores"] == scores(planner, request, profile="default")
-    assert answer.json["scores"][0]["touched"] == {"numa": 2, "pcie": 1}
+    assert answer.json["scores"][0]["touched"] == {"numa": 2, "pcie": 0}
     assert answer.json["scores"][0] | {"total": 62.5, "fit": 75, "compactness": 50} == answer.json["scores"][0]
+
+
+def test_candidates_touch_what_their_scores_say_they_do(planner: Api) -> None:
+    """Also where nothing is in any place, and where a group takes nothing of the place that it is above."""
+    nodes = [provider(f"n{n}", provider(f"g{n}", PGPU=1), traits=["HW_NUMA_ROOT"]) for n in range(2)]
+    build(call(planner), provider("host", *nodes, VCPU=8), provider("plain", VCPU=8))
+    bodies = [
+        {"groups": {"_C": {"resources": {"VCPU": 1}}}},
+        {
+            "groups": {"_C": {"resources": {"VCPU": 1}}, "_N": {"required": ["HW_NUMA_ROOT"]}},
+            "same_subtree": [["_C", "_N"]],
+            "group_policy": "none",
+        },
+        {"groups": {"": {"resources": {"VCPU": 1}}, "_G": {"resources": {"PGPU": 1}, "count": 2}}},
+    ]
+    seen = []
+    for body in bodies:
+        answer = planner.post("/planner/v1/candidates", {**body, "per_tree": 5}).json
+        requests = [{"allocations": one["allocations"]} for one in answer["allocation_requests"]]
+        assert requests
+        keys = ("touched", "total", "compactness")
+        shown = [{key: one[key] for key in keys} for one in answer["scores"]]
+        assert shown == [{key: one[key] for key in keys} for one in scores(planner, *requests)]
+        seen += [one["touched"]["numa"] for one in shown]
+    assert {*seen} == {0, 2}
 
 
 def test_a_shared_pool_does_not_count(planner: Api, cloud: Cloud) -> None:

@@ -89,18 +89,21 @@ class Everything:
         taken = [name for names in choice.values() for name in names]
         numbers = []
         for level in LEVELS:
-            numbers += [self._missed(level, choice), len({self.place(name, level) for name in taken} - {None})]
+            numbers += [self._missed(level, choice), len(self._places_taken(level, choice))]
         wanted = {name for names in self.eligible.values() for name in names}
         for level in [None, *LEVELS]:
             if level is None:
                 numbers.append(len(taken))
             else:
-                touched = {self.place(name, level) for name in taken} - {None}
+                touched = self._places_taken(level, choice)
                 there = [(self.place(name, level), self.devices[name].whole) for name in wanted]
                 numbers.append(len({(place, card) for place, card in there if place in touched}))
         misfit = sum(group.options[name] for group in self.request.groups for name in choice[group.label])
         every = [(group.label, name) for group in self.request.groups for name in self.eligible[group.label]]
         return (*numbers, misfit), [name not in choice[label] for label, name in every]
+
+    def _places_taken(self, level, choice):
+        return self._touched([group.label for group in self.request.groups if group.takes], level, choice) - {None}
 
     def _missed(self, level, choice) -> int:
         missed = 0
@@ -154,6 +157,7 @@ def groups_of(draw, label, devices, conditions):
         amounts={"VF": draw(st.integers(1, 2))},
         apart=apart,
         by_card=draw(st.booleans()),
+        takes=draw(st.sampled_from([True, True, True, False])),
         exclusive=draw(st.sampled_from([(), (), ("pcie",), (THE_DEVICE,)])),
         meets={name: draw(st.integers(0, 2**conditions - 1)) for name in names},
     )
@@ -195,8 +199,8 @@ def instances_of_ties(draw):
     misfits, amount = {name: draw(st.integers(0, 1)) for name in options}, {"VF": draw(st.integers(1, 2))}
     groups, within = [], []
     for bit, tie in enumerate(ties):
-        heads = dict.fromkeys(switches, 0)
-        groups.append(Group(label=f"{tie} switch", options=heads, apart=apart, meets=dict.fromkeys(switches, 1 << bit)))
+        heads, meets = dict.fromkeys(switches, 0), dict.fromkeys(switches, 1 << bit)
+        groups.append(Group(label=f"{tie} switch", options=heads, apart=apart, takes=False, meets=meets))
         groups.append(Group(label=f"{tie} device", options=misfits, amounts=amount, apart=apart))
         within.append(InOnePlace(groups=(f"{tie} switch", f"{tie} device"), level=tie, condition=bit))
     if draw(st.booleans()):

@@ -52,7 +52,7 @@ FOREST = forest(SPREAD)
 def test_the_node_is_the_sum_of_the_whole_tree() -> None:
     said = FOREST.score({NODE0: {"VCPU": 4}, HOST: {"MEMORY_MB": 500}})
     assert said.fit == 50  # VCPU (16 - 8) / 16, MEMORY_MB (1000 - 500) / 1000
-    assert (said.compactness, said.counts) == (100, (1, 1))
+    assert (said.compactness, said.touched) == (100, (1, 0))
     assert said.total == 75
     assert (said.sra, said.keeps_proportion) == (None, None)
 
@@ -61,7 +61,7 @@ def test_parts_count_by_their_weights() -> None:
     said = forest(PACK_GPUS).score({NODE1: {"VCPU": 4}, GPU0: {"PGPU": 2}})
     assert said.fit == pytest.approx(100 * (2 * 4 / 8 + 8 / 16) / 3)
     assert said.sra == 100  # the GPUs are asked for
-    assert said.counts == (2, 1)
+    assert said.touched == (2, 1)
     assert said.compactness == 50
     assert said.total == pytest.approx((6 * said.fit + 3 * 100 + 1 * 50) / 10)
     assert said.keeps_proportion is True
@@ -83,7 +83,7 @@ def test_what_shares_with_other_trees_is_not_the_nodes() -> None:
 
 def test_what_takes_from_sharing_providers_alone_has_no_node() -> None:
     said = forest(PACK_GPUS).score({POOL: {"VCPU": 50}})
-    assert (said.fit, said.sra, said.compactness, said.counts) == (0, 100, 100, (1, 1))
+    assert (said.fit, said.sra, said.compactness, said.touched) == (0, 100, 100, (0, 0))
 
 
 def test_a_provider_of_the_tree_is_the_nodes_even_if_it_shares() -> None:
@@ -93,9 +93,9 @@ def test_a_provider_of_the_tree_is_the_nodes_even_if_it_shares() -> None:
 
 
 def test_levels_count_from_the_provider_upwards() -> None:
-    assert FOREST.score({GPU0: {"PGPU": 1}, NODE0: {"VCPU": 1}}).counts == (1, 1)
-    assert FOREST.score({GPU0: {"PGPU": 1}, GPU1: {"PGPU": 1}}).counts == (2, 2)
-    assert forest(SPREAD, levels=()).score({GPU0: {"PGPU": 1}, GPU1: {"PGPU": 1}}).counts == ()
+    assert FOREST.score({GPU0: {"PGPU": 1}, NODE0: {"VCPU": 1}}).touched == (1, 1)
+    assert FOREST.score({GPU0: {"PGPU": 1}, GPU1: {"PGPU": 1}}).touched == (2, 2)
+    assert forest(SPREAD, levels=()).score({GPU0: {"PGPU": 1}, GPU1: {"PGPU": 1}}).touched == ()
 
 
 def test_the_order_in_which_providers_are_named_does_not_matter() -> None:
