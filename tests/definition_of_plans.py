@@ -155,7 +155,7 @@ class PlanDefinition:
         numbers = []
         for level in self.levels:
             here = {self._place(p, level) for slot, p in placed if slot.resources} - {None}
-            numbers += [self._unmet(placed, level), len(here)]
+            numbers += [self._unmet(placed, level), max(1, len(here))]
         return (*numbers, len(placed))
 
     def _unmet(self, placed: Placed, level: str) -> int:

@@ -18,7 +18,7 @@ class DeviceObjective:
     """How good an allocation is: fewer is better, and the first difference decides.
 
     Args:
-        missed, touched: for each level, outermost first: unmet wishes, and places that devices are taken from.
+        missed, touched: for each level, outermost first: unmet wishes, and places that are touched, at least 1.
         devices: devices that are taken, counted once for each group they serve.
         free: for each level the devices that could have been taken in the touched places.
         misfit: the sum of how ill the devices fit.
@@ -61,6 +61,11 @@ class Costs:
         """Return the options noted in a cost, ascending."""
         bits = -cost & ((1 << self._options) - 1)
         return [option for option in range(self._options) if bits >> (self._options - 1 - option) & 1]
+
+    def of_whole(self, cost: int) -> int:
+        """Return the cost of a whole way: what touches no place of a level is as good as what touches one."""
+        touched = self.objective(cost).touched
+        return cost + sum([unit for unit, number in zip(self.touched, touched, strict=False) if not number])
 
     def objective(self, cost: int) -> DeviceObjective:
         """Return the parts of a cost."""

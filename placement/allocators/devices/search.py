@@ -37,6 +37,7 @@ class Knapsack:
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required and within.stands_for == 1]
         self._divided = divided_cards(host.devices)
+        self._partial = _partial_levels(host, options)
         self._counters = Counters(self._all_counters())
         self._by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
         self._taking = self._counters.mask([index for index, one in enumerate(request.groups) if one.takes])
@@ -61,14 +62,15 @@ class Knapsack:
         self._supply.update([option.group for option in options])
         table = self._table(self._devices, 0)
         enough = [cost for state, costs in table.items() if self._counters.is_enough(state) for cost in costs]
-        return [] if self.tables.is_over else sorted(enough)[: self._most]
+        return [] if self.tables.is_over else sorted(map(self.costs.of_whole, enough))[: self._most]
 
     def _all_counters(self) -> list[Counter]:
         groups = [_counter_of(group) for group in self._request.groups]
         withins = [Counter(1, 0) for _within in self._bound]
         conditions = [Counter(1, 1, saturates=True)] * self._request.conditions
         of_cards = [Counter(group.stands_for, 0) for group in self._request.groups] * len(self._divided)
-        return groups + withins + conditions + of_cards
+        touched = [Counter(1, 0, saturates=True)] * len(self._partial)
+        return groups + withins + conditions + of_cards + touched
 
     def _bounds_of(self, name: str) -> list[tuple[int, int, int]]:
         """Return what keeps groups in one place of a level: their mask, the floor where all are there, a unit."""
@@ -193,10 +195,17 @@ class Knapsack:
             if after is not None:
                 state_after, further = after
                 if state & self._taking:
-                    further += touched
+                    state_after, further = self._marked(state_after, level), further + touched
                 known = closed.get(state_after, [])
                 closed[state_after] = sorted([*known, *[cost + further for cost in costs]])[: self._most]
         return closed
+
+    def _marked(self, state: int, level: int) -> int:
+        """Return a state with a note that it touches a place of a level, where another may touch none."""
+        if level not in self._partial:
+            return state
+        unit = self._counters.units[self._partial.index(level) - len(self._partial)]  # These counters are the last.
+        return self._counters.settled(state + unit) or state
 
     def _after_rules(self, state: int, level: int) -> tuple[int, int] | None:
         """Return the state and the further cost after the rules of a level, or None if they forbid it."""
@@ -268,6 +277,16 @@ class Knapsack:
 
     def _mask(self, labels: Sequence[str]) -> int:
         return self._counters.mask([self._index[label] for label in labels])
+
+
+def _partial_levels(host: Host, options: Sequence[DeviceOption]) -> list[int]:
+    """Return the levels that count of which some devices are in a place, and others in none.
+
+    There the least cost of a part does not tell the best whole: touching no place is free, and so is touching the
+    first one. So the best parts of both kinds are kept.
+    """
+    counted = range(len(host.levels) - host.uncounted)
+    return [level for level in counted if len({option.device.path[level] is None for option in options}) > 1]
 
 
 def divided_cards(devices: Sequence[Device]) -> list[str]:

@@ -105,6 +105,25 @@ def test_without_a_profile_the_default_one_scores(planner: Api, cloud: Cloud) ->
     assert answer.json["scores"][0] | {"total": 62.5, "fit": 75, "compactness": 50} == answer.json["scores"][0]
 
 
+@pytest.mark.parametrize("limit", [1, 10])
+def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(planner: Api, limit: int) -> None:
+    """Two GPUs outside all NUMA nodes, on two switches, are no better than two on one switch inside of one."""
+
+    def switch(name: str, *gpus: str):
+        return provider(name, *[provider(gpu, PGPU=1) for gpu in gpus], traits=["CUSTOM_HW_PCIE_SWITCH"])
+
+    first = provider("a", provider("an", switch("a0", "ag0"), switch("a1", "ag1"), traits=["HW_NUMA_ROOT"]))
+    inside = provider("bn", switch("b2", "bg2", "bg3"), traits=["HW_NUMA_ROOT"])
+    second = provider("b", switch("b0", "bg0"), switch("b1", "bg1"), inside)
+    built = build(call(planner), first, second)
+    both = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "limit": limit}
+    answers = [planner.post("/planner/v1/candidates", {**both, "per_tree": number}).json for number in (1, 2, 6)]
+    best = {built.providers["bg2"], built.providers["bg3"]}
+    for answer in answers:
+        request, score = answer["allocation_requests"][0], answer["scores"][0]
+        assert ({*request["mappings"]["_GPU"]}, score["touched"]) == (best, {"numa": 1, "pcie": 1})
+
+
 def test_candidates_touch_what_their_scores_say_they_do(planner: Api) -> None:
     """Also where nothing is in any place, and where a group takes nothing of the place that it is above."""
     nodes = [provider(f"n{n}", provider(f"g{n}", PGPU=1), traits=["HW_NUMA_ROOT"]) for n in range(2)]

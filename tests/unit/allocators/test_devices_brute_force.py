@@ -89,7 +89,7 @@ class Everything:
         taken = [name for names in choice.values() for name in names]
         numbers = []
         for level in LEVELS:
-            numbers += [self._missed(level, choice), len(self._places_taken(level, choice))]
+            numbers += [self._missed(level, choice), max(1, len(self._places_taken(level, choice)))]
         wanted = {name for names in self.eligible.values() for name in names}
         for level in [None, *LEVELS]:
             if level is None:
