@@ -41,7 +41,7 @@ def _times(group: Group, device: Device) -> int:
     if group.turns == 1:
         return 1
     rooms = [device.room[name] // amount for name, amount in group.amounts.items() if name in device.room]
-    return int(min([group.turns, *rooms]))
+    return max(1, int(min([group.turns, *rooms])))  # Without room it is not taken, but could have been.
 
 
 def _remains(host: Host, request: Request, group: Group, device: Device) -> bool:

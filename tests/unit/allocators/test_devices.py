@@ -292,6 +292,16 @@ def test_many_ties_that_want_the_same_are_no_long_search() -> None:
     assert sorted(map(sorted, switches)) == [[f"switch{n}"] for n in range(7)]
 
 
+def test_a_full_device_counts_for_equal_groups_as_it_does_for_one() -> None:
+    """Groups that may share devices are searched for as one. A node without a device beside is the tidier one."""
+    cloud = host(["vf0 vf1"], ["vf2"])
+    room = {"vf0": 2, "vf1": 0, "vf2": 2}
+    cloud = replace(cloud, devices=tuple([replace(one, room={"VF": room[one.name]}) for one in cloud.devices]))
+    equal = [replace(group(cloud, "vf", 1, amounts={"VF": 1}, apart=False), label=label) for label in "ab"]
+    assert chosen(cloud, equal[0]) == "vf2"
+    assert chosen(cloud, *equal) == "vf2 vf2"
+
+
 def test_more_than_there_is_for_all_groups_together_is_no_long_search() -> None:
     numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 64}) for n in range(2)])
     options = {"numa0": 0, "numa1": 0}
