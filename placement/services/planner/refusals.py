@@ -125,13 +125,13 @@ def _beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
 def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
     """Return why there is no place for a member even alone."""
     found = explained_plan(drafting.ground(member), member.options)
-    sentence = "Nothing was allocated: "
+    sentence = "Nothing was allocated."
     if is_gang:
-        sentence = f"Nothing was allocated: for consumer {member.uuid} there is no place even alone: "
+        sentence = f"Nothing was allocated. Consumer {member.uuid} has no place even alone."
     uuid = member.uuid if is_gang else None
     if not complete and found.explanation.cause is None:
         return NoCandidate(
             f"No place was found, so nothing was allocated. {CUT_OFF}", found, complete=False, member=uuid
         )
     left_out = " The trees to avoid were left out." if member.request.avoided_trees else ""
-    return NoCandidate(f"{sentence}{why_not(found)}{left_out}", found, member=uuid)
+    return NoCandidate(f"{sentence} {why_not(found)}{left_out}", found, member=uuid)

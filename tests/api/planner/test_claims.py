@@ -87,7 +87,7 @@ def test_without_a_place_nothing_is_written(api: Api) -> None:
     ask(api, "POST", CLAIMS, body={**EIGHT, "consumer": consumer()})
     who = consumer()
     body = {**TWO, "consumer": who}
-    assert refused(api, body).startswith("Nothing was allocated: ")
+    assert refused(api, body).startswith("Nothing was allocated. ")
     assert api.post(CLAIMS, body).json["errors"][0]["explanation"]["demands"][0]["resources"] == {"PGPU": 1}
     assert ask(api, "GET", f"/allocations/{who['uuid']}")["allocations"] == {}
 

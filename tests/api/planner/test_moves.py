@@ -118,7 +118,7 @@ def test_a_gang_that_is_refused_is_told_who_was_stuck_and_why(api: Api) -> None:
     members = [{"consumer": one}, {"consumer": two, "request": ALL}]
     found = error(api, {**ONE, "members": members})
     assert (found["code"], found["consumer"]) == ("placement.planner.no_room", two["uuid"])
-    assert f"for consumer {two['uuid']} there is no place even alone" in found["detail"]
+    assert f"Consumer {two['uuid']} has no place even alone. " in found["detail"]
     found = error(api, {**ONE, "consumer": one, "members": 3})
     assert found["detail"].endswith("They want 3 PGPU, and 2 are left.")
 
