@@ -56,7 +56,7 @@ def _read(context: click.Context, query: str | None) -> Any:
     settings = settings_of(context)
     with readable(settings) as database:
         if query is not None:
-            return headroom_of_query(database, Query.parse(query.encode()))
+            return headroom_of_query(database, Query.parse(query.encode()), locks=settings.locks_for_all)
         if not settings.planner.flavors:
             raise click.ClickException("planner.yaml has no flavors; 'placement flavors import' makes the section.")
-        return headroom_of_flavors(database, settings.planner.flavors)
+        return headroom_of_flavors(database, settings.planner.flavors, locks=settings.locks_for_all)

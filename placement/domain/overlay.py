@@ -37,6 +37,10 @@ class Overlay:
         """The providers of which less would be in use: they may serve though they cannot now."""
         return frozenset(one for one, amounts in self.changes.items() if min(amounts.values(), default=0) < 0)
 
+    def change(self, provider: int, resource_class: str) -> int:
+        """Return by how much more of a class of a provider would be in use."""
+        return self.changes.get(provider, {}).get(resource_class, 0)
+
     def taking(self, amounts: ProviderAmounts, *, held: Collection[int] = ()) -> "Overlay":
         """Return this with more in use, and places held exclusively."""
         changed = {one: summed([self.changes.get(one, {}), of_one]) for one, of_one in amounts.items()}

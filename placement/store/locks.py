@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, bindparam, exists, select
 
 from placement.domain.ancestry import upwards
+from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.place_lock import PlaceLock
 from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedStatement
@@ -77,16 +78,22 @@ def locks_known(tx: Transaction, locks: Sequence[PlaceLock]) -> UsedLocks:
     return {ids[lock.resource_class]: lock.trait for lock in locks if lock.resource_class in ids}
 
 
-def withheld_providers(tx: Transaction, locks: UsedLocks, roots: Collection[int] | None = None) -> frozenset[int]:
+def withheld_providers(
+    tx: Transaction, locks: UsedLocks, roots: Collection[int] | None = None, *, overlay: Overlay = AS_IT_IS
+) -> frozenset[int]:
     """Return the places that are held exclusively, and all providers below them.
 
     Args:
         tx: the transaction.
         locks: the locks.
         roots: of which trees, and perhaps of others in between; None for all.
+        overlay: what would be given back; locks that this frees hold nothing.
     """
     extent = EVERYWHERE if roots is None else _extent(roots)
     held = _places(tx, _held(extent.scope, keeps_usage=tx.database.keeps_usage), extent.values, locks)
+    if overlay.released:
+        names = tx.names.classes.names(tx.connection, locks)
+        held = [one for one in held if one.used + overlay.change(one.id, names[one.class_id]) >= one.capacity]
     places = {place.id for place in held}
     parents = parents_in(tx, {place.root for place in held})
     return frozenset([one for one in parents if not places.isdisjoint(upwards(one, parents))])

@@ -7,9 +7,10 @@ https://github.com/stackhpc/os-capacity: ``openstack_free_capacity_by_flavor_tot
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from placement.candidates.headroom.plans import CountedRequest
+from placement.domain.place_lock import PlaceLock
 from placement.errors import Invalid, PlacementError
 from placement.services.planner.headroom import Headrooms, Listing, headrooms
 from placement.settings import HeadroomSettings
@@ -30,12 +31,21 @@ class FlavorHeadroom:
         database: the cloud.
         requests: the flavors.
         settings: how old it may be, and whether hosts are told.
+        locks: what places have as locks: nothing fits into one of which somebody holds all.
     """
 
-    def __init__(self, database: Database, requests: Mapping[str, CountedRequest], settings: HeadroomSettings) -> None:
+    def __init__(
+        self,
+        database: Database,
+        requests: Mapping[str, CountedRequest],
+        settings: HeadroomSettings,
+        *,
+        locks: Sequence[PlaceLock] = (),
+    ) -> None:
         self._database = database
         self._requests = requests
         self._settings = settings
+        self._locks = locks
         self._lines: list[str] = []
         self._counted_at = float("-inf")
         self._turn = threading.Lock()
@@ -65,12 +75,12 @@ class FlavorHeadroom:
     def _found(self) -> Iterator[Headrooms]:
         listing = Listing(trees=self._settings.by_hypervisor, models=False, limit=MOST_HOSTS)
         try:
-            yield headrooms(self._database, self._requests, listing)
+            yield headrooms(self._database, self._requests, listing, locks=self._locks)
         except Invalid:
             # One names what there is not yet: the others are counted all the same.
             for name, request in self._requests.items():
                 try:
-                    yield headrooms(self._database, {name: request}, listing)
+                    yield headrooms(self._database, {name: request}, listing, locks=self._locks)
                 except Invalid as error:
                     LOG.warning("The headroom of the flavor %s is not counted: %s", name, error.message)
 

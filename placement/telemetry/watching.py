@@ -33,7 +33,7 @@ def meters_for(database: Database, settings: Settings, flavors: Mapping[str, Cou
         raise ConfigurationError(
             "[metrics] enabled needs prometheus_client: pip install 'placement-server[metrics]'."
         ) from error
-    headroom = FlavorHeadroom(database, flavors, settings.headroom)
+    headroom = FlavorHeadroom(database, flavors, settings.headroom, locks=settings.locks_for_all)
     return cast("Meters", module.Metrics(database, settings.metrics, headroom))
 
 

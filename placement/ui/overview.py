@@ -60,7 +60,8 @@ def _flavors(call: Call) -> list[FlavorRoom] | None:
     if not flavors or not call.is_allowed(HEADROOM):
         return None
     try:
-        found = headrooms(call.database, requests_of_flavors(flavors), Listing(models=False))
+        requests, locks = requests_of_flavors(flavors), call.server.settings.locks_for_all
+        found = headrooms(call.database, requests, Listing(models=False), locks=locks)
     except Invalid:
         return []
     return [_room(name, query, found.of[name]) for name, query in flavors.items()]

@@ -1,6 +1,6 @@
 """/planner/v1/headroom: how many more of each of these fit, and what stands in the way of more."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +22,7 @@ from placement.api.validation import load_document, shown
 from placement.api.versions import MAXIMUM
 from placement.candidates.headroom.plans import CountedRequest, has_rules
 from placement.domain.candidate_request import CandidateRequest
+from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
 from placement.services.fair_share.headroom import amounts_of_copy, by_share
@@ -80,6 +81,7 @@ def count(call: Call) -> Response:
         mix=_mix(body["mix"], requests) if "mix" in body else None,
         changes=changes_of(body),
         options=options,
+        locks=call.server.settings.locks_for_all,
     )
     answer = headrooms_json(found)
     if taken is not None:
@@ -108,10 +110,10 @@ def _taken(
 
 def count_query(call: Call) -> Response:
     """Answer with the headroom of a query string."""
-    return call.json(headroom_of_query(call.database, call.query))
+    return call.json(headroom_of_query(call.database, call.query, locks=call.server.settings.locks_for_all))
 
 
-def headroom_of_query(database: Database, query: Query) -> dict[str, Any]:
+def headroom_of_query(database: Database, query: Query, *, locks: Sequence[PlaceLock]) -> dict[str, Any]:
     """Return the headroom of a query string as a JSON document; its ``limit`` is how many trees are listed.
 
     Raises:
@@ -119,7 +121,7 @@ def headroom_of_query(database: Database, query: Query) -> dict[str, Any]:
     """
     request = request_of_query(query)
     listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MOST_LISTED))
-    found = headrooms(database, {QUERY_NAME: request}, listing)
+    found = headrooms(database, {QUERY_NAME: request}, listing, locks=locks)
     return counted_json(found.of[QUERY_NAME], found)
 
 
@@ -130,13 +132,16 @@ def request_of_query(query: Query) -> CandidateRequest:
     )
 
 
-def headroom_of_flavors(database: Database, flavors: Mapping[str, str]) -> dict[str, Any]:
+def headroom_of_flavors(
+    database: Database, flavors: Mapping[str, str], *, locks: Sequence[PlaceLock]
+) -> dict[str, Any]:
     """Return the headroom of some query strings by their names as a JSON document.
 
     Raises:
         InvalidAt: one of them is none for GET /allocation_candidates.
     """
-    return headrooms_json(headrooms(database, requests_of_flavors(flavors), Listing(models=False)))
+    requests = requests_of_flavors(flavors)
+    return headrooms_json(headrooms(database, requests, Listing(models=False), locks=locks))
 
 
 def requests_of_flavors(flavors: Mapping[str, str]) -> dict[str, CandidateRequest]:

@@ -1,10 +1,10 @@
 """A cloud as it would be: trees left out, others added, and more or less in use. Nothing is written anywhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.whole_cloud import WholeCloud
+from placement.domain.whole_cloud import PlainHolding, WholeCloud
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,16 @@ def as_it_would_be(cloud: WholeCloud, overlay: Overlay = AS_IT_IS, more: Sequenc
     return _without(cloud, overlay.avoided) if overlay.avoided else cloud
 
 
-def _changed(cloud: WholeCloud, overlay: Overlay) -> list[tuple[int, int, int, int, int, int, int]]:
+def without_room(cloud: WholeCloud, providers: Collection[int]) -> WholeCloud:
+    """Return a cloud in which all of some providers is in use; trees are built as they were."""
+    return replace(cloud, holdings=[_full(row) if row[0] in providers else row for row in cloud.holdings])
+
+
+def _full(row: PlainHolding) -> PlainHolding:
+    return (row[0], row[1], row[2], max(row[2], row[3]), *row[4:])
+
+
+def _changed(cloud: WholeCloud, overlay: Overlay) -> list[PlainHolding]:
     names = {class_id: name for name, class_id in cloud.classes.items()}
     return [
         (row[0], row[1], row[2], row[3] + overlay.changes[row[0]].get(names[row[1]], 0), *row[4:])

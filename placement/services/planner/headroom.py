@@ -11,9 +11,10 @@ from placement.candidates.headroom.fleets import Fleets, fleets_of
 from placement.candidates.headroom.headroom import Headroom, HostModel, headroom, models
 from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
-from placement.candidates.headroom.what_if import as_it_would_be
+from placement.candidates.headroom.what_if import as_it_would_be, without_room
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import Overlay
+from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.whole_cloud import WholeCloud
@@ -22,8 +23,9 @@ from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.ground import Ground
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.locks import withheld_providers
 from placement.store.search.facts import Named, named_providers
-from placement.store.search.names import ids_for
+from placement.store.search.names import NamedIds, ids_for
 from placement.store.search.whole_cloud import whole_cloud
 
 __all__ = ["Changes", "Copies", "Headrooms", "HostModel", "Listing", "Named", "RequestRoom", "headroom_in", "headrooms"]
@@ -78,6 +80,7 @@ def headrooms(
     mix: Mapping[str, Fraction] | None = None,
     changes: Changes = AS_THEY_ARE,
     options: Mapping[str, PlannerOptions] | None = None,
+    locks: Sequence[PlaceLock] = (),
 ) -> Headrooms:
     """Count how many copies of each request fit, in one snapshot.
 
@@ -91,15 +94,17 @@ def headrooms(
         mix: how large a part of all copies each of some requests has, if they are to fit together; 1 in all.
         changes: what would differ from the cloud as it is.
         options: the operator's, for the requests that have rules about places.
+        locks: what places have as locks: nothing fits into one of which somebody holds all.
 
     Raises:
         Invalid: a resource class or trait does not exist.
         InvalidAt: a change names what there is not.
     """
-    ids = ids_for(tx, plan_for(all_together(requests.values())))
+    ids = ids_for(tx, plan_for(all_together(requests.values())), locks=locks)
     cloud = whole_cloud(tx, ids, with_aggregates=listing.aggregates)
     overlay = overlay_of(tx, changes)
-    fleets = fleets_of(as_it_would_be(cloud, overlay, more_trees(tx, changes)))
+    supposed = as_it_would_be(cloud, overlay, more_trees(tx, changes))
+    fleets = fleets_of(_without_held(tx, supposed, ids, overlay))
     plans = {name: counted_plan(request) for name, request in requests.items()}
     counted = {name: _counted(plan, fleets, listing) for name, plan in plans.items()}
     found = {name: one.found for name, one in counted.items()}
@@ -109,6 +114,12 @@ def headrooms(
             planned = _planned(tx, request, options[name], overlay, most=counted[name].copies.most)
             counted[name] = replace(counted[name], copies=planned)
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
+
+
+def _without_held(tx: Transaction, cloud: WholeCloud, ids: NamedIds, overlay: Overlay) -> WholeCloud:
+    """Return a cloud in which nothing is free of what somebody holds exclusively. Further trees have ids below 0."""
+    withheld = withheld_providers(tx, ids.locks, overlay=overlay) if ids.locks else None
+    return without_room(cloud, withheld) if withheld else cloud
 
 
 def _mentioned(rooms: Collection[RequestRoom]) -> set[int]:

@@ -165,3 +165,26 @@ def test_where_nothing_has_a_lock_it_costs_no_statement(app: Flask, api: Api) ->
         return len(sent), len(written)
 
     assert number_of_statements(api) == number_of_statements(without_option(app))
+
+
+def headroom(api: Api, query: str, **body: object) -> dict:
+    """Return the headroom of a query."""
+    found: dict = ask(api, "POST", "/planner/v1/headroom", body={"requests": {"it": query}, **body})["headroom"]["it"]
+    return found
+
+
+def test_headroom_leaves_out_what_is_held(app: Flask, api: Api) -> None:
+    """One more host like it is empty, whatever of this one is held."""
+    register(api)
+    found = claimed(api, ONE_NIC_ALONE)
+    free = ask(api, "GET", "/planner/v1/headroom?resources=PGPU:1")
+    assert (free["fits"], free["at_most"]) == (6, 6)
+    assert [one["fits"] for one in headroom(api, "resources=PGPU:1")["one_more"]] == [8]
+    more = {"with": [{"like": uuid_of("host"), "count": 2}]}
+    assert headroom(api, "resources=PGPU:1", **more)["fits"] == 6 + 2 * 8
+    assert headroom(api, "resources=PGPU:1", released=[found["consumer"]["uuid"]])["fits"] == 8
+    groups = "&".join(f"resources_{number}=PGPU:1" for number in range(7))
+    assert headroom(api, f"{groups}&group_policy=isolate")["stranded"] == {"PGPU": 6}
+    plain = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
+    assert headroom(api, plain)["fits"] == 6
+    assert headroom(without_option(app), "resources=PGPU:1")["fits"] == 8
