@@ -19,6 +19,7 @@ from placement.openapi.replay import PlayedStep, played_on
 from placement.openapi.story import STORY, Step
 from placement.settings import AccessLogSettings, DatabaseSettings, Settings
 from placement.settings.planner import PlannerSettings
+from placement.settings.planner.values import FairShareSettings
 from placement.store.connection import direct
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.prepared import PreparedStatement
@@ -101,6 +102,7 @@ PLANNER = PlannerSettings(
         "packing": RankingProfile("packing", fragmentation=DevicePacking(devices="CUSTOM_ONE")),
     },
     aggregates={"rack": {"b1": (ONE,)}},
+    fair_share=FairShareSettings(keep_s=0),  # What was read is used again for a while, which may end in one run alone.
 )
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?")
