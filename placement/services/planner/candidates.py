@@ -16,7 +16,7 @@ from placement.errors import OutOfSteps
 from placement.services.explain import Explained
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.details import together
+from placement.services.planner.details import merged
 from placement.services.planner.explaining import explained_plan
 from placement.services.planner.further_trees import FurtherTrees
 from placement.services.planner.ground import Ground
@@ -97,7 +97,7 @@ def planned_candidates(
     if request.explain:
         as_it_is = ground if overlay.is_empty else Ground(tx, request, options)
         explained = explained_plan(as_it_is, options, nothing_found=not chosen)
-    providers = reduce(together, further.summaries, planning.summaries)
+    providers = reduce(merged, further.summaries, planning.summaries)
     return PlannerAnswer(
         candidates=candidates,
         providers=providers,

@@ -51,7 +51,7 @@ class Details:
         """Read trees, with those that share with them."""
         roots = {root for tree in trees for root in _roots(tree)}
         found = tree_summaries(self._tx, roots)
-        self.summaries = together(self.summaries, found)
+        self.summaries = merged(self.summaries, found)
         rows = _Rows(found, provider_names(self._tx, roots), self._units(found, roots), self._layout(found))
         by_root: dict[int, list[int]] = defaultdict(list)
         for member in found.members.values():
@@ -175,7 +175,7 @@ def _stocks(rows: _Rows, provider: int) -> dict[str, Stock]:
     }
 
 
-def together(known: Summaries, more: Summaries) -> Summaries:
+def merged(known: Summaries, more: Summaries) -> Summaries:
     """Return what both say."""
     return Summaries(
         members={**known.members, **more.members},

@@ -84,9 +84,8 @@ class Database:
     ``provider_usages`` exact are in place; where they are not, usage is summed from the allocations. ``writer_lock`` is
     held by the one writing thread of this process on SQLite. In ``claim_turns`` the threads of this process plan and
     write planner claims: side by side they would find the same places, and lose them. In ``claim_company`` those who
-    wait meanwhile plan together. ``standby``, if there is one,
-    serves reads that may be a moment old. ``write_fault`` is what the last write of this process has failed with, None
-    once one has succeeded.
+    wait meanwhile plan together. ``standby``, if there is one, serves reads that may be a moment old. ``write_fault``
+    is what the last write of this process has failed with, None once one has succeeded.
     """
 
     def __init__(
