@@ -22,10 +22,14 @@ class Kitchen:
         self.parties: list[list[int]] = []
         self.opens = threading.Event()
         self.held = 0
+        self.is_closed = False
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         assert self.opens.wait(TIMEOUT_S)
+        if self.is_closed:
+            self.is_closed = False
+            raise TimeoutError
         self.held += 1
         assert self.held == 1, "two parties at a time"
         yield
@@ -95,3 +99,15 @@ def test_where_a_party_cannot_be_served_one_is_told_and_the_next_one_comes() -> 
             one.result(TIMEOUT_S)
     kitchen.join(3)
     assert kitchen.parties == [[1, UNLUCKY, 2], [3]]
+
+
+def test_where_the_turn_never_comes_the_one_is_told_and_the_others_are_served_without_it() -> None:
+    kitchen = Kitchen()
+    kitchen.is_closed = True
+    with guests(kitchen, [1, 2, 3]) as coming:
+        kitchen.opens.set()
+        with pytest.raises(TimeoutError):
+            coming[0].result(TIMEOUT_S)
+        for one in coming[1:]:
+            one.result(TIMEOUT_S)
+    assert kitchen.parties == [[2, 3]]

@@ -80,7 +80,7 @@ class Company(Generic[Wish]):
     def _served(self, host: _Guest[Wish], turn: contextlib.AbstractContextManager[None], serve: Serve[Wish]) -> _Party:
         """Serve those who wait by the time that it is our turn, and call them."""
         with contextlib.ExitStack() as held:
-            held.callback(self._call_next)
+            held.callback(self._call_next, host)
             held.enter_context(turn)
             party, others = _Party(held.pop_all()), self._others(host)
             party.admit(len(others))
@@ -101,9 +101,10 @@ class Company(Generic[Wish]):
             self._waiting = others[LARGEST_PARTY - 1 :]
         return others[: LARGEST_PARTY - 1]
 
-    def _call_next(self) -> None:
-        """Let one of those who wait by now serve them."""
+    def _call_next(self, host: _Guest[Wish]) -> None:
+        """Let one of those who wait by now serve them, but not a host whose turn never came: it has left."""
         with self._guard:
+            self._waiting = [one for one in self._waiting if one is not host]
             self._has_party = bool(self._waiting)
             if self._waiting:
                 self._waiting[0].called.set()
