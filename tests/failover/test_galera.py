@@ -4,6 +4,7 @@ Row locks do not reach other nodes: of two transactions that meet, one loses its
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -53,13 +54,20 @@ def engines(nodes: list[Node], name: str) -> Iterator[list[Engine]]:
         engine.dispose()
 
 
-def test_writers_on_all_nodes_lose_nothing(nodes: list[Node], name: str, tmp_path: Path, is_long: bool) -> None:
-    directories = [configured(tmp_path / str(number), node.url(name)) for number, node in enumerate(nodes)]
-    served = []
-    try:
+@contextmanager
+def serving(directories: list[Path]) -> Iterator[list[str]]:
+    """Run a server for each directory that has a configuration, and give their addresses."""
+    with ExitStack() as running:
+        served = []
         for directory in directories:
             served.append(servers.started_server(servers.this_project(), directory))
-        urls = [one.url for one in served]
+            running.callback(served[-1].kill)
+        yield [one.url for one in served]
+
+
+def test_writers_on_all_nodes_lose_nothing(nodes: list[Node], name: str, tmp_path: Path, is_long: bool) -> None:
+    directories = [configured(tmp_path / str(number), node.url(name)) for number, node in enumerate(nodes)]
+    with serving(directories) as urls:
         record = prepared(urls[0])
         with Mirrors(urls) as mirrors, Crowd(record, urls, seed=1):
             wait_for(record, 2000 if is_long else 60, timeout_s=900)
@@ -69,9 +77,6 @@ def test_writers_on_all_nodes_lose_nothing(nodes: list[Node], name: str, tmp_pat
         check(record, urls[2])
         mirrors.check()
         check_read_after_write(urls)
-    finally:
-        for one in served:
-            one.kill()
     check_database(directories[1])
 
 
@@ -80,11 +85,7 @@ def test_nodes_that_are_cut_off_answer_503_and_nothing_is_lost(
 ) -> None:
     """A node without the others is "not yet prepared" (1047); what it acknowledged before stands when it is back."""
     directories = [configured(tmp_path / str(number), node.url(name)) for number, node in enumerate(nodes)]
-    served = []
-    try:
-        for directory in directories:
-            served.append(servers.started_server(servers.this_project(), directory))
-        urls = [one.url for one in served]
+    with serving(directories) as urls:
         record = prepared(urls[0])
         with Mirrors(urls) as mirrors, Crowd(record, urls, seed=2):
             for turn in range(30 if is_long else 2):
@@ -99,9 +100,6 @@ def test_nodes_that_are_cut_off_answer_503_and_nothing_is_lost(
         print("\n", dict(record.statuses), "acknowledged", len(record.acknowledged))
         check(record, urls[1])
         mirrors.check()
-    finally:
-        for one in served:
-            one.kill()
     logs = "".join((directory / "server.log").read_text() for directory in directories)
     assert "cluster not ready" in logs
     assert "Traceback" not in logs
