@@ -68,7 +68,7 @@ def _check_together(together: Together, apart: FabricLevel | None, members: int)
     if not together.required:
         raise InvalidAt(("together", "each"), 'Groups of members have a place each: "mode": "required", or no mode.')
     if members % together.each:
-        raise InvalidAt(("together", "each"), f"{members} members are no groups of {together.each}.")
+        raise InvalidAt(("together", "each"), f"{members} members cannot be divided into groups of {together.each}.")
     if apart is not None and not apart.is_host:
         raise InvalidAt(
             ("apart", "level"),

@@ -192,7 +192,9 @@ def test_rules_that_make_no_sense_are_refused(racks: Api) -> None:
     assert bad(racks, gang(2, GPU, **IN_A_RACK, apart={"level": "rack"})).endswith(
         "Members cannot be in one rack and in different ones."
     )
-    assert bad(racks, gang(5, GPU, together={"level": "rack", "each": 2})).endswith("5 members are no groups of 2.")
+    assert bad(racks, gang(5, GPU, together={"level": "rack", "each": 2})).endswith(
+        "5 members cannot be divided into groups of 2."
+    )
     preferred = {"level": "rack", "each": 2, "mode": "preferred"}
     assert bad(racks, gang(4, GPU, together=preferred)).endswith('"mode": "required", or no mode.')
     assert bad(racks, {**GPU, "consumer": consumer(), **IN_A_RACK}).endswith("There have to be members.")
