@@ -1,6 +1,6 @@
 """What the planner wants to know of provider trees besides who can serve what: names, places, what is left."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -30,14 +30,16 @@ UnitRules = Mapping[tuple[int, int], tuple[int, int, int]]
 
 def unit_rules(tx: Transaction, roots: Collection[int]) -> UnitRules:
     """Return the unit rules of all inventories of trees, and perhaps of others in between."""
-    rows = tx.tuples(_units(listed=_is_listed(roots)), _values(roots))
-    return {(provider, class_id): (least, most, step) for provider, class_id, least, most, step in rows}
+    return _by_inventory(tx.tuples(_units(listed=_is_listed(roots)), _values(roots)))
 
 
 def unusual_unit_rules(tx: Transaction, roots: Collection[int], class_ids: Collection[int]) -> UnitRules:
     """Return the unit rules of those inventories of some classes of which one cannot be taken alone, likewise."""
     values = {**_values(roots), "classes": sorted(class_ids)}
-    rows = tx.tuples(_unusual_units(listed=_is_listed(roots)), values)
+    return _by_inventory(tx.tuples(_unusual_units(listed=_is_listed(roots)), values))
+
+
+def _by_inventory(rows: Iterable[tuple[int, int, int, int, int]]) -> UnitRules:
     return {(provider, class_id): (least, most, step) for provider, class_id, least, most, step in rows}
 
 
