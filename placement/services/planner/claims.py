@@ -15,9 +15,9 @@ from typing import NamedTuple
 from placement.domain.fabric import ANYWHERE, GangRules
 from placement.errors import ConcurrentUpdate, Conflict
 from placement.services.planner.allocating import Outdated, allocate
-from placement.services.planner.company import LONGEST_WAIT_S, MOST_CHOICES, claim_in_company
+from placement.services.planner.company import LONGEST_WAIT_S, claim_in_company
 from placement.services.planner.composers import Composers
-from placement.services.planner.drafting import Drafting
+from placement.services.planner.drafting import Drafting, choices_after
 from placement.services.planner.fabric import placed_by_rules
 from placement.services.planner.gang import GangPlan, as_many_as_fit, by_difficulty, one_by_one, together
 from placement.services.planner.members import ClaimMember, Draft
@@ -161,11 +161,7 @@ def _planned(
     known = known_answers(tx, generations, terms.digest) if generations else {}
     if len(known) == len(members):
         return _ClaimPlan(known=known)
-    conflicts = {
-        member.uuid: conflict
-        for member in members
-        if (terms.whole or member.uuid not in known) and (conflict := _conflict(member, generations))
-    }
+    conflicts = _conflicts(members, generations, spared=() if terms.whole else known)
     if terms.whole and conflicts:
         raise next(iter(conflicts.values()))
     for gate in terms.gates:
@@ -173,15 +169,19 @@ def _planned(
     overlay = released(tx, [member.uuid for member in members if member.replaces])
     # What nobody will write is the best, and what is wrong with it is seen now or never.
     doubt = 0 if terms.dry_run else max(attempt, int(tx.database.claim_turns.pressure))
-    among, checks_units = min(2**doubt, MOST_CHOICES), terms.dry_run or attempt > 0
+    among, checks_units = choices_after(doubt), terms.dry_run or attempt > 0
     drafting = Drafting(tx, composers, overlay, among=among, checks_units=checks_units)
     if terms.whole:
-        if not terms.gang.are_none and len(members) > 1:
-            return _ClaimPlan(placed_by_rules(drafting, members, terms.gang))
-        return _ClaimPlan(_all_or_none(drafting, by_difficulty(members)))
+        return _ClaimPlan(_places_for_all(drafting, members, terms.gang))
     wanting = [member for member in members if member.uuid not in known and member.uuid not in conflicts]
     placement, stuck = as_many_as_fit(drafting, wanting)
     return _ClaimPlan(placement, known, {**conflicts, **no_place_beside(drafting, stuck)})
+
+
+def _places_for_all(drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> Sequence[Draft]:
+    if not rules.are_none and len(members) > 1:
+        return placed_by_rules(drafting, members, rules)
+    return _all_or_none(drafting, by_difficulty(members))
 
 
 def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequence[Draft]:
@@ -197,6 +197,14 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
             return search.drafts
         placement = GangPlan(placement.drafts, first, search.complete)
     raise refusal(drafting, placement, lacking, of=len(in_order))
+
+
+def _conflicts(
+    members: Sequence[ClaimMember], generations: Mapping[str, int], *, spared: Collection[str]
+) -> dict[str, ConcurrentUpdate]:
+    """Return by uuid why members cannot claim because of what they hold, but for those that are spared."""
+    asked = [member for member in members if member.uuid not in spared]
+    return {member.uuid: conflict for member in asked if (conflict := _conflict(member, generations))}
 
 
 def _conflict(member: ClaimMember, generations: Mapping[str, int]) -> ConcurrentUpdate | None:

@@ -13,7 +13,7 @@ from placement.domain.overlay import AS_IT_IS
 from placement.errors import PlacementError
 from placement.services.planner.allocating import Outdated, allocate
 from placement.services.planner.composers import Composers
-from placement.services.planner.drafting import Drafting
+from placement.services.planner.drafting import Drafting, choices_after
 from placement.services.planner.gang import Placing, by_difficulty
 from placement.services.planner.members import ClaimMember, Draft
 from placement.store.connection.database import Database
@@ -22,9 +22,6 @@ from placement.store.consumers import consumer_generations
 
 TIMES = 3
 """So often a claim goes with others; one that has lost all these races is planned alone."""
-
-MOST_CHOICES = 16
-"""Among so many of the best places at most is chosen after lost races."""
 
 LONGEST_WAIT_S = 2.0
 """So long a party waits for its turn at most: another claim may be planning in a large cloud."""
@@ -83,7 +80,7 @@ def _plan_together(database: Database, plans: Sequence[SharedPlan]) -> None:
 def _drafts(tx: Transaction, plans: Sequence[SharedPlan]) -> list[Sequence[Draft] | None]:
     """Return a place for each member of each claim, beside those of the claims before it."""
     doubt = max(int(tx.database.claim_turns.pressure), *[plan.attempt for plan in plans])
-    drafting = Drafting(tx, Composers(), AS_IT_IS, among=min(2**doubt, MOST_CHOICES), checks_units=doubt > 0)
+    drafting = Drafting(tx, Composers(), AS_IT_IS, among=choices_after(doubt), checks_units=doubt > 0)
     simple = [plan for plan in _of_new_consumers(tx, plans) if _is_possible(drafting, plan.members)]
     placing = Placing(drafting, [member for plan in simple for member in plan.members])
     drafts = {id(plan): _placed(placing, plan.members) for plan in simple}

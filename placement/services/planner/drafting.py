@@ -14,6 +14,14 @@ from placement.services.planner.overlays import KnownStocks
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction
 
+MOST_CHOICES = 16
+"""Among so many of the best places at most is chosen after lost races."""
+
+
+def choices_after(doubt: int) -> int:
+    """Return among how many of the best places is to be chosen, the more the more races were lost."""
+    return min(1 << doubt, MOST_CHOICES)
+
 
 class Drafting:
     """The places of members in one snapshot; what equal members want is read once for all of them.
