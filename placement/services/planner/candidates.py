@@ -1,7 +1,7 @@
 """What could be done about this request, best first? The use case behind POST /planner/v1/candidates."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from heapq import merge
 from itertools import islice
@@ -86,17 +86,18 @@ def planned_candidates(
     overlay = overlay_of(tx, changes, overlay)
     ground = Ground(tx, request, options, overlay=overlay)
     planning = Planning(ground, overlay)
-    chosen = list(islice(_not_seen(planning.proposals()), request.limit))
+    chosen = [*islice(_not_seen(planning.proposals()), request.limit)]
     found = [PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen]
     further = FurtherTrees(tx, request, options, overlay)
-    candidates = list(islice(merge(found, further.candidates(more), key=attrgetter("rank")), request.limit))
+    candidates = [*islice(merge(found, further.candidates(more), key=attrgetter("rank")), request.limit)]
+    answer = _answer(planning, further, candidates)
+    return replace(answer, explained=_explained(ground, options, overlay, nothing_found=not chosen))
+
+
+def _answer(planning: Planning, further: FurtherTrees, candidates: list[PlannedCandidate]) -> PlannerAnswer:
     complete = planning.complete and further.complete
     if not candidates and not complete:
         raise OutOfSteps
-    explained = None
-    if request.explain:
-        as_it_is = ground if overlay.is_empty else Ground(tx, request, options)
-        explained = explained_plan(as_it_is, options, nothing_found=not chosen)
     providers = reduce(merged, further.summaries, planning.summaries)
     return PlannerAnswer(
         candidates=candidates,
@@ -105,8 +106,15 @@ def planned_candidates(
         levels=planning.levels,
         searched=planning.searched + further.searched,
         complete=complete,
-        explained=explained,
     )
+
+
+def _explained(ground: Ground, options: PlannerOptions, overlay: Overlay, *, nothing_found: bool) -> Explained | None:
+    """Explain a request, where that was asked for, in the cloud as it is."""
+    if not ground.request.explain:
+        return None
+    as_it_is = ground if overlay.is_empty else Ground(ground.tx, ground.request, options)
+    return explained_plan(as_it_is, options, nothing_found=nothing_found)
 
 
 def why_not(found: Explained) -> str:

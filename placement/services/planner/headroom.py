@@ -107,12 +107,10 @@ def headrooms(
     fleets = fleets_of(_without_held(tx, supposed, ids, overlay))
     plans = {name: counted_plan(request) for name, request in requests.items()}
     counted = {name: _counted(plan, fleets, listing) for name, plan in plans.items()}
-    found = {name: one.found for name, one in counted.items()}
-    together = of_mix(mix, plans, found, fleets) if mix else None
+    together = of_mix(mix, plans, {name: one.found for name, one in counted.items()}, fleets) if mix else None
     for name, request in requests.items():
         if isinstance(request, PlannerRequest) and has_rules(request) and options is not None:
-            planned = _planned(tx, request, options[name], overlay, most=counted[name].copies.most)
-            counted[name] = replace(counted[name], copies=planned)
+            counted[name] = _planned(tx, request, options[name], overlay, counted=counted[name])
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
 
 
@@ -158,9 +156,10 @@ def _by_aggregate(found: Headroom, cloud: WholeCloud) -> list[tuple[str, Copies]
 
 
 def _planned(
-    tx: Transaction, request: PlannerRequest, options: PlannerOptions, overlay: Overlay, *, most: int
-) -> Copies:
+    tx: Transaction, request: PlannerRequest, options: PlannerOptions, overlay: Overlay, *, counted: RequestRoom
+) -> RequestRoom:
     """Return how many copies of a request with rules fit: planned one after the other, as far as that is worth it."""
+    most = counted.copies.most
     one = replace(request, limit=1, per_tree=1, explain=False)
     ground = Ground(tx, one, options, overlay=overlay)
     for copies in range(min(most, MOST_PLANNED)):
@@ -168,6 +167,6 @@ def _planned(
         proposal = next(planning.proposals(), None)
         if proposal is None:
             # Others might have been planned in another order; of the first one that is certain.
-            return Copies(copies, 0 if planning.complete and not copies else most)
+            return replace(counted, copies=Copies(copies, 0 if planning.complete and not copies else most))
         overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
-    return Copies(min(most, MOST_PLANNED), most)
+    return replace(counted, copies=Copies(min(most, MOST_PLANNED), most))
