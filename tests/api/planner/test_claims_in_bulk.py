@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from placement.services.planner import claims
+from placement.services.planner.claims import PORTION
+from tests import clouds
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
 from tests.claims import ask, claimed, held, used
-from tests.clouds import build, provider
-from tests.planner_hosts import CLAIMS, consumer, register, uuid_of
+from tests.planner_hosts import CLAIMS, consumer, provider, register, uuid_of
 
 ONE = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
 EIGHT = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}}
@@ -93,24 +93,22 @@ def test_what_is_planned_only_is_planned_for_all_members_together(api: Api) -> N
     assert api.post(CLAIMS, body).json == planned.json
 
 
-def test_members_are_streamed_as_lines_while_they_are_allocated(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "PORTION", 3)
-    register(api)
-    answer = api.post(
-        CLAIMS, {**ONE, **WHAT_FITS, "stream": True, "consumer": consumer(), "members": 10}, buffered=False
-    )
+def test_members_are_streamed_as_lines_while_they_are_allocated(api: Api) -> None:
+    """The first line is read when the first portion of members has their places, and no other."""
+    host = provider(api, "host", None, {"VCPU": {"total": PORTION + 1}}, [])
+    body = {"groups": {"": {"resources": {"VCPU": 1}}}, **WHAT_FITS, "stream": True, "consumer": consumer()}
+    answer = api.post(CLAIMS, {**body, "members": PORTION + 3}, buffered=False)
     assert (answer.status_code, answer.mimetype) == (200, "application/x-ndjson")
     pieces = iter(answer.response)
     first = [json.loads(line) for line in next(pieces).splitlines()]
-    assert (len(first), in_use(api)) == (3, 3)
+    assert (len(first), used(api, host)["VCPU"]) == (PORTION, PORTION)
     lines = first + [json.loads(line) for piece in pieces for line in piece.splitlines()]
-    assert lines[-1] == {"placed": 8, "refused": 2}
-    assert [{*line} for line in lines[:-1]] == [{"consumer", "allocations", "mappings"}] * 8 + [{"refused"}] * 2
-    assert in_use(api) == 8
+    assert lines[-1] == {"placed": PORTION + 1, "refused": 2}
+    assert [{*line} for line in lines[PORTION:-1]] == [{"consumer", "allocations", "mappings"}] + [{"refused"}] * 2
+    assert used(api, host)["VCPU"] == PORTION + 1
 
 
-def test_the_journal_knows_who_asked_for_what_was_streamed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "PORTION", 1)
+def test_the_journal_knows_who_asked_for_what_was_streamed(api: Api) -> None:
     register(api)
     body = {**ONE, **WHAT_FITS, "stream": True, "consumer": consumer(), "members": 3}
     assert api.post(CLAIMS, body).text.count("\n") == 4
@@ -136,8 +134,8 @@ def test_what_does_not_go_together_is_refused(api: Api, fields: dict[str, Any], 
 
 def test_a_thousand_members_are_one_claim_of_few_statements(app: Flask, api: Api) -> None:
     """One statement for each table, whatever the number of members; reading goes by portions of trees."""
-    hosts = [provider(f"host{number}", VCPU=64) for number in range(50)]
-    build(lambda method, path, version, body=None: _sent(api, method, path, body), *hosts)
+    hosts = [clouds.provider(f"host{number}", VCPU=64) for number in range(50)]
+    clouds.build(lambda method, path, version, body=None: _sent(api, method, path, body), *hosts)
     body = {"groups": {"": {"resources": {"VCPU": 3}}}}
     ask(api, "POST", CLAIMS, body={**body, "consumer": consumer()})
     counts = []
