@@ -68,8 +68,8 @@ def _flavors(call: Call) -> list[FlavorRoom] | None:
 
 
 def _room(name: str, query: str, room: RequestRoom) -> FlavorRoom:
-    lacking = sorted(room.found.lacking.items(), key=lambda one: -one[1])
-    return FlavorRoom(name, query, room.copies, room.found.with_room, lacking, room.found.stranded)
+    found = room.found
+    return FlavorRoom(name, query, room.copies, found.with_room, [*found.lacking.items()], found.stranded)
 
 
 PAGES = (

@@ -62,6 +62,8 @@ def message_of(room: Headroom) -> str:
 
     >>> message_of(Headroom(Copies(0, 0), 0, {("VCPU",): 2, ("MEMORY_MB", "VCPU"): 1}, {}, ()))
     'Of 3 trees without room 2 lack VCPU, 1 MEMORY_MB and VCPU.'
+    >>> message_of(Headroom(Copies(0, 0), 0, {(): 1, ("VCPU",): 1}, {}, ()))
+    'Of 2 trees without room 1 lacks VCPU, 1 has what is asked for, but not where it could be used together.'
     """
     if not room.lacking:
         return (
@@ -69,16 +71,18 @@ def message_of(room: Headroom) -> str:
             if room.with_room
             else "No tree can serve it, even if it were empty."
         )
-    parts = [f"{trees} {_together(names)}" for names, trees in room.lacking.items()]
-    first, *others = parts
-    number, _space, what = first.partition(" ")
-    said = f"{number} {'lacks' if number == '1' else 'lack'} {what}" if what != _together(()) else first
+    told = [f"{trees} {_all_of(names)}" for names, trees in room.lacking.items() if names]
+    if told:
+        number, _space, names = told[0].partition(" ")
+        told[0] = f"{number} {'lacks' if number == '1' else 'lack'} {names}"
+    apart = room.lacking.get((), 0)
+    if apart:
+        has = "has" if apart == 1 else "have"
+        told.append(f"{apart} {has} what is asked for, but not where it could be used together")
     trees = f"{room.without_room} tree{'' if room.without_room == 1 else 's'}"
-    return f"Of {trees} without room {', '.join([said, *others])}."
+    return f"Of {trees} without room {', '.join(told)}."
 
 
-def _together(names: tuple[str, ...]) -> str:
-    if not names:
-        return "have what is asked for, but not where it could be used together"
+def _all_of(names: tuple[str, ...]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

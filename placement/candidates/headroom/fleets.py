@@ -194,11 +194,14 @@ def _pools_here(members: Sequence[_WithParent], sharing: Sequence[tuple[int, Sha
 
 
 def _trees(cloud: WholeCloud) -> Iterator[tuple[int, list[_WithParent]]]:
-    """Yield each root with the providers of its tree, parents before their children, and their parents."""
+    """Yield each root with the providers of its tree, parents before their children, and their parents.
+
+    By id, whatever order the database has: which trees steps suffice for must not depend on that.
+    """
     by_root: dict[int, list[_WithParent]] = defaultdict(list)
     for provider, parent, root in cloud.providers:
         by_root[root].append((provider, parent))
-    for root, members in by_root.items():
+    for root, members in sorted(by_root.items()):
         yield root, members if len(members) == 1 else _parents_first(root, members)
 
 

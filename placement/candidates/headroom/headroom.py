@@ -38,9 +38,9 @@ class Headroom:
     Args:
         copies: how many, in all; what trees share is counted once.
         with_room: how many trees have room.
-        lacking: how many of the trees without room lack which classes; none where each class alone would do, but what
-            is free does not lie where it could be used together.
-        stranded: class -> how much of it is free on trees without room.
+        lacking: how many of the trees without room lack which classes, most trees first; none where each class alone
+            would do, but what is free does not lie where it could be used together.
+        stranded: class -> how much of it is free on trees without room, by name.
         counted: what that was worked out from.
     """
 
@@ -83,10 +83,16 @@ def headroom(plan: Plan, fleets: Fleets) -> Headroom:
     return Headroom(
         copies=in_all_trees(counted),
         with_room=sum([len(one.most) - one.most.count(0) for one in counted]),
-        lacking=dict(lacking.most_common()),
-        stranded=dict(stranded),
+        lacking=dict(sorted(lacking.items(), key=_most_trees_first)),
+        stranded=dict(sorted(stranded.items())),
         counted=counted,
     )
+
+
+def _most_trees_first(lacking: tuple[tuple[str, ...], int]) -> tuple[object, ...]:
+    """Sort what trees lack: as many trees by the names of the classes, those that lack none by itself last."""
+    names, trees = lacking
+    return -trees, not names, names
 
 
 def _without_room(counted: CountedFleet) -> Fleet:

@@ -70,7 +70,7 @@ def test_a_query_string_has_its_headroom(api: Api, cloud: Cloud) -> None:
     found = api.get(f"{PATH}?resources=VCPU:2,MEMORY_MB:1024").get_json()
     assert (found["fits"], found["trees_with_room"], found["trees_without_room"]) == (4, 1, 2)
     assert [tree["uuid"] for tree in found["trees"]] == [cloud.providers["host0"]]
-    assert found["message"] == "Of 2 trees without room 1 lacks VCPU, 1 MEMORY_MB."
+    assert found["message"] == "Of 2 trees without room 1 lacks MEMORY_MB, 1 VCPU."
     assert found["stranded"] == {"VCPU": 1 + 16, "MEMORY_MB": 4096 + 96}
 
 

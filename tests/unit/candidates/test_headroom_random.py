@@ -1,10 +1,14 @@
 """The headroom of small random clouds is what filling them up in every way finds."""
 
+from dataclasses import replace
+
 from hypothesis import assume, given
 
 from placement.candidates.headroom.fleets import fleets_of
 from placement.candidates.headroom.headroom import headroom
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
+from placement.domain.whole_cloud import WholeCloud
 from tests.small_clouds import shares_of, situations
 from tests.unit.candidates.filling import TooLarge, filled, whole_cloud_of
 
@@ -49,3 +53,18 @@ def test_a_small_tree_without_sharing_is_always_known_exactly(situation) -> None
     assume(not shares_of(cloud))
     found = headroom(plan_for(request), fleets_of(whole_cloud_of(cloud)))
     assert all(copies.is_exact for copies in found.trees().values())
+
+
+def test_what_is_told_does_not_depend_on_the_order_of_rows() -> None:
+    """Of two hosts one lacks processors, the other memory: a tie."""
+    cloud = WholeCloud(
+        providers=[(1, None, 1), (2, None, 2)],
+        holdings=[(1, 1, 8, 8, 1, 8, 1), (1, 2, 8, 0, 1, 8, 1), (2, 2, 8, 8, 1, 8, 1), (2, 1, 8, 0, 1, 8, 1)],
+        classes={"VCPU": 1, "MEMORY_MB": 2},
+    )
+    plan = plan_for(CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "MEMORY_MB": 1}),)))
+    turned = replace(cloud, providers=cloud.providers[::-1], holdings=cloud.holdings[::-1])
+    for found in [headroom(plan, fleets_of(one)) for one in (cloud, turned)]:
+        assert [*found.lacking] == [("MEMORY_MB",), ("VCPU",)]
+        assert [*found.stranded] == ["MEMORY_MB", "VCPU"]
+        assert [root for one in found.counted for root in one.fleet.trees] == [1, 2]
