@@ -11,9 +11,9 @@ from placement.candidates.overlaid import with_stocks
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, Stock
 from placement.domain.tree import Tree
+from placement.services.fair_share.rule_places import PlaceRule, place_rules
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.details import Details
-from placement.services.rule_places import PlaceRule, place_rules
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing

@@ -15,13 +15,13 @@ from placement.services.fair_share.emptied_trees import EmptiedTrees, RoomWanted
 from placement.services.fair_share.giving_back import Reclaim, ReclaimOptions, ReclaimSituation, reclaim_of
 from placement.services.fair_share.host_courts import HostCourts
 from placement.services.fair_share.room_search import RoomSearch
+from placement.services.fair_share.rule_places import RulePlaces
 from placement.services.fair_share.shares import Wish
 from placement.services.fair_share.tenants_by_host import TenantsByHost, WhatMatters
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.composers import Composers
 from placement.services.planner.ground import Ground
 from placement.services.planner.planning import Planning
-from placement.services.rule_places import RulePlaces
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads

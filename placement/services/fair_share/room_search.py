@@ -23,8 +23,8 @@ from placement.allocators.fair_share.tenants import Tenant, Tenants, all_freed
 from placement.services.fair_share.emptied_trees import EmptiedTrees
 from placement.services.fair_share.host_courts import HostCourts
 from placement.services.fair_share.host_queue import BoundBy, HostQueue, HostWithTenants
+from placement.services.fair_share.rule_places import RulePlaces
 from placement.services.fair_share.tenants_by_host import TenantsByHost
-from placement.services.rule_places import RulePlaces
 
 MOST_STEPS = 20_000
 """How many choices are looked at, in all; ``QUESTION`` says what it counts to ask the planner about one."""

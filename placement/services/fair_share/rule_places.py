@@ -5,7 +5,7 @@ and only as far as sums tell.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -13,8 +13,9 @@ from math import prod
 from placement.allocators.fair_share.tenants import Need
 from placement.candidates.compose.device_parts import Levels
 from placement.domain.planner_request import PlannerRequest
+from placement.services.planner.place_layout import all_places
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import free_by_provider, parents_of, places
+from placement.store.search.planner_trees import free_by_provider
 
 Missing = Mapping[Need, int]
 """How much more has to be free."""
@@ -73,13 +74,13 @@ class RulePlaces:
         classes = {id_: name for name, id_ in tx.names.classes.ids(tx.connection, names).items()}
         free = free_by_provider(tx, sorted(classes))
         traits = tx.names.traits.ids(tx.connection, {levels.traits[rule.level] for rule in self._rules})
-        level_of = {traits.get(levels.traits[rule.level]): rule.level for rule in self._rules}
-        among: dict[int, set[int]] = {level: set() for level in level_of.values()}
-        for anchor, _parent, root, trait in places(tx, [trait for trait in level_of if trait is not None]):
-            among[level_of[trait]].add(anchor)
-            self._of_root[level_of[trait], root].append(anchor)
+        found = all_places(tx, [traits.get(trait) for trait in levels.traits])
+        for anchor, bits in sorted(found.level_bits.items()):
+            for level in {rule.level for rule in self._rules if bits >> rule.level & 1}:
+                self._of_root[level, found.homes[anchor]].append(anchor)
         providers = {provider for provider, _class_id, _left in free}
-        self.anchors = _nearest(tx, providers, list(among.values()))
+        for provider, position in found.positions_of(tx, providers, found.homes.values()).items():
+            self.anchors[provider] = tuple(dict.fromkeys([one for one in position if one is not None]))
         for provider, class_id, left in free:
             for anchor in self.anchors[provider]:
                 self._free[anchor, classes[class_id]] += left
@@ -116,22 +117,3 @@ class RulePlaces:
                 for name, amount in of.items():
                     needed[anchor, name] += amount
         return {need: amount - self._free[need] for need, amount in needed.items()}
-
-
-def _nearest(
-    tx: Transaction, providers: Collection[int], levels: Sequence[Collection[int]]
-) -> dict[int, tuple[int, ...]]:
-    """Return the nearest anchors of each level around each provider, from itself up."""
-    parents: dict[int, int | None] = {}
-    frontier = {*providers}
-    while frontier:
-        parents |= dict(parents_of(tx, frontier))
-        frontier = {parent for parent in map(parents.get, frontier) if parent is not None} - parents.keys()
-    found: dict[int, tuple[int, ...]] = {}
-    for provider in providers:
-        above = [provider]
-        while (parent := parents.get(above[-1])) is not None:
-            above.append(parent)
-        nearest = [next((one for one in above if one in anchors), None) for anchors in levels]
-        found[provider] = tuple(dict.fromkeys([one for one in nearest if one is not None]))
-    return found

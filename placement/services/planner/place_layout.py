@@ -1,0 +1,49 @@
+"""Where providers lie that are read for all trees at once: which place of which level, far less than whole trees."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from placement.domain.places import Layout, Position, level_bits
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.planner_trees import parents_of, places
+
+
+@dataclass(frozen=True, slots=True)
+class AllPlaces:
+    """All places of some levels, by their anchors.
+
+    Args:
+        levels: how many levels there are.
+        level_bits: of which levels each is, the outermost as the lowest bit.
+        homes: the root of the tree that each is in.
+        parents: the parent of each.
+    """
+
+    levels: int
+    level_bits: Mapping[int, int]
+    homes: Mapping[int, int]
+    parents: Mapping[int, int | None]
+
+    def positions_of(self, tx: Transaction, providers: Set[int], roots: Collection[int] = ()) -> dict[int, Position]:
+        """Return where some providers lie. A statement for each step towards the roots; those that are known end it."""
+        parents, known = {**self.parents}, {*roots}
+        frontier = {*providers} - known
+        # What stands between places is seldom there.
+        while frontier:
+            parents.update(parents_of(tx, frontier - parents.keys()))
+            above = {parents.get(provider) for provider in frontier}
+            frontier = {provider for provider in above if provider is not None} - known
+        layout = Layout(parents, self.level_bits, self.homes, levels=self.levels)
+        return layout.positions_of(providers, layout.inside(providers))
+
+
+def all_places(tx: Transaction, levels: Sequence[int | None]) -> AllPlaces:
+    """Return the places of levels, given by the ids of their traits, outermost first; None for one that is unknown."""
+    rows = places(tx, [trait for trait in levels if trait is not None])
+    bits_of = {trait: level_bits({trait}, levels) for trait in levels if trait is not None}
+    bits: dict[int, int] = defaultdict(int)
+    for anchor, _parent, _root, trait in rows:
+        bits[anchor] |= bits_of[trait]
+    homes = {anchor: root for anchor, _parent, root, _trait in rows}
+    return AllPlaces(len(levels), bits, homes, {anchor: parent for anchor, parent, _root, _trait in rows})
