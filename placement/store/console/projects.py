@@ -12,6 +12,7 @@ from placement.store.providers import RP
 from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers
 
 MANY = 10_000
+"""From so many consumers of a project on, each provider is asked for one of them."""
 
 
 class ProjectHost(NamedTuple):
