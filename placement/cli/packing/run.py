@@ -18,7 +18,6 @@ MILESTONES = (100, 110, 120, 130)
 WHOLE_DEVICES = (1, 2, 4, 8)
 """Sizes of tasks, in whole devices, for which free ones are counted as stranded."""
 
-
 STEP = 2
 """After so many percent more have arrived a sample is taken for the curves."""
 
@@ -28,7 +27,7 @@ class Packed:
     """What came of a run. Shares are in percent of all devices; samples are taken each ``STEP`` percent that arrive.
 
     Args:
-        allocated: for each milestone the share that is allocated.
+        allocated: for each milestone that was reached the share that is allocated.
         allocated_by_arrival: the same in samples.
         useless_by_arrival: samples of the share that is free, and useless for the expected work on average.
         empty_hosts: how many hosts with devices nothing runs on, at the first milestone.
@@ -44,8 +43,8 @@ class Packed:
     refused: Mapping[str, int]
 
 
-def packed(trace: PackingTrace, policy: str, seed: int) -> Packed:
-    """Place the arrivals of a seed one by one by a policy."""
+def packed(trace: PackingTrace, policy: str, seed: int, *, until: int = MILESTONES[-1]) -> Packed:
+    """Place the arrivals of a seed one by one by a policy, as far as a milestone."""
     outlook = Outlook(trace.expected, trace.supply, POLICIES[policy])
     filling = FillingHosts(trace.hosts, outlook)
     units = sum(trace.supply.units.values())
@@ -64,8 +63,10 @@ def packed(trace: PackingTrace, policy: str, seed: int) -> Packed:
                 at_the_first = list(filling.hosts)
             allocated.append(100 * taken / units)
             useless.append(_useless(filling.hosts, outlook, units))
+        if arrived * 100 >= units * until:
+            break
     return Packed(
-        allocated={percent: allocated[percent // STEP] for percent in MILESTONES},
+        allocated={percent: allocated[percent // STEP] for percent in MILESTONES if percent <= until},
         allocated_by_arrival=allocated,
         useless_by_arrival=useless,
         empty_hosts=_empty(at_the_first),

@@ -72,6 +72,13 @@ def test_a_run_allocates_no_more_than_there_is(folder: Path, policy: str):
     assert done.allocated[100] == done.allocated_by_arrival[50]
 
 
+def test_a_run_as_far_as_a_milestone_is_the_beginning_of_the_whole(folder: Path):
+    trace = traces.read(folder, "default")
+    whole, begun = packed(trace, "gradient", 42), packed(trace, "gradient", 42, until=110)
+    assert begun.allocated == {100: whole.allocated[100], 110: whole.allocated[110]}
+    assert begun.refused == whole.refused
+
+
 tasks = st.builds(lambda amount, share: DeviceTask({"C": amount}, 1, share), st.integers(0, 3), st.integers(1, 10))
 
 
