@@ -64,6 +64,8 @@ def simulate(  # noqa: PLR0913 - the options
     With --trace, tasks of a published trace are packed until they ask for 130 % of its GPUs. The shares of GPUs that
     policies allocate are printed beside the published ones. Half a minute for each seed of a workload.
     """
+    if folder is None and (workloads or chosen or departures):
+        raise click.UsageError("--workload, --policy and --departures are about a trace: name its folder with --trace.")
     if departures and folder is not None:
         come_and_go(folder, workloads or ("default",), chosen or tuple(POLICIES), file=file)
         return

@@ -51,3 +51,9 @@ def test_a_folder_without_a_trace_is_named(placement: Command, tmp_path: Path):
     done = placement.run("simulate", "--trace", str(tmp_path))
     assert done.returncode == 1
     assert "node_list_all_node.csv" in done.stderr
+
+
+def test_what_is_about_a_trace_wants_one(placement: Command):
+    done = placement.run("simulate", "--departures")
+    assert done.returncode == 2
+    assert "name its folder with --trace" in done.stderr

@@ -67,8 +67,8 @@ def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str],
         [
             *of,
             f"{one.placed:.2f}",
-            f"{fmean(one.by_time):.2f}",
-            f"{max(one.by_time):.2f}",
+            f"{one.mean:.2f}",
+            f"{one.most:.2f}",
             *[str(one.refused.get(kind, 0)) for kind in kinds],
         ]
         for of, one in found.items()

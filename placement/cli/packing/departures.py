@@ -21,11 +21,15 @@ class ComeAndGone:
     Args:
         by_time: the share of all devices that is allocated, in percent, in samples of equal steps of time.
         placed: how much was given to tasks of what all asked for, in percent of devices times time.
+        mean: the share of all devices that was allocated over the whole time, in percent.
+        most: the greatest that it ever was.
         refused: how many tasks found no place, by what they ask for.
     """
 
     by_time: Sequence[float]
     placed: float
+    mean: float
+    most: float
     refused: Mapping[str, int]
 
 
@@ -39,7 +43,7 @@ def come_and_gone(trace: PackingTrace, policy: str) -> ComeAndGone:
     leaving: list[tuple[float, int, TaskPlace]] = []
     refused: Counter[str] = Counter()
     samples: list[float] = []
-    taken, given, asked = 0, 0.0, 0.0
+    taken, most, given, asked = 0, 0, 0.0, 0.0
     for (comes, leaves), number in arrivals:
         while leaving and leaving[0][0] <= comes:
             moment, other, held = heapq.heappop(leaving)
@@ -55,6 +59,13 @@ def come_and_gone(trace: PackingTrace, policy: str) -> ComeAndGone:
             refused[kind_of(task)] += 1
         else:
             taken += amount
+            most = max(most, taken)
             given += amount * (leaves - comes)
             heapq.heappush(leaving, (leaves, number, place))
-    return ComeAndGone(samples or [100 * taken / units], 100 * given / asked if asked else 100.0, dict(refused))
+    return ComeAndGone(
+        by_time=samples or [100 * taken / units],
+        placed=100 * given / asked if asked else 100.0,
+        mean=100 * given / (units * (last - first or 1.0)),
+        most=100 * most / units,
+        refused=dict(refused),
+    )

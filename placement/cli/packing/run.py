@@ -58,7 +58,8 @@ def packed(trace: PackingTrace, policy: str, seed: int, *, until: int = MILESTON
             taken += task.devices * task.share
         elif not at_the_first:
             refused[kind_of(task)] += 1
-        while arrived * 100 >= units * STEP * len(allocated):
+        # The last task may go beyond the end by more than a step; there is no sample of that.
+        while arrived * 100 >= units * STEP * len(allocated) and STEP * len(allocated) <= until:
             if STEP * len(allocated) == MILESTONES[0]:
                 at_the_first = list(filling.hosts)
             allocated.append(100 * taken / units)

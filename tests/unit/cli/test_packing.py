@@ -79,6 +79,12 @@ def test_a_run_as_far_as_a_milestone_is_the_beginning_of_the_whole(folder: Path)
     assert begun.refused == whole.refused
 
 
+def test_a_last_task_that_goes_far_beyond_the_end_adds_no_sample(folder: Path):
+    """With three GPUs a task for one of them is more than 30 %: seeds end at different shares."""
+    trace = traces.read(folder, "default")
+    assert {len(packed(trace, "best fit", seed).allocated_by_arrival) for seed in range(42, 50)} == {66}
+
+
 tasks = st.builds(lambda amount, share: DeviceTask({"C": amount}, 1, share), st.integers(0, 3), st.integers(1, 10))
 
 

@@ -44,7 +44,8 @@ def test_what_has_left_makes_room(folder: Path) -> None:
     done = come_and_gone(traces.read(folder, "default"), "fragmentation")
     assert done.refused == {"a part": 1}
     assert done.placed == pytest.approx(100 * (6000 + 800 + 6000) / (18000 + 800))
-    assert max(done.by_time) == 100
+    assert done.most == max(done.by_time) == 100
+    assert done.mean == pytest.approx(100 * (6000 + 800 + 6000) / (1000 * 100))
 
 
 def test_giving_back_leaves_the_host_as_it_was(folder: Path) -> None:
