@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import Select, bindparam, delete, select
 
 from placement.store.connection.chunks import chunks
 from placement.store.connection.dialects import insert_unless_exists
@@ -54,6 +54,36 @@ def membership(tx: Transaction, uuid: str) -> Membership | None:
     if not rows:
         return None
     return Membership(rows[0][0], [aggregate for _, aggregate in rows if aggregate is not None])
+
+
+def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int]]:
+    """Return the roots of the trees that have a provider in each of some aggregates, by its uuid."""
+    query = (
+        select(AGGREGATE.uuid, resource_providers.c.root_provider_id)
+        .select_from(
+            placement_aggregates.join(resource_provider_aggregates, MEMBER.aggregate_id == AGGREGATE.id).join(
+                resource_providers, resource_providers.c.id == MEMBER.resource_provider_id
+            )
+        )
+        .where(AGGREGATE.uuid.in_(sorted(aggregates)))
+        .distinct()
+    )
+    found: dict[str, list[int]] = {}
+    for uuid, root in tx.tuples(query) if aggregates else ():
+        found.setdefault(uuid, []).append(root)
+    return found
+
+
+def roots_in(aggregates: Collection[str]) -> Select[tuple[int]]:
+    """Return the query for the roots of the trees that have a provider in one of some aggregates."""
+    # A statement of its own: whoever asks may select from the same tables.
+    member = resource_providers.alias("member")
+    source = placement_aggregates.join(resource_provider_aggregates, MEMBER.aggregate_id == AGGREGATE.id)
+    return (
+        select(member.c.root_provider_id)
+        .select_from(source.join(member, member.c.id == MEMBER.resource_provider_id))
+        .where(AGGREGATE.uuid.in_(sorted(aggregates)))
+    )
 
 
 def replace_aggregates(tx: Transaction, provider_id: int, uuids: Collection[str]) -> None:

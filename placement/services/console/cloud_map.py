@@ -14,6 +14,7 @@ from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.console.overview import AMOUNTS
 from placement.services.packing import Packer
 from placement.services.planner.headroom import Copies, headroom_in
+from placement.store.aggregates import hosts_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import cloud_map as store
 from placement.store.console.cloud_map import MOST_CHANGES, MappedHost
@@ -148,7 +149,7 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
         class_name=class_name,
         stocks=stocks,
         disabled=disabled_hosts(tx),
-        members=store.hosts_in(tx, question.aggregates),
+        members=hosts_in(tx, question.aggregates),
         projects=store.project_names(tx, most=MOST_PROJECTS) if question.knows_projects else (),
         lit=roots_of_project(tx, question.project) if question.project else None,
         room=_room(tx, question.request, question.locks) if question.request else None,

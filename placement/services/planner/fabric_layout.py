@@ -9,8 +9,8 @@ from placement.allocators.fabric import Site
 from placement.domain.fabric import FabricLevel, GangRules, names_of_hosts
 from placement.domain.overlay import Overlay
 from placement.services.planner.host_room import HostRoom
+from placement.store.aggregates import hosts_in
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.cloud_map import hosts_in
 from placement.store.search.planner_trees import free_by_tree
 
 EVERYWHERE = "everywhere"

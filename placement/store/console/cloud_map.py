@@ -1,34 +1,22 @@
-"""What the map shows of every tree: the hosts, what each has of one class, the groups they are in, who is on them.
+"""What the map shows of every tree: the hosts, what each has of one class now and had earlier, and some projects.
 
 Each function is one statement, whatever the size of the cloud; two where a name has to be looked up first.
 """
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Select, cast, func, select
+from sqlalchemy import BigInteger, cast, func, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import INV, per_tree_and_class
 from placement.store.journal.order import J
 from placement.store.journal.watched import ALLOCATION, BEGAN
 from placement.store.providers import RP
-from placement.store.tables import (
-    inventories,
-    placement_aggregates,
-    projects,
-    resource_provider_aggregates,
-    resource_providers,
-)
+from placement.store.tables import inventories, projects
 
 MOST_CHANGES = 200_000
 """So many rows of the journal are added up for a look back, at most."""
-
-_IN = resource_provider_aggregates.c
-_MEMBERS = placement_aggregates.join(resource_provider_aggregates, _IN.aggregate_id == placement_aggregates.c.id).join(
-    resource_providers, RP.id == _IN.resource_provider_id
-)
 
 
 class MappedHost(NamedTuple):
@@ -68,36 +56,10 @@ def capacity_and_use(tx: Transaction, class_name: str) -> dict[int, tuple[int, i
     return {root: (int(capacity), int(used)) for root, capacity, used in tx.tuples(query)}
 
 
-def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int]]:
-    """Return the roots of the trees that have a provider in each of some aggregates, by its uuid."""
-    query = (
-        select(placement_aggregates.c.uuid, RP.root_provider_id)
-        .select_from(_MEMBERS)
-        .where(placement_aggregates.c.uuid.in_(sorted(aggregates)))
-        .distinct()
-    )
-    found: dict[str, list[int]] = {}
-    for uuid, root in tx.tuples(query) if aggregates else ():
-        found.setdefault(uuid, []).append(root)
-    return found
-
-
 def project_names(tx: Transaction, *, most: int) -> list[str]:
     """Return the ids of some projects, the newest first."""
     query = select(projects.c.external_id).order_by(projects.c.id.desc()).limit(most)
     return [name for (name,) in tx.tuples(query)]
-
-
-def roots_in(aggregates: Collection[str]) -> Select[tuple[int]]:
-    """Return the query for the roots of the trees that have a provider in one of some aggregates."""
-    # A statement of its own: whoever asks may select from the same tables.
-    member = resource_providers.alias("member")
-    source = placement_aggregates.join(resource_provider_aggregates, _IN.aggregate_id == placement_aggregates.c.id)
-    return (
-        select(member.c.root_provider_id)
-        .select_from(source.join(member, member.c.id == _IN.resource_provider_id))
-        .where(placement_aggregates.c.uuid.in_(sorted(aggregates)))
-    )
 
 
 def journal_begins(tx: Transaction) -> datetime | None:

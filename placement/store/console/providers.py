@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
+from placement.store.aggregates import roots_in
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.cloud_map import MOST_CHANGES, roots_in
+from placement.store.console.cloud_map import MOST_CHANGES
 from placement.store.console.counting import counted
 from placement.store.console.disabled import with_disabled
 from placement.store.console.loads import free_in_trees, of_kind, tree_loads
