@@ -47,6 +47,7 @@ class Facts:
             parents={provider: parent for provider, parent in self.parents.items() if provider in here},
             roots=self.roots,
             shares={provider: [root] for provider in pools},
+            held=self.held & here,
         )
 
     def owners_of_any(self, any_of: AbstractSet[str]) -> AbstractSet[int]:

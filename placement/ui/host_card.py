@@ -38,10 +38,12 @@ class HostCard:
 
 def host_card(call: Call, beginning: str, text: str) -> HostCard:
     """Return the card of the host whose uuid begins so, for what the field on top stands for."""
-    levels = call.server.settings.planner.levels
+    settings = call.server.settings
     try:
         request = requested(call, text) if call.is_allowed(EXPLAIN) else None
-        host = host_on_map(call.database, beginning, request, levels=levels)
+        host = host_on_map(
+            call.database, beginning, request, levels=settings.planner.levels, locks=settings.locks_for_all
+        )
     except PlacementError as error:
         return HostCard(None, message=error.message)
     return _judged(host, host.explained) if host.explained else HostCard(host)

@@ -120,7 +120,7 @@ def provider(call: Call, uuid: str) -> Response:
 
 def maintenance(call: Call, uuid: str) -> Response:
     """Show who has to leave the tree of a provider before its host is taken out of service, and where they could go."""
-    found = emptying(call.database, uuid)
+    found = emptying(call.database, uuid, locks=call.server.settings.locks_for_all)
     leavers = [line for leaver in found.leavers for line in commands_for_leaver(leaver.uuid, leaver.type)]
     host = commands_for_host(found.uuid, found.name)
     return show("maintenance.html", found=found, host_commands=host, leaver_commands=leavers)

@@ -61,7 +61,7 @@ class MapQuestion:
         moment: when in the past, by the journal; None for now.
         knows_past: whether to tell since when the journal tells of every change.
         profiles: in whose orders the best hosts for the request are wanted.
-        options: how candidates are generated, where there are profiles.
+        options: how candidates are generated, where there are profiles; with the places that may be held exclusively.
         locks: classes that stand for no device.
     """
 
@@ -152,7 +152,7 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
         members=hosts_in(tx, question.aggregates),
         projects=store.project_names(tx, most=MOST_PROJECTS) if question.knows_projects else (),
         lit=roots_of_project(tx, question.project) if question.project else None,
-        room=_room(tx, question.request, question.locks) if question.request else None,
+        room=_room(tx, question, question.request) if question.request else None,
         orders=[_best(tx, question, one) for one in question.profiles],
         since=store.journal_begins(tx) if question.knows_past else None,
     )
@@ -177,10 +177,10 @@ def _as_it_was(
     return {root: (capacity, used - grown.get(root, 0)) for root, (capacity, used) in stocks.items()}
 
 
-def _room(tx: Transaction, request: CandidateRequest, locks: Collection[str]) -> RoomOnMap:
-    found = headroom_in(tx, request)
+def _room(tx: Transaction, question: MapQuestion, request: CandidateRequest) -> RoomOnMap:
+    found = headroom_in(tx, request, locks=question.options.locks)
     asked = list(dict.fromkeys(name for group in request.groups for name in group.resources))
-    scarce = next((name for name in asked if name not in AMOUNTS and name not in locks), next(iter(asked), ""))
+    scarce = next((name for name in asked if name not in AMOUNTS and name not in question.locks), next(iter(asked), ""))
     fits, free = found.trees(), _free(found, tx, scarce)
     return RoomOnMap(
         copies=found.copies,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from placement.candidates.explain.explain import explain
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.drawn_tree import Drawing, drawing
+from placement.domain.place_lock import PlaceLock
 from placement.domain.search_plan import plan_for
 from placement.errors import Invalid, NotFound
 from placement.services.console.tree import DEEPEST, DrawnProvider, drawn_providers
@@ -37,9 +38,21 @@ class HostOnMap:
 
 @reads_anywhere
 def host_on_map(
-    tx: Transaction, beginning: str, request: CandidateRequest | None, *, levels: Mapping[str, str]
+    tx: Transaction,
+    beginning: str,
+    request: CandidateRequest | None,
+    *,
+    levels: Mapping[str, str],
+    locks: Sequence[PlaceLock] = (),
 ) -> HostOnMap:
     """Return the host whose uuid has this beginning.
+
+    Args:
+        tx: the transaction.
+        beginning: of the uuid.
+        request: what is to be judged.
+        levels: name of a level -> trait of its places, outermost first.
+        locks: what places have as locks: nothing fits into one of which somebody holds all.
 
     Raises:
         NotFound: there is none.
@@ -53,7 +66,7 @@ def host_on_map(
         root=nodes[host],
         providers=[(depth, nodes[id_]) for depth, id_ in _in_order(drawn, host, 0)],
         size=len(parents),
-        explained=_explained(tx, request, host) if request else None,
+        explained=_explained(tx, request, host, locks) if request else None,
     )
 
 
@@ -71,7 +84,7 @@ def _in_order(drawn: Drawing, id_: int, depth: int) -> Iterator[tuple[int, int]]
         yield from _in_order(drawn, child, depth + 1)
 
 
-def _explained(tx: Transaction, request: CandidateRequest, root: int) -> Explained:
+def _explained(tx: Transaction, request: CandidateRequest, root: int, locks: Sequence[PlaceLock]) -> Explained:
     plan = plan_for(request)
-    explanation = explain(plan, facts_for(tx, plan, ids_for(tx, plan)).of_tree(root))
+    explanation = explain(plan, facts_for(tx, plan, ids_for(tx, plan, locks=locks)).of_tree(root))
     return Explained(explanation, named_providers(tx, explanation.providers()))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.place_lock import PlaceLock
 from placement.errors import Invalid
 from placement.services.planner.headroom import Changes, Copies, Headrooms, Listing, Named, headrooms
 from placement.store.connection.database import Database
@@ -87,11 +88,12 @@ class _Emptied:
     goes_on: bool
 
 
-def emptying(database: Database, uuid: str) -> Emptying:
+def emptying(database: Database, uuid: str, *, locks: Sequence[PlaceLock] = ()) -> Emptying:
     """Tell who would have to leave the tree of a provider, and where they could go. Nothing is moved.
 
     Where a consumer could go is looked for by what it holds here, provider by provider, on hosts that are not
-    disabled; by which traits and aggregates it was placed is not known.
+    disabled, and outside of places of which somebody holds all of a lock; by which traits and aggregates it was placed
+    is not known.
 
     Raises:
         ProviderNotFound: there is no such provider.
@@ -100,7 +102,8 @@ def emptying(database: Database, uuid: str) -> Emptying:
     shapes = _shapes(found.amounts)
     counted = dict(list(shapes.items())[:MOST_SHAPES])
     requests = {str(number): _request(shape) for number, shape in enumerate(counted)}
-    room = _room(database, requests, [len(leavers) for leavers in counted.values()], without=found.uuid)
+    numbers = [len(leavers) for leavers in counted.values()]
+    room = _room(database, requests, numbers, without=found.uuid, locks=locks)
     kinds = []
     for number, (shape, leavers) in enumerate(shapes.items()):
         held = _summed(shape)
@@ -150,14 +153,19 @@ def _summed(shape: Shape) -> dict[str, int]:
 
 
 def _room(
-    database: Database, requests: Mapping[str, CandidateRequest], numbers: Sequence[int], *, without: str
+    database: Database,
+    requests: Mapping[str, CandidateRequest],
+    numbers: Sequence[int],
+    *,
+    without: str,
+    locks: Sequence[PlaceLock],
 ) -> Headrooms | None:
     if not requests:
         return None
     mix = {name: Fraction(number, sum(numbers)) for name, number in zip(requests, numbers, strict=True)}
     listing = Listing(trees=True, models=False, limit=PLACES)
     try:
-        return headrooms(database, requests, listing, mix=mix, changes=Changes(without=[without]))
+        return headrooms(database, requests, listing, mix=mix, changes=Changes(without=[without]), locks=locks)
     except Invalid:
         # It has been deleted, or a class of it, since its consumers were read.
         return None

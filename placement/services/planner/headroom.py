@@ -13,7 +13,7 @@ from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
 from placement.candidates.headroom.what_if import as_it_would_be, without_room
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.overlay import Overlay
+from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
@@ -114,7 +114,7 @@ def headrooms(
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
 
 
-def _without_held(tx: Transaction, cloud: WholeCloud, ids: NamedIds, overlay: Overlay) -> WholeCloud:
+def _without_held(tx: Transaction, cloud: WholeCloud, ids: NamedIds, overlay: Overlay = AS_IT_IS) -> WholeCloud:
     """Return a cloud in which nothing is free of what somebody holds exclusively. Further trees have ids below 0."""
     withheld = withheld_providers(tx, ids.locks, overlay=overlay) if ids.locks else None
     return without_room(cloud, withheld) if withheld else cloud
@@ -127,10 +127,11 @@ def _mentioned(rooms: Collection[RequestRoom]) -> set[int]:
     return {provider for provider in mentioned if provider > 0}
 
 
-def headroom_in(tx: Transaction, request: CandidateRequest) -> Headroom:
+def headroom_in(tx: Transaction, request: CandidateRequest, *, locks: Sequence[PlaceLock] = ()) -> Headroom:
     """Count how many copies of one request fit, inside a transaction, for use cases that have one; as ``headrooms``."""
     plan = counted_plan(request)
-    return headroom(plan, fleets_of(whole_cloud(tx, ids_for(tx, plan))))
+    ids = ids_for(tx, plan, locks=locks)
+    return headroom(plan, fleets_of(_without_held(tx, whole_cloud(tx, ids), ids)))
 
 
 def _counted(plan: Plan, fleets: Fleets, listing: Listing) -> RequestRoom:
