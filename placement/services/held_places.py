@@ -6,12 +6,13 @@ that they take from; so this, which is asked in the transaction that writes, see
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from placement.domain.allocation import Claim
 from placement.domain.ancestry import Parents, upwards
 from placement.errors import Conflict
 from placement.services.claims import Situation
-from placement.store.allocations import HeldRow, StockKey
+from placement.store.allocations import StockKey
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import ExclusivePlace, UsedLocks, held_around, parents_in
 from placement.store.search.facts import named_providers
@@ -23,23 +24,17 @@ class HeldExclusively(Conflict):
     code = "placement.held_exclusively"
 
 
-def refuse_held_places(
-    tx: Transaction,
-    claims: Sequence[Claim],
-    situation: Situation,
-    *,
-    locks: UsedLocks,
-    kept: Sequence[HeldRow] = (),
-) -> None:
+def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situation, *, locks: UsedLocks) -> None:
     """Refuse claims that have been carried out if they take from places that others hold.
+
+    Consumers that were in such a place before it was held, and did not hold it, may keep what they have there, move it
+    inside of the place, and hand it on to others among the claims: only more of it is refused.
 
     Args:
         tx: the transaction, in which the providers are locked.
         claims: the claims.
         situation: what they met.
         locks: the locks that there are.
-        kept: what consumers held before and may keep: who takes nothing more inside of a place, and did not hold it,
-            is let be.
 
     Raises:
         HeldExclusively: with the place's name.
@@ -48,30 +43,50 @@ def refuse_held_places(
     held = held_around(tx, locks, [*ids.values()]) if locks and ids else []
     if not held:
         return
-    places: dict[int, list[ExclusivePlace]] = defaultdict(list)
-    for place in held:
-        places[place.id].append(place)
     parents = parents_in(tx, {place.root for place in held})
     before: dict[str, dict[StockKey, int]] = defaultdict(dict)
-    for row in kept:
+    for row in situation.held:
         before[row.consumer_uuid][row.provider_id, row.class_id] = row.used
-    for claim in claims:
-        own = {(ids[uuid], situation.class_ids[name]): amount for (uuid, name), amount in claim.portions()}
-        for uuid in claim.allocations:
-            for place in [place for above in upwards(ids[uuid], parents) for place in places[above]]:
-                if place.used - own.get((place.id, place.class_id), 0) >= place.capacity and not _stays(
-                    own, before[claim.consumer_uuid], place, parents
-                ):
-                    raise _refusal(tx, claim, place)
+    changes = [
+        _Change(
+            claim,
+            {(ids[uuid], situation.class_ids[name]): amount for (uuid, name), amount in claim.portions()},
+            before[claim.consumer_uuid],
+        )
+        for claim in claims
+    ]
+    for place in held:
+        outsiders = [one for one in changes if not one.holds(place)]
+        if taking := _first_that_takes_more(outsiders, place, parents):
+            raise _refusal(tx, taking.claim, place)
 
 
-def _stays(
-    own: Mapping[StockKey, int], before: Mapping[StockKey, int], place: ExclusivePlace, parents: Parents
-) -> bool:
-    """Tell whether a consumer takes no more inside of a place than before, and has not given it away."""
-    lock = (place.id, place.class_id)
-    now, then = _inside(own, place, parents), _inside(before, place, parents)
-    return own.get(lock, 0) >= before.get(lock, 0) and all(then[name] >= amount for name, amount in now.items())
+class _Change(NamedTuple):
+    """What a consumer holds once its claim is carried out, and what it held before."""
+
+    claim: Claim
+    now: Mapping[StockKey, int]
+    before: Mapping[StockKey, int]
+
+    def holds(self, place: ExclusivePlace) -> bool:
+        """Tell whether it is of those that a place is held by."""
+        return place.used - self.now.get(place.lock, 0) < place.capacity
+
+    def gave_away(self, place: ExclusivePlace) -> bool:
+        """Tell whether it has given its lock of a place away, or a part of it."""
+        return self.now.get(place.lock, 0) < self.before.get(place.lock, 0)
+
+
+def _first_that_takes_more(outsiders: Sequence[_Change], place: ExclusivePlace, parents: Parents) -> _Change | None:
+    """Return the first that has more in a place than before, if there is more in it of them all."""
+    now, before = Counter[int](), Counter[int]()
+    first = None
+    for one in outsiders:
+        mine = _inside(one.now, place, parents)
+        mine_before = Counter[int]() if one.gave_away(place) else _inside(one.before, place, parents)
+        now, before = now + mine, before + mine_before
+        first = first or (one if mine - mine_before else None)
+    return first if now - before else None
 
 
 def _inside(amounts: Mapping[StockKey, int], place: ExclusivePlace, parents: Parents) -> Counter[int]:

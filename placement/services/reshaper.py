@@ -51,7 +51,7 @@ def reshape(
         provider = situation.providers[provider_uuid]
         _replace(tx, provider, {class_ids[name]: inventory for name, inventory in new.inventories.items()})
     # Last, and by name: a lock may have come, grown or moved with the inventories.
-    refuse_held_places(tx, claims, situation, locks=locks_known(tx, locks), kept=situation.held)
+    refuse_held_places(tx, claims, situation, locks=locks_known(tx, locks))
 
 
 def _check_provider(provider_uuid: str, new: ReshapedInventories, situation: Situation) -> None:

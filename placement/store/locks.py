@@ -40,6 +40,11 @@ class ExclusivePlace(NamedTuple):
     capacity: int
     used: int
 
+    @property
+    def lock(self) -> tuple[int, int]:
+        """The inventory that is its lock: the provider and the class."""
+        return self.id, self.class_id
+
 
 UsedLocks = Mapping[int, str | None]
 """The ids of lock classes of which there is inventory, each with the trait of its level, as in PlaceLock."""

@@ -143,6 +143,24 @@ def without_option(app: Flask) -> Api:
     return Api(create_app(replace(settings, planner_api=PlannerApiSettings(exclusive_for_all=False))))
 
 
+def test_a_guest_that_was_there_first_stays_moves_and_is_handed_on_but_takes_no_more(app: Flask, api: Api) -> None:
+    """Nova writes what an instance holds again as it is; a migration hands it to another consumer for a while."""
+    register(api)
+    claimed(api, ONE_NIC_ALONE)
+    guest, migration = new_uuid(), new_uuid()
+    assert put(without_option(app), {"gpu0": {"PGPU": 1}}, guest).status_code == 204
+    assert put(api, {"gpu0": {"PGPU": 1}}, guest, consumer_generation=1).status_code == 204
+    assert put(api, {"gpu1": {"PGPU": 1}}, guest, consumer_generation=2).status_code == 204
+    assert put(api, {"gpu0": {"PGPU": 1}, "gpu1": {"PGPU": 1}}, guest, consumer_generation=3).status_code == 409
+    there = {"allocations": {uuid_of("host-gpu1"): {"resources": {"PGPU": 1}}}, **OWNER}
+    away = {"allocations": {uuid_of("host-gpu2"): {"resources": {"PGPU": 1}}}, **OWNER, "consumer_generation": 3}
+    both = {migration: {**there, "allocations": {uuid_of("host-gpu0"): {"resources": {"PGPU": 1}}}}, guest: there}
+    both[guest] = {**there, "consumer_generation": 3}
+    assert api.post("/allocations", both).status_code == 409
+    assert api.post("/allocations", {migration: there, guest: away}).status_code == 204
+    assert put(api, {"gpu0": {"PGPU": 1}}).status_code == 409
+
+
 def test_without_the_option_plain_requests_know_of_no_locks(app: Flask, api: Api) -> None:
     register(api)
     claimed(api, ONE_NIC_ALONE)
