@@ -98,10 +98,15 @@ def random_cloud(chance: Random) -> Cloud:
     return builder.cloud
 
 
-def random_hosts(chance: Random, number: int) -> Cloud:
-    """Return so many hosts, and nothing that they share but what one of them may share."""
+def random_hosts(chance: Random, number: int, *, models: int | None = None) -> Cloud:
+    """Return so many hosts, and nothing that they share but what one of them may share.
+
+    There are so many models of them, or else each is one of its own.
+    """
     builder = _Builder(chance)
+    drawn = [chance.random() for _ in range(models or 0)]
     for _ in range(number):
+        builder.chance = Random(chance.choice(drawn)) if models else chance
         builder.host()
     return builder.cloud
 

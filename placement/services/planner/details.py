@@ -1,12 +1,15 @@
 """Reads some provider trees in all the detail that composing in them needs."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import count, islice
 from typing import NamedTuple
 
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
+from placement.candidates.frontier import Key, Keyed
 from placement.domain.inventory import Inventory
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import Layout, Places, level_bits
@@ -16,6 +19,9 @@ from placement.services.planner.composers import Composers
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.planner_trees import UnitRules, provider_names, unit_rules, unusual_unit_rules
 from placement.store.search.summaries import Summaries, tree_summaries
+
+LARGEST_BATCH = 64
+"""Trees whose details are read together at most: not many more than are needed, and not each by itself."""
 
 
 class _Rows(NamedTuple):
@@ -87,6 +93,49 @@ class RememberedDetails(Details):
             self._known.update(zip(unknown, super().of(list(unknown.values())), strict=True))
         return [self._known[key] for key in keys]
 
+    def has(self, tree: Tree) -> bool:
+        """Tell whether a tree has been read."""
+        return (tree.root, _roots(tree)) in self._known
+
+
+class ReadingAhead:
+    """Reads trees together with those that will be wanted next.
+
+    Args:
+        details: reads them.
+        wanted: how many trees will be wanted, more or less.
+        first: how many are read at first; then twice as many each time, and no more than are wanted as long as
+            that may suffice.
+    """
+
+    def __init__(self, details: RememberedDetails, *, wanted: int, first: int) -> None:
+        self._details = details
+        self._next: list[tuple[Key, int, Tree]] = []
+        """A heap."""
+        self._numbers = count()
+        self._left = wanted
+        self._size = first
+
+    def note(self, trees: Iterable[Keyed]) -> None:
+        """Take note of trees that may be wanted, by their keys."""
+        for key, tree in trees:
+            heappush(self._next, (key, next(self._numbers), tree))
+
+    def read(self, trees: Sequence[Tree]) -> None:
+        """Read trees that are wanted now, and the next ones."""
+        if all(map(self._details.has, trees)):
+            return
+        more = [*islice(self._unread(), self._size)]
+        self._details.of([*trees, *more])
+        self._left -= len(more)
+        self._size = min(2 * self._size, self._left if self._left > 0 else LARGEST_BATCH, LARGEST_BATCH)
+
+    def _unread(self) -> Iterator[Tree]:
+        while self._next:
+            *_order, tree = heappop(self._next)
+            if not self._details.has(tree):
+                yield tree
+
 
 def _tree(tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
     found, layout = rows.summaries, rows.layout
@@ -136,6 +185,10 @@ class DetailedComposer:
     def complete(self) -> bool:
         """Whether no search was cut off; of a tree that was composed in again, the last one."""
         return not self._cut_off
+
+    def is_certain(self, root: int) -> bool:
+        """Tell whether the last search in a tree was not cut off."""
+        return root not in self._cut_off
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Proposal]]:
         """Yield the proposals of each tree."""

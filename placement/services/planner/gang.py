@@ -131,7 +131,7 @@ class Placing:
         self.drafts.append(draft)
         self._overlay = draft.upon(self._overlay)
         for lineup in self._lineups.values():
-            lineup.note(draft.roots)
+            lineup.note(draft.proposal, draft.roots)
         if self._closing is not None:
             self._close(self._closing.beside(draft.proposal.root))
         return True

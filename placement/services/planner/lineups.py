@@ -12,8 +12,12 @@ from typing import Protocol
 
 from placement.candidates.compose.proposals import Proposal
 from placement.domain.overlay import Overlay
+from placement.services.planner.alike_trees import AlikeTrees
 from placement.services.planner.ground import Ground
 from placement.services.planner.planning import Planning, RankedKey, RankedProposal
+
+FIRST_TREES = 8
+"""Of so many trees the details are read at first: a tree may serve several members, or just one."""
 
 
 class Lineup(Protocol):
@@ -35,8 +39,8 @@ class Lineup(Protocol):
             most: how many.
         """
 
-    def note(self, roots: Iterable[int]) -> None:
-        """Take note that somebody took something of trees."""
+    def note(self, taken: Proposal, roots: Iterable[int]) -> None:
+        """Take note of what somebody took, and of which trees."""
 
     def leave_out(self, roots: Iterable[int]) -> None:
         """Leave out trees from now on."""
@@ -53,7 +57,8 @@ def lineup_for(ground: Ground, overlay: Overlay, *, members: int, checks_units: 
     """
     if members == 1 or not ground.is_tree_by_tree:
         return PlannedAnew(ground, checks_units=checks_units)
-    return TreeByTree(Planning(ground, overlay, wanted=members), checks_units=checks_units)
+    planning = Planning(ground, overlay, wanted=members, first_trees=FIRST_TREES)
+    return TreeByTree(planning, overlay, checks_units=checks_units)
 
 
 class PlannedAnew:
@@ -81,7 +86,7 @@ class PlannedAnew:
         self._exhausted.update(planning.exhausted)
         return found
 
-    def note(self, roots: Iterable[int]) -> None:
+    def note(self, taken: Proposal, roots: Iterable[int]) -> None:
         """Do nothing: the overlay has it."""
 
     def leave_out(self, roots: Iterable[int]) -> None:
@@ -94,10 +99,11 @@ class TreeByTree:
 
     Args:
         planning: of one candidate in each tree, before anything is taken.
+        overlay: what would differ before anything is taken.
         checks_units: whether places are left out where inventories do not allow in sum what is taken of them.
     """
 
-    def __init__(self, planning: Planning, *, checks_units: bool) -> None:
+    def __init__(self, planning: Planning, overlay: Overlay, *, checks_units: bool) -> None:
         self.planning = planning
         self._checks_units = checks_units
         self._line = planning.ranked()
@@ -110,15 +116,19 @@ class TreeByTree:
         self._changed: set[int] = set()
         """Those that were taken from since the last time."""
         self._left_out: set[int] = set()
+        self._alike = AlikeTrees(planning, overlay)
 
     @property
     def complete(self) -> bool:
         """Whether there certainly is no more than was found."""
         return self.planning.complete
 
-    def note(self, roots: Iterable[int]) -> None:
-        """Take note that somebody took something of trees."""
-        self._changed.update(roots)
+    def note(self, taken: Proposal, roots: Iterable[int]) -> None:
+        """Take note of what somebody took, and of which trees."""
+        for root in roots:
+            _key, own = self._beside.get(root, (None, None))
+            self._alike.note(root, is_own=own is taken)
+            self._changed.add(root)
 
     def leave_out(self, roots: Iterable[int]) -> None:
         """Leave out trees from now on."""
@@ -129,17 +139,24 @@ class TreeByTree:
         """Return the best proposals in the cloud as it would be, at most so many."""
         for root in sorted(self._changed):
             self._beside.pop(root, None)
-            if root not in self._left_out and (key := self.planning.expected(root, overlay)):
-                self._put_beside(root, key, None)
+            if root not in self._left_out:
+                self._stand_beside(root, overlay)
         self._taken_from |= self._changed
         self._changed.clear()
         found: list[RankedProposal] = []
         while len(found) < most and (ranked := self._next(overlay)):
-            if not self._checks_units or self.planning.allows(ranked[1]):
-                found.append(ranked)
+            found.append(ranked)
         for key, proposal in found:
             self._put_beside(proposal.root, key, proposal)
         return [proposal for _key, proposal in found]
+
+    def _stand_beside(self, root: int, overlay: Overlay) -> None:
+        """Put a tree that was taken from where it belongs by now, as far as that is known without composing in it."""
+        if self._alike.knows(root):
+            if ranked := self._alike.next_of(root):
+                self._put_beside(root, *ranked)
+        elif key := self.planning.expected(root, overlay):
+            self._put_beside(root, key, None)
 
     def _put_beside(self, root: int, key: RankedKey, proposal: Proposal | None) -> None:
         self._beside[root] = key, proposal
@@ -154,10 +171,16 @@ class TreeByTree:
             _key, proposal = self._beside.pop(key[2])
             if proposal:
                 return key, proposal
-            if ranked := self.planning.again(key[2], overlay):
+            ranked = self._allowed(self.planning.again(key[2], overlay))
+            self._alike.learn(key[2], ranked)
+            if ranked:
                 self._put_beside(key[2], *ranked)
         first, self._first_in_line = self._first(), None
         return first
+
+    def _allowed(self, ranked: RankedProposal | None) -> RankedProposal | None:
+        is_allowed = ranked and (not self._checks_units or self.planning.allows(ranked[1]))
+        return ranked if is_allowed else None
 
     def _first(self) -> RankedProposal | None:
         """Return the first in the line of all trees that has not been taken from."""
@@ -165,6 +188,7 @@ class TreeByTree:
             self._first_in_line = next(self._line, None)
             if not self._first_in_line:
                 return None
+            self._first_in_line = self._allowed(self._first_in_line)
         return self._first_in_line
 
     def _first_beside(self) -> RankedKey | None:

@@ -5,7 +5,7 @@ from operator import itemgetter
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.frontier import Batches, Keyed, Portion, best_first
+from placement.candidates.frontier import ONE_BY_ONE, Keyed, Portion, best_first
 from placement.candidates.overlaid import with_stocks
 from placement.candidates.scores import Score, score
 from placement.domain.amounts import summed
@@ -13,13 +13,11 @@ from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
-from placement.services.planner.details import DetailedComposer
+from placement.services.planner.alike_hosts import DrawnHost, drawn
+from placement.services.planner.details import LARGEST_BATCH, DetailedComposer, ReadingAhead
 from placement.services.planner.forecast import Forecast
 from placement.services.planner.ground import Ground
 from placement.store.search.summaries import Summaries
-
-LARGEST_BATCH = 64
-"""Trees whose details are read together: not many more than are needed, and not each by itself."""
 
 RankedKey = tuple[bool, float, int, int]
 """The key of a proposal's tree with the score that it has, and its number in the tree. The third is the root."""
@@ -37,9 +35,17 @@ class Planning:
         ground: the request in a snapshot.
         overlay: what would differ.
         wanted: how many proposals will be taken, more or less; as many as the request asks for unless given.
+        first_trees: of how many trees the details are read at first, if not of as many as are wanted.
     """
 
-    def __init__(self, ground: Ground, overlay: Overlay = AS_IT_IS, *, wanted: int | None = None) -> None:
+    def __init__(
+        self,
+        ground: Ground,
+        overlay: Overlay = AS_IT_IS,
+        *,
+        wanted: int | None = None,
+        first_trees: int = LARGEST_BATCH,
+    ) -> None:
         overlay = overlay.avoiding(ground.avoided) if ground.avoided else overlay
         self.prepared = ground.prepared
         self.searched = 0
@@ -48,9 +54,9 @@ class Planning:
         wanted = wanted or ground.request.limit
         # Narrow and read: little of each tree, the most promising first; places are counted only if scores fall short.
         self._forecast = Forecast(ground, overlay, wanted=wanted)
-        # Compose: in batches, for whose trees alone everything is read.
+        # Compose: one by one; everything is read of these trees alone, and of some that will come next together.
         self._composer = DetailedComposer(ground.details, ground.composers, self.prepared.composer, overlay=overlay)
-        self._batches = Batches(min(wanted, LARGEST_BATCH), LARGEST_BATCH)
+        self._ahead = ReadingAhead(ground.details, wanted=wanted, first=min(wanted, first_trees))
         # Rank, then limit: in ``proposals``; who takes ten proposals has no more trees read and composed than for ten.
 
     @property
@@ -109,13 +115,23 @@ class Planning:
         self._composer.rule_out(root)
         return None
 
+    def is_certain(self, root: int) -> bool:
+        """Tell whether the last search in a tree was not cut off."""
+        return self._composer.is_certain(root)
+
+    def drawn(self, root: int) -> DrawnHost | None:
+        """Return a tree as it is without ids, if it is one that may serve."""
+        for tree, details in self._in_detail(root):
+            return drawn([self.prepared.plan], [tree], details)
+        return None
+
     def _in_detail(self, root: int) -> Iterator[tuple[Tree, PlannerTree]]:
         """Yield a tree as it is, if it is one that may serve."""
         found = self._ground.reader.trees_of([root]).trees
         return zip(found, self._ground.details.of(found), strict=True)
 
     def _in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
-        return best_first(self._hopeful(portions), self._ranked, self._batches)
+        return best_first(self._hopeful(portions), self._ranked, ONE_BY_ONE)
 
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots of trees as their sums make them promising, without those that the profile leaves out."""
@@ -139,10 +155,12 @@ class Planning:
         for trees, rest in portions:
             hopeful = [(key, tree) for key, tree in trees if not self.prepared.composer.is_hopeless(tree)]
             self.searched += len(hopeful)
+            self._ahead.note(hopeful)
             yield Portion(hopeful, rest)
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in some trees; each proposal has the score that its own places leave it."""
+        self._ahead.read([tree for _key, tree in batch])
         composed = self._composer.composed([tree for _key, tree in batch])
         for (expected, _tree), one in zip(batch, composed, strict=True):
             for number, proposal in enumerate(one.ways):

@@ -133,7 +133,8 @@ def test_one_search_finds_what_a_search_for_each_would(
     Drafts.by_one_search = 0
     for seed in range(first, first + CLOUDS * (10 if is_long else 1)):
         chance = Random(seed)
-        store(app, random_hosts(chance, chance.randint(3, 8)) if chance.random() < 0.8 else random_cloud(chance))
+        hosts = random_hosts(chance, chance.randint(3, 8), models=chance.choice((None, 1, 2)))
+        store(app, hosts if chance.random() < 0.8 else random_cloud(chance))
         profile = chance.choice(PROFILES)
         kinds = [any_request(chance) for _ in range(chance.choice((1, 1, 2, 3)))]
         members = [member(chance.choice(kinds), profile) for _ in range(chance.randint(2, 10))]
