@@ -58,12 +58,31 @@ class PlanDefinition:
             TooMany: there are too many ways.
         """
         ranks: dict[Plan, Rank] = {}
-        for placed in self._ways(root):
-            if self._is_allowed(root, placed):
-                plan, rank = self._plan(placed), self._rank(placed)
-                ranks[plan] = min(rank, ranks.get(plan, rank))
+        for placed in self.allowed(root):
+            plan, rank = self._plan(placed), self._rank(placed)
+            ranks[plan] = min(rank, ranks.get(plan, rank))
         best = min(ranks.values(), default=())
         return {plan: rank for plan, rank in ranks.items() if rank == best}
+
+    def allowed(self, root: int) -> Iterator[Placed]:
+        """Yield the candidates of a tree: who serves each slot."""
+        for placed in self._ways(root):
+            if self._is_allowed(root, placed):
+                yield placed
+
+    def taken(self, placed: Placed) -> frozenset[tuple[int, str, int]]:
+        """Return what a candidate takes: provider, class, amount."""
+        return self._plan(placed)[0]
+
+    def held(self, placed: Placed) -> frozenset[int]:
+        """Return the places that a candidate holds exclusively."""
+        found = [
+            self._alone(one, provider, rule.level)
+            for slot, provider in placed
+            for one in [self.groups[slot.suffix]]
+            for rule in self._rules_alone(one)
+        ]
+        return frozenset([place for place in found if place is not None])
 
     def _ways(self, root: int) -> Iterator[Placed]:
         if not self.plain.root_is_right(root):

@@ -23,6 +23,7 @@ class WholeCloud:
         roots: for each ``in_tree`` the root of that tree; unknown providers are absent.
         shares: for each provider that shares the roots of all trees it shares with.
         aggregates: by aggregate the roots of the trees that have a provider in it, where that was read.
+        like: for each tree that is only supposed to be there the root of the one that it is like.
     """
 
     providers: Sequence[PlainProvider] = ()
@@ -33,3 +34,4 @@ class WholeCloud:
     roots: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[int, Sequence[int]] = field(default_factory=dict)
     aggregates: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    like: Mapping[int, int] = field(default_factory=dict)

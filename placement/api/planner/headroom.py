@@ -20,7 +20,7 @@ from placement.api.query import Query
 from placement.api.routing import Route
 from placement.api.validation import load_document, shown
 from placement.api.versions import MAXIMUM
-from placement.candidates.headroom.plans import CountedRequest, has_rules
+from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
@@ -169,9 +169,6 @@ def _mix(weights: Mapping[str, float], requests: Mapping[str, CountedRequest]) -
     for name, weight in weights.items():
         if name not in requests or not weight > 0:
             raise InvalidAt(("mix", name), f"Expected a weight above 0 for one of the requests, found {shown(weight)}.")
-        request = requests[name]
-        if isinstance(request, PlannerRequest) and has_rules(request):
-            raise InvalidAt(("mix", name), "Requests with rules about places are not counted in a mix.")
     exact = {name: Fraction(str(weight)) for name, weight in weights.items()}
     return {name: weight / sum(exact.values()) for name, weight in exact.items()}
 
@@ -180,12 +177,9 @@ def _request(call: Call, name: str, asked: str | dict[str, Any]) -> CountedReque
     try:
         if isinstance(asked, str):
             return request_of_text(asked)
-        request = planner_request(load_document(REQUEST, asked), call.server.settings.planner)
+        return planner_request(load_document(REQUEST, asked), call.server.settings.planner)
     except Invalid as wrong:
         raise InvalidAt(("requests", name), wrong.message) from wrong
-    if request.paths:
-        raise InvalidAt(("requests", name), f"Copies of a tree or paths are not counted: {shown(asked)}.")
-    return request
 
 
 def _options(call: Call, request: CountedRequest) -> PlannerOptions:

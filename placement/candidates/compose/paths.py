@@ -94,20 +94,29 @@ class PathComposer:
         A group is named by the beginning of the first name that asks for it. What is asked for outside of groups may
         come from different providers.
         """
-        wanted: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
+        wanted: dict[_WantedPortion, str] = {}
         for container in self._containers:
-            for path, one in _by_path(container.requirement, ()):
-                amounts = tuple(sorted(one.amounts.items()))
-                for portion in [amounts] if path else [(each,) for each in amounts]:
-                    if portion:
-                        wanted.setdefault((one.level, portion), container.written[path] or "/")
+            for path, portion in _portions(container):
+                wanted.setdefault(portion, container.written[path] or "/")
+        return self._as_groups([(prefix, portion) for portion, prefix in sorted(wanted.items())])
+
+    def parts(self) -> CandidateRequest:
+        """Return each part of what runs at the same time as a group, whatever lies in what.
+
+        A copy of the request is one of this, too: no more copies of the request fit.
+        """
+        running = [container for container in self._containers if container.phase is Phase.RUNNING]
+        portions = [portion for container in running for _path, portion in _portions(container)]
+        return self._as_groups([(f"_{number}", portion) for number, portion in enumerate(portions)])
+
+    def _as_groups(self, wanted: Sequence[tuple[str, "_WantedPortion"]]) -> CandidateRequest:
         groups = [
             RequestGroup(
-                suffix=prefix,
+                suffix=suffix,
                 resources=dict(amounts),
                 required=(frozenset({self._levels.traits[self._levels.names.index(level)]}),) if level else (),
             )
-            for (level, amounts), prefix in sorted(wanted.items())
+            for suffix, (level, amounts) in wanted
         ]
         return CandidateRequest(
             groups=tuple(groups),
@@ -210,6 +219,19 @@ class WantedContainer:
     phase: Phase
     written: Mapping[Path, str]
     requirement: Requirement
+
+
+_WantedPortion = tuple[str, tuple[tuple[str, int], ...]]
+"""A level, and amounts that one provider of it serves."""
+
+
+def _portions(container: WantedContainer) -> Iterator[tuple[Path, _WantedPortion]]:
+    """Yield what providers serve one by one, by where names lead; outside of groups each class by itself."""
+    for path, one in _by_path(container.requirement, ()):
+        amounts = tuple(sorted(one.amounts.items()))
+        for portion in [amounts] if path else [(each,) for each in amounts]:
+            if portion:
+                yield path, (one.level, portion)
 
 
 def _containers(request: PlannerRequest) -> Iterator[tuple[Path, Mapping[str, int], Phase]]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
+from typing import Protocol
 
 from placement.allocators.headroom import ENDLESS, Budget, Copies, drawn, exactly
 from placement.candidates.headroom.fleets import Fleet, Fleets
@@ -121,6 +122,55 @@ class CopyCounter:
         one = FreeColumns(1, {}, columns.pools)
         room = {place: one.room(place, slot.amounts)[0] for place in slot.places if place < 0}
         return Pooled(slot.amounts, OneSlot(own, slot.amounts).copies(columns), room)
+
+
+class PlacedTrees(Protocol):
+    """Counts the copies of a request that has rules about places, given how many fit without these."""
+
+    @property
+    def avoided(self) -> Collection[int]:
+        """The roots of trees that the request leaves out."""
+
+    def in_trees(self, known: Mapping[int, Copies]) -> Mapping[int, Copies]:
+        """Return how many fit into trees, by their roots."""
+
+    def in_empty(self, known: Mapping[int, Copies]) -> Mapping[int, Copies]:
+        """Return the same for trees that are like these, but empty."""
+
+
+def as_placed(counted: Sequence[CountedFleet], placed: PlacedTrees) -> list[CountedFleet]:
+    """Return how often trees can serve a request with rules about places; what is shared bounds it no longer."""
+    kept = [one if not placed.avoided else _without(one, placed.avoided) for one in counted]
+    known = {
+        root: Copies(least, most)
+        for one in kept
+        for root, least, most in zip(one.fleet.trees, one.least, one.most, strict=True)
+        if most
+    }
+    found = placed.in_trees(known)
+    nothing = Copies(0, 0)
+    columns = [[found.get(root, nothing) for root in one.fleet.trees] for one in kept]
+    return [
+        replace(one, least=[copies.least for copies in of], most=[copies.most for copies in of], pooled=())
+        for one, of in zip(kept, columns, strict=True)
+    ]
+
+
+def _without(counted: CountedFleet, roots: Collection[int]) -> CountedFleet:
+    kept = [root not in roots for root in counted.fleet.trees]
+    fleet = counted.fleet
+    return replace(
+        counted,
+        fleet=Fleet(
+            fleet.shape,
+            list(compress(fleet.trees, kept)),
+            capacity={cell: list(compress(column, kept)) for cell, column in fleet.capacity.items()},
+            free={cell: list(compress(column, kept)) for cell, column in fleet.free.items()},
+        ),
+        least=list(compress(counted.least, kept)),
+        most=list(compress(counted.most, kept)),
+        without_pools=list(compress(counted.without_pools, kept)),
+    )
 
 
 def in_all_trees(counted: Iterable[CountedFleet], among: Collection[int] | None = None) -> Copies:

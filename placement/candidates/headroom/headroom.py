@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 from placement.allocators.headroom import Budget, Copies
-from placement.candidates.headroom.counting import CopyCounter, CountedFleet, in_all_trees
+from placement.candidates.headroom.counting import CopyCounter, CountedFleet, PlacedTrees, as_placed, in_all_trees
 from placement.candidates.headroom.fleets import Fleet, Fleets
 from placement.candidates.headroom.formula import formula_for
 from placement.candidates.headroom.parts import FreeColumns
@@ -69,10 +69,24 @@ class Headroom:
         return sum(self.lacking.values())
 
 
-def headroom(plan: Plan, fleets: Fleets) -> Headroom:
-    """Return how many more of a request fit into a cloud. O(trees) for most requests."""
+def headroom(plan: Plan, fleets: Fleets, placed: PlacedTrees | None = None) -> Headroom:
+    """Return how many more of a request fit into a cloud. O(trees) for most requests.
+
+    Args:
+        plan: the request without its rules about places.
+        fleets: the cloud.
+        placed: counts with these rules, if there are any.
+    """
     counter = CopyCounter(plan, fleets, Budget(STEPS))
     counted = [one for fleet in fleets.fleets if (one := counter.counted(fleet)) is not None]
+    bound = in_all_trees(counted)
+    if placed is not None:
+        counted = as_placed(counted, placed)
+    return _summed_up(plan, fleets, counted, most=bound.most)
+
+
+def _summed_up(plan: Plan, fleets: Fleets, counted: Sequence[CountedFleet], *, most: int) -> Headroom:
+    """Return what is told of trees in all; no more than so many copies fit."""
     lacking: Counter[tuple[str, ...]] = Counter()
     stranded: Counter[str] = Counter()
     for one in counted:
@@ -80,8 +94,9 @@ def headroom(plan: Plan, fleets: Fleets) -> Headroom:
             full = _without_room(one)
             lacking.update(_lacking(plan, fleets, one, full))
             stranded.update(_stranded(plan, fleets, full))
+    copies = in_all_trees(counted)
     return Headroom(
-        copies=in_all_trees(counted),
+        copies=Copies(min(most, copies.least), min(most, copies.most)),
         with_room=sum([len(one.most) - one.most.count(0) for one in counted]),
         lacking=dict(sorted(lacking.items(), key=_most_trees_first)),
         stranded=dict(sorted(stranded.items())),
@@ -131,10 +146,14 @@ def _stranded(plan: Plan, fleets: Fleets, full: Fleet) -> dict[str, int]:
     return dict(found)
 
 
-def models(plan: Plan, fleets: Fleets, found: Headroom) -> list[HostModel]:
+def models(plan: Plan, fleets: Fleets, found: Headroom, placed: PlacedTrees | None = None) -> list[HostModel]:
     """Return what one more of each tree that can serve a request would be good for, the best first."""
     counter = CopyCounter(plan, fleets, Budget(STEPS))
-    return sorted(_models(counter, found.counted), key=lambda model: (-model.each.least, model.like))
+    models = [*_models(counter, found.counted)]
+    if placed is not None:
+        each = placed.in_empty({model.like: model.each for model in models})
+        models = [replace(model, each=each[model.like]) for model in models]
+    return sorted(models, key=lambda model: (-model.each.least, model.like))
 
 
 def _models(counter: CopyCounter, counted: Sequence[CountedFleet]) -> Iterator[HostModel]:

@@ -25,7 +25,7 @@ def has_rules(request: CountedRequest) -> bool:
         return False
     places = [rule.required for rule in request.affinity] + [rule.required for rule in request.within]
     devices = [one.everything or one.per_subtree or one.device is not None for one in request.groups]
-    return any(places) or any(devices) or bool(request.exclusive)
+    return any(places) or any(devices) or bool(request.exclusive or request.avoided_trees or request.paths)
 
 
 def all_together(requests: Iterable[CountedRequest]) -> CandidateRequest:

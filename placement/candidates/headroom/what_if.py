@@ -78,7 +78,17 @@ def _with_more(cloud: WholeCloud, more: MoreTrees) -> WholeCloud:
     aggregates = {
         uuid: roots.union(clones) if more.like in roots else roots for uuid, roots in cloud.aggregates.items()
     }
-    return replace(cloud, providers=providers, holdings=holdings, marks=marks, shares=shares, aggregates=aggregates)
+    return WholeCloud(
+        providers,
+        holdings,
+        cloud.classes,
+        marks,
+        cloud.bits,
+        cloud.roots,
+        shares,
+        aggregates,
+        like={**cloud.like, **dict.fromkeys(clones, more.like)},
+    )
 
 
 def _fresh_ids(

@@ -10,6 +10,7 @@ from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
 from placement.candidates.compose.proposals import ProposalComposer
+from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt
@@ -44,11 +45,12 @@ class PlannerOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A request that can be composed in trees."""
+    """A request that can be composed in trees; ``parts`` are those of hierarchical names, each as a group."""
 
     plan: Plan
     levels: Levels
     composer: ProposalComposer
+    parts: CandidateRequest | None = None
 
 
 STEPS_PER_REQUEST = 4 * STEPS
@@ -106,7 +108,7 @@ class Composers:
             raise InvalidAt(("paths", name.rpartition("/")[0]), sentence) from unknown
         except ValueError as wrong:
             raise InvalidAt(("paths",), str(wrong)) from wrong
-        return Prepared(plan_for(composer.plain()), levels, composer)
+        return Prepared(plan_for(composer.plain()), levels, composer, composer.parts())
 
 
 def _with_everything(request: PlannerRequest) -> Plan:

@@ -1,17 +1,17 @@
 """Candidates in trees that are not there: each is like one that is, but empty, and names the providers of that one."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from placement.candidates.headroom.what_if import MoreTrees
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.ground import Ground
+from placement.services.planner.overlays import emptied
 from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.summaries import Summaries, tree_summaries
+from placement.store.search.summaries import Summaries
 
 
 class FurtherTrees:
@@ -29,7 +29,7 @@ class FurtherTrees:
         self._request = request
         self._options = options
         self._overlay = overlay
-        self.summaries: list[Summaries] = []
+        self.summaries = list[Summaries]()
         """What has been read of the trees that they are like."""
         self.complete = True
         """Whether no search was cut off."""
@@ -42,7 +42,7 @@ class FurtherTrees:
         return sorted(found, key=lambda one: one.rank)[: self._request.limit]
 
     def _in_trees_like(self, more: MoreTrees) -> Iterator[PlannedCandidate]:
-        overlay = self._emptied(more.like)
+        overlay = emptied(self._tx, [more.like], self._overlay)
         ground = Ground(self._tx, self._request, self._options, overlay=overlay)
         planning = Planning(ground, overlay)
         found = list(planning.proposals(only=more.like))
@@ -52,17 +52,3 @@ class FurtherTrees:
         for proposal in found:
             one = PlannedCandidate(proposal, planning.score(proposal), more.like)
             yield from [one] * min(more.count, self._request.limit)
-
-    def _emptied(self, root: int) -> Overlay:
-        """Return the overlay with one tree there, and nothing of it in use."""
-        found = tree_summaries(self._tx, [root])
-        used = {
-            provider: {found.class_names[class_id]: -int(used) for class_id, *_capacity, used in of if used}
-            for provider, of in found.stocks.items()
-        }
-        changes = {provider: of for provider, of in self._overlay.changes.items() if provider not in found.members}
-        return replace(
-            self._overlay,
-            changes={**changes, **{provider: of for provider, of in used.items() if of}},
-            avoided=self._overlay.avoided - {root},
-        )

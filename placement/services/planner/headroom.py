@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import NamedTuple
 
 from placement.allocators.headroom import Copies
@@ -19,9 +20,8 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.whole_cloud import WholeCloud
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
-from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import Ground
-from placement.services.planner.planning import Planning
+from placement.services.planner.composers import Composers, PlannerOptions
+from placement.services.planner.placed_copies import PlacedCopies
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
 from placement.store.search.facts import Named, named_providers
@@ -30,8 +30,7 @@ from placement.store.search.whole_cloud import whole_cloud
 
 __all__ = ["Changes", "Copies", "Headrooms", "HostModel", "Listing", "Named", "RequestRoom", "headroom_in", "headrooms"]
 
-MOST_PLANNED = 32
-"""So many copies of a request with rules about places are planned one after the other, to have a lower bound."""
+NO_OPTIONS: Mapping[str, PlannerOptions] = MappingProxyType({})
 
 
 class Listing(NamedTuple):
@@ -79,13 +78,12 @@ def headrooms(
     *,
     mix: Mapping[str, Fraction] | None = None,
     changes: Changes = AS_THEY_ARE,
-    options: Mapping[str, PlannerOptions] | None = None,
+    options: Mapping[str, PlannerOptions] = NO_OPTIONS,
     locks: Sequence[PlaceLock] = (),
 ) -> Headrooms:
     """Count how many copies of each request fit, in one snapshot.
 
-    A fixed number of statements, and O(trees) work for each request. A request with rules about places is planned some
-    times besides: its number of copies is known exactly only where it is small.
+    A fixed number of statements, and O(trees) work for each request; with rules about places, some for each 500 trees.
 
     Args:
         tx: the transaction.
@@ -93,25 +91,32 @@ def headrooms(
         listing: what is told besides the numbers.
         mix: how large a part of all copies each of some requests has, if they are to fit together; 1 in all.
         changes: what would differ from the cloud as it is.
-        options: the operator's, for the requests that have rules about places.
+        options: the operator's, for the planner's requests.
         locks: what places have as locks: nothing fits into one of which somebody holds all.
 
     Raises:
         Invalid: a resource class or trait does not exist.
         InvalidAt: a change names what there is not.
     """
-    ids = ids_for(tx, plan_for(all_together(requests.values())), locks=locks)
-    cloud = whole_cloud(tx, ids, with_aggregates=listing.aggregates)
+    asked = {name: _in_groups(request, options.get(name)) for name, request in requests.items()}
+    ids = ids_for(tx, plan_for(all_together(asked.values())), locks=locks)
     overlay = overlay_of(tx, changes)
-    supposed = as_it_would_be(cloud, overlay, more_trees(tx, changes))
-    fleets = fleets_of(_without_held(tx, supposed, ids, overlay))
-    plans = {name: counted_plan(request) for name, request in requests.items()}
-    counted = {name: _counted(plan, fleets, listing) for name, plan in plans.items()}
+    fleets = _supposed(tx, ids, changes, overlay=overlay, with_aggregates=listing.aggregates)
+    placed = {
+        name: PlacedCopies(tx, request, options[name], overlay=overlay, like=fleets.cloud.like)
+        for name, request in requests.items()
+        if isinstance(request, PlannerRequest) and (has_rules(request) or ids.locks)
+    }
+    plans = {name: counted_plan(request) for name, request in asked.items()}
+    counted = {name: _counted(plan, fleets, listing, placed.get(name)) for name, plan in plans.items()}
     together = of_mix(mix, plans, {name: one.found for name, one in counted.items()}, fleets) if mix else None
-    for name, request in requests.items():
-        if isinstance(request, PlannerRequest) and has_rules(request) and options is not None:
-            counted[name] = _planned(tx, request, options[name], overlay, counted=counted[name])
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
+
+
+def _supposed(tx: Transaction, ids: NamedIds, changes: Changes, *, overlay: Overlay, with_aggregates: bool) -> Fleets:
+    """Return the cloud as it would be, with nothing free of what somebody holds exclusively."""
+    cloud = whole_cloud(tx, ids, with_aggregates=with_aggregates)
+    return fleets_of(_without_held(tx, as_it_would_be(cloud, overlay, more_trees(tx, changes)), ids, overlay))
 
 
 def _without_held(tx: Transaction, cloud: WholeCloud, ids: NamedIds, overlay: Overlay = AS_IT_IS) -> WholeCloud:
@@ -134,15 +139,25 @@ def headroom_in(tx: Transaction, request: CandidateRequest, *, locks: Sequence[P
     return headroom(plan, fleets_of(_without_held(tx, whole_cloud(tx, ids), ids)))
 
 
-def _counted(plan: Plan, fleets: Fleets, listing: Listing) -> RequestRoom:
-    found = headroom(plan, fleets)
+def _in_groups(request: CountedRequest, options: PlannerOptions | None) -> CountedRequest:
+    """Return a request of which no fewer copies fit: of hierarchical names each part as a group."""
+    if not isinstance(request, PlannerRequest) or not request.paths or options is None:
+        return request
+    return Composers().prepared(request, options).parts or request
+
+
+def _counted(plan: Plan, fleets: Fleets, listing: Listing, placed: PlacedCopies | None) -> RequestRoom:
+    found = headroom(plan, fleets, placed)
+    if placed is not None and not found.copies.is_exact:
+        least, most = found.copies
+        found = replace(found, copies=Copies(max(least, placed.together(most)), most))
     by_room = sorted(found.trees().items(), key=lambda one: (-one[1].least, one[0])) if listing.trees else []
     return RequestRoom(
         found,
         found.copies,
         trees=by_room[: listing.limit],
         aggregates=_by_aggregate(found, fleets.cloud)[: listing.limit] if listing.aggregates else (),
-        models=models(plan, fleets, found)[: listing.limit] if listing.models else (),
+        models=models(plan, fleets, found, placed)[: listing.limit] if listing.models else (),
     )
 
 
@@ -154,20 +169,3 @@ def _by_aggregate(found: Headroom, cloud: WholeCloud) -> list[tuple[str, Copies]
         if not members.isdisjoint(roots)
     ]
     return sorted(numbers, key=lambda one: (-one[1].least, one[0]))
-
-
-def _planned(
-    tx: Transaction, request: PlannerRequest, options: PlannerOptions, overlay: Overlay, *, counted: RequestRoom
-) -> RequestRoom:
-    """Return how many copies of a request with rules fit: planned one after the other, as far as that is worth it."""
-    most = counted.copies.most
-    one = replace(request, limit=1, per_tree=1, explain=False)
-    ground = Ground(tx, one, options, overlay=overlay)
-    for copies in range(min(most, MOST_PLANNED)):
-        planning = Planning(ground, overlay)
-        proposal = next(planning.proposals(), None)
-        if proposal is None:
-            # Others might have been planned in another order; of the first one that is certain.
-            return replace(counted, copies=Copies(copies, 0 if planning.complete and not copies else most))
-        overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
-    return replace(counted, copies=Copies(min(most, MOST_PLANNED), most))

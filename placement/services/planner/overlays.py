@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection
+from dataclasses import replace
 from operator import attrgetter
 
 from placement.candidates.overlaid import ChangedProvider, OverlaidReader
@@ -11,6 +12,7 @@ from placement.domain.planner_tree import Stock
 from placement.store.allocations import held_by, supplies
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.planner_trees import roots_of
+from placement.store.search.summaries import tree_summaries
 
 
 def released(tx: Transaction, consumer_uuids: Collection[str], overlay: Overlay = AS_IT_IS) -> Overlay:
@@ -20,6 +22,21 @@ def released(tx: Transaction, consumer_uuids: Collection[str], overlay: Overlay 
     for row in rows:
         overlay = overlay.releasing({row.provider_id: {names[row.class_id]: row.used}})
     return overlay
+
+
+def emptied(tx: Transaction, roots: Collection[int], overlay: Overlay) -> Overlay:
+    """Return an overlay with some trees there, and nothing of them in use."""
+    found = tree_summaries(tx, roots)
+    used = {
+        provider: {found.class_names[class_id]: -int(used) for class_id, *_capacity, used in of if used}
+        for provider, of in found.stocks.items()
+    }
+    changes = {provider: of for provider, of in overlay.changes.items() if provider not in found.members}
+    return replace(
+        overlay,
+        changes={**changes, **{provider: of for provider, of in used.items() if of}},
+        avoided=overlay.avoided - {*roots},
+    )
 
 
 class KnownStocks:

@@ -6,6 +6,7 @@ import pytest
 from flask import Flask
 
 from tests.api.conftest import Api
+from tests.api.planner.test_koordinator_documents import pod
 from tests.api.test_statement_counts import statements
 from tests.clouds import SHARES, Cloud, allocate, build, provider
 
@@ -114,6 +115,40 @@ def test_rules_about_places_are_planned(api: Api, cloud: Cloud) -> None:
     assert (found["3"]["fits"], found["3"]["at_most"], found["3"]["complete"]) == (0, 0, True)
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param({"paths": {"numa/0/VCPU": 5}}, 4, id="one for each NUMA node"),
+        pytest.param({"paths": {"numa/0/VCPU": 5, "numa/1/VCPU": 5}}, 2, id="one for each host"),
+        pytest.param({"tree": {"numa": {"0": {"VCPU": 4}, "1": {"VCPU": 4}}}}, 4, id="tree"),
+        pytest.param({"tree": {"numa": {"0": {"VCPU": 4}, "1": {"VCPU": 4}}}, "distinct": True}, 4, id="distinct"),
+        pytest.param({"paths": {"numa/0/VCPU": 5}, "init_containers": [{"numa/0/VCPU": 8}]}, 4, id="before it"),
+        pytest.param({"paths": {"numa/0/VCPU": 5}, "containers": [{"numa/0/VCPU": 4}]}, 2, id="beside it"),
+        pytest.param({"paths": {"numa/0/VCPU": 9}}, 0, id="none"),
+        pytest.param({"pod": pod({"nvidia.com/gpu": 2})}, 4, id="pod"),
+    ],
+)
+def test_what_is_written_in_other_words_is_counted(api: Api, cloud: Cloud, body: dict, expected: int) -> None:
+    assert cloud
+    found = ask(api, {"requests": {"it": body}, "per": "tree"})["it"]
+    assert (found["fits"], found["at_most"], found["complete"]) == (expected, expected, True)
+    assert sum(tree["fits"] for tree in found["trees"]) == expected
+
+
+def test_rules_are_kept_in_trees_that_are_supposed(api: Api, cloud: Cloud) -> None:
+    """A pair in one NUMA node: two for each host, empty ones too, and none in trees that are avoided."""
+    body = {"groups": {"_G": {"resources": {"PGPU": 1}, "count": 2}}, "within": [{"groups": ["_G"], "level": "numa"}]}
+    consumer = allocate(call(api), cloud.providers["gpu0-gpu00"], {"PGPU": 1})
+    more = [{"like": cloud.providers["gpu0"], "count": 3}]
+    found = ask(api, {"requests": {"it": body}, "with": more})["it"]
+    assert (found["fits"], found["complete"]) == (3 + 6, True)
+    assert [(model["fits"], model["complete"]) for model in found["one_more"]] == [(2, True)]
+    assert ask(api, {"requests": {"it": body}, "released": [consumer]})["it"]["fits"] == 4
+    avoiding = {**body, "avoid": {"trees": [cloud.providers["gpu1"]]}}
+    found = ask(api, {"requests": {"it": avoiding}, "per": "tree"})["it"]
+    assert (found["fits"], [tree["name"] for tree in found["trees"]]) == (1, ["gpu0"])
+
+
 def test_a_pool_is_counted_once(api: Api) -> None:
     build(
         call(api),
@@ -198,7 +233,7 @@ def test_a_mix_has_bounds(api: Api, cloud: Cloud) -> None:
         ({"requests": {"a": "resources=VCPU"}}, "requests.a: "),
         ({"requests": {"a": "resources=NO_SUCH:1"}}, "NO_SUCH"),
         ({"requests": {"a": {"groups": {"": {"resources": {"VCPU": 0}}}}}}, "requests.a: "),
-        ({"requests": {"a": {"paths": {"Numa/0/VCPU": 1}}}}, "not counted"),
+        ({"requests": {"a": {"paths": {"rack/0/VCPU": 1}}}}, "There is no level 'rack'"),
         ({"requests": {"a": "resources=VCPU:1"}, "without": [UNKNOWN]}, "without[0]: There is no provider"),
         ({"requests": {"a": "resources=VCPU:1"}, "with": [{"like": UNKNOWN, "count": 1}]}, "with[0].like: There is no"),
         ({"requests": {"a": "resources=VCPU:1"}, "mix": {"b": 1}}, "mix.b: Expected a weight"),

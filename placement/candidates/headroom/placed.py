@@ -1,0 +1,147 @@
+"""How many copies of a request with rules about places fit in one tree: what its proposals take, packed."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from placement.allocators.budget import Budget
+from placement.allocators.headroom import BundlePacking, Copies, exactly, undominated
+from placement.candidates.compose.proposals import Proposal, ProposalComposer
+from placement.candidates.overlaid import with_stocks
+from placement.domain.ancestry import upwards
+from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.planner_tree import PlannerTree
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+
+MOST_WAYS = 250
+"""So many ways to serve a request in a tree are packed: each is a level of the search."""
+
+MOST_PLANNED = 32
+"""So many times copies are planned one after the other in a tree; what the same way can take again is no other time."""
+
+STEPS_OF_A_TREE = 20_000
+
+COMPOSING_EVERY = 5
+"""How many tries it counts to compose all ways to serve a request in a tree."""
+
+_PlaceOrClass = tuple[int, str]
+"""A cell: what a provider has of a class; with no class, being in the place that is named after a provider."""
+
+_IN_IT = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFilling:
+    """Counts the copies of one request, tree by tree.
+
+    Args:
+        plan: the plan of the request.
+        best: composes the best proposal.
+        every: composes up to ``MOST_WAYS`` proposals; None where no composer tells all.
+        steps: what composing may take, in all trees.
+        packing: what packing may take.
+        tries: how many times anything may be composed.
+    """
+
+    plan: Plan
+    best: ProposalComposer
+    every: ProposalComposer | None
+    steps: Budget
+    packing: Budget
+    tries: Budget
+
+    def copies(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
+        """Return how many copies fit into a tree.
+
+        What is a proposal now stays one as long as there is room: so the copies fit in any order, if the sums fit.
+
+        Args:
+            tree: who can serve there, as it is.
+            details: the same tree in detail.
+            most: what is known to bound them.
+        """
+        least, is_all = self._filled(tree, details, most)
+        if least == most or (not least and is_all):
+            return exactly(least)
+        is_tried = self.every is not None and self.tries.take(COMPOSING_EVERY)
+        found = self.every.proposals(tree, details, self.steps) if self.every and is_tried else None
+        if found is None or not found.complete or len(found.found) >= MOST_WAYS:
+            return Copies(least, most)
+        packed = self._packed(found.found, details, most)
+        return Copies(max(least, packed.least), max(least, min(most, packed.most)))
+
+    def _filled(self, tree: Tree, details: PlannerTree, most: int) -> tuple[int, bool]:
+        """Return how many copies fit if the best proposal is taken each time, and whether then there was no other."""
+        copies, overlay = 0, AS_IT_IS
+        for _time in range(MOST_PLANNED):
+            if copies == most or not self.tries.take():
+                break
+            there, inside = self._under(tree, details, overlay)
+            if not all(there.options) or self.best.is_hopeless(there):
+                return copies, True
+            proposals = self.best.proposals(there, inside, self.steps)
+            if not proposals.found:
+                return copies, proposals.complete
+            proposal = proposals.found[0]
+            times = _times(proposal, inside, most - copies)
+            taken = {one: {name: times * much for name, much in of.items()} for one, of in proposal.amounts.items()}
+            overlay = overlay.taking(taken, held=[lock.provider for lock in proposal.locks])
+            copies += times
+        return copies, False
+
+    def _under(self, tree: Tree, details: PlannerTree, overlay: Overlay) -> tuple[Tree, PlannerTree]:
+        if overlay.is_empty:
+            return tree, details
+        inside = details.under(overlay)
+        changed = {one: inside.stocks[one] for one in overlay.changes}
+        return with_stocks(tree, self.plan, changed), inside
+
+    def _packed(self, found: Sequence[Proposal], details: PlannerTree, most: int) -> Copies:
+        bundles = [_bundle(one, details, _held(found), most) for one in found]
+        cells = sorted({cell for bundle in bundles for cell in bundle})
+        number = {cell: index for index, cell in enumerate(cells)}
+        kinds: dict[str, list[int]] = defaultdict(list)
+        for (_provider, name), index in number.items():
+            if name != _IN_IT:
+                kinds[name].append(index)
+        numbered = undominated([{number[cell]: much for cell, much in one.items()} for one in bundles])
+        if not all(numbered):
+            return exactly(most)
+        free = [_free(details, cell, most) for cell in cells]
+        return BundlePacking(numbered, [*kinds.values()]).copies(free, budget=self.packing.child(STEPS_OF_A_TREE))
+
+
+def _times(proposal: Proposal, details: PlannerTree, most: int) -> int:
+    """Return how many copies can take what a proposal takes: one, if it holds a place."""
+    if proposal.locks:
+        return 1
+    free = [
+        _free(details, (provider, name), most) // amount
+        for provider, of in proposal.amounts.items()
+        for name, amount in of.items()
+        if amount
+    ]
+    return max(1, min([most, *free]))
+
+
+def _held(found: Sequence[Proposal]) -> frozenset[int]:
+    return frozenset([lock.provider for one in found for lock in one.locks])
+
+
+def _bundle(proposal: Proposal, details: PlannerTree, held: frozenset[int], most: int) -> dict[_PlaceOrClass, int]:
+    """Return what a proposal takes. A place has room for as many as there can be, or for one that holds it."""
+    taken = {
+        (provider, name): amount for provider, of in proposal.amounts.items() for name, amount in of.items() if amount
+    }
+    inside = {place for provider in proposal.amounts for place in upwards(provider, details.parents)}
+    taken |= {(place, _IN_IT): 1 for place in inside & held}
+    return taken | {(lock.provider, _IN_IT): most for lock in proposal.locks}
+
+
+def _free(details: PlannerTree, cell: _PlaceOrClass, most: int) -> int:
+    provider, name = cell
+    if name == _IN_IT:
+        return most
+    stock = details.stocks[provider][name]
+    return max(0, stock.capacity - stock.used)

@@ -1,0 +1,122 @@
+"""How many copies of a request with rules about places fit, tree by tree: each tree is read and composed in."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from placement.allocators.budget import Budget
+from placement.allocators.headroom import Copies, exactly
+from placement.candidates.headroom.placed import MOST_PLANNED, MOST_WAYS, TreeFilling
+from placement.domain.overlay import Overlay
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_tree import PlannerTree
+from placement.domain.tree import Tree
+from placement.services.planner.alike_hosts import drawn
+from placement.services.planner.composers import Composers, PlannerOptions
+from placement.services.planner.ground import Ground
+from placement.services.planner.overlays import emptied, overlaid
+from placement.services.planner.planning import Planning
+from placement.store.connection.unit_of_work import Transaction
+
+MOST_TRIES = 600
+"""So many times something is composed for one request; then what has not been looked into has bounds."""
+
+STEPS_OF_PACKING = 200_000
+
+READ_TOGETHER = 500
+"""So many trees are read in detail at a time."""
+
+
+class PlacedCopies:
+    """Counts the copies of one request, in the cloud as it would be.
+
+    Args:
+        tx: the transaction.
+        request: the request.
+        options: the operator's.
+        overlay: what would differ in the trees that there are.
+        like: for each further tree the one that it is like.
+    """
+
+    def __init__(
+        self,
+        tx: Transaction,
+        request: PlannerRequest,
+        options: PlannerOptions,
+        *,
+        overlay: Overlay,
+        like: Mapping[int, int],
+    ) -> None:
+        self._tx = tx
+        self._overlay = overlay
+        self._like = like
+        # How good a way is does not matter here.
+        self._options = replace(options, packer=None, orders=None)
+        self._request = replace(request, limit=1, per_tree=1, explain=False)
+        composers = Composers()
+        self._ground = Ground(tx, self._request, self._options, composers=composers, overlay=overlay)
+        every = replace(self._request, per_tree=MOST_WAYS)
+        self._filling = TreeFilling(
+            self._ground.prepared.plan,
+            self._ground.prepared.composer,
+            None if request.paths else composers.prepared(every, self._options).composer,
+            steps=composers.budget,
+            packing=Budget(STEPS_OF_PACKING),
+            tries=Budget(MOST_TRIES),
+        )
+        self._known: dict[object, Copies] = {}
+
+    @property
+    def avoided(self) -> Collection[int]:
+        """The roots of trees that the request leaves out."""
+        return self._ground.avoided
+
+    def together(self, most: int) -> int:
+        """Return how many fit into all trees for certain where these share something: planned one after the other."""
+        if not self._ground.has_sharing:
+            return 0
+        overlay = self._overlay
+        for copies in range(min(most, MOST_PLANNED)):
+            proposal = next(Planning(self._ground, overlay).proposals(), None)
+            if proposal is None:
+                return copies
+            overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
+        return min(most, MOST_PLANNED)
+
+    def in_trees(self, known: Mapping[int, Copies]) -> dict[int, Copies]:
+        """Return how many fit into trees, by their roots."""
+        there = [root for root in known if root not in self._like]
+        found = self._counted(self._ground, self._overlay, {root: known[root] for root in there})
+        further = {self._like[root]: known[root] for root in known if root in self._like}
+        empty = self.in_empty(further) if further else {}
+        return found | {root: empty[self._like[root]] for root in known if root in self._like}
+
+    def in_empty(self, known: Mapping[int, Copies]) -> dict[int, Copies]:
+        """Return the same for trees that are like these, but empty."""
+        roots = {root: self._like.get(root, root) for root in known}
+        overlay = emptied(self._tx, sorted({*roots.values()}), self._overlay)
+        ground = Ground(self._tx, self._request, self._options, overlay=overlay)
+        found = self._counted(ground, overlay, {roots[root]: copies for root, copies in known.items()})
+        return {root: found[of] for root, of in roots.items()}
+
+    def _counted(self, ground: Ground, overlay: Overlay, known: Mapping[int, Copies]) -> dict[int, Copies]:
+        found = dict.fromkeys(known, exactly(0))
+        reader = overlaid(ground.reader, overlay, ground.stocks)
+        for roots in _portions_of(sorted(known)):
+            trees = reader.trees_of(roots).trees
+            for tree, details in zip(trees, ground.details.of(trees), strict=True):
+                found[tree.root] = self._of(tree, details.under(overlay), known[tree.root].most)
+        return found
+
+    def _of(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
+        """Return how many fit into one tree; trees that are alike have the same number."""
+        if details.foreign_providers:
+            return self._filling.copies(tree, details, most)
+        form = (drawn([self._filling.plan], [tree], details).form, most)
+        if form not in self._known:
+            self._known[form] = self._filling.copies(tree, details, most)
+        return self._known[form]
+
+
+def _portions_of(roots: Sequence[int]) -> Iterator[Sequence[int]]:
+    for first in range(0, len(roots), READ_TOGETHER):
+        yield roots[first : first + READ_TOGETHER]
