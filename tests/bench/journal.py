@@ -5,20 +5,20 @@ REFERENCE_PYTHON=... python -m tests.bench.journal     two minutes; the figures 
 
 import argparse
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import psycopg
 
 from placement.store.connection.database import engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
-from tests.bench import sampling
 from tests.bench.claims import measure_claims
 from tests.bench.cluster import running_cluster
 from tests.bench.queries import SIMPLE
-from tests.bench.sampling import Series, Subject, ratios, spread
+from tests.bench.rows import provider_uuid
+from tests.bench.sampling import Spread, in_turn, ratios, spread
 from tests.bench.sides import Side, Starter
-from tests.bench.work import ClaimAndFree, claim_on_flat
+from tests.bench.work import ClaimAndFree, FirstCandidate, PlannerClaim, claim_on_flat
 
 CLOUD = "flat-1000"
 CLIENTS = 4
@@ -30,11 +30,12 @@ SIZE = "SELECT pg_total_relation_size('placement_journal')"
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--blocks", type=int, default=40, help="of one client")
+    parser.add_argument("--pairs", type=int, default=15, help="of four clients")
     parser.add_argument("--seconds", type=float, default=3.0)
     chosen = parser.parse_args()
     with running_cluster(None, print) as cluster, _both(Starter(cluster)) as (with_it, without):
-        _print_alone(with_it, without, chosen.pairs)
+        _print_alone((with_it, without), chosen.blocks)
         _print_together(with_it, without, chosen.pairs, chosen.seconds)
         _print_size(with_it)
 
@@ -51,16 +52,22 @@ def _both(starter: Starter) -> Iterator[tuple[Side, Side]]:
         yield first, second
 
 
-def _print_alone(with_it: Side, without: Side, pairs: int) -> None:
-    """One client: PUT and DELETE of three classes of one host."""
-    subjects = [Subject(side, ClaimAndFree(claim_on_flat("host7")), timeout_s=TIMEOUT_S) for side in (with_it, without)]
-    sampling.measure(subjects, pairs=pairs)
-    first, second = (subject.series for subject in subjects)
-    print(f"PUT + DELETE, one client: {_told(first)} with, {_told(second)} without: {ratios(first, second)}")
+def _print_alone(sides: Sequence[Side], blocks: int) -> None:
+    """One client, request by request on each side in turn."""
+    flat = claim_on_flat("host7")
+    for name, work in (
+        ("PUT + DELETE", ClaimAndFree(flat)),
+        ("GET + PUT + DELETE", FirstCandidate(SIMPLE)),
+        ("POST /planner/v1/claims + DELETE", PlannerClaim(flat[provider_uuid("host7")])),
+    ):
+        with_it, without = in_turn(sides, work, blocks=blocks)
+        print(f"{name}: {with_it.median('cpu_ms'):.2f} ms with, {without.median('cpu_ms'):.2f} ms without:", end=" ")
+        more = [with_it.median(part) - without.median(part) for part in ("server_ms", "database_ms")]
+        print(f"{_told(ratios(with_it, without))}; server {more[0]:+.2f} ms, database {more[1]:+.2f} ms")
 
 
-def _told(series: Series) -> str:
-    return f"{series.median('server_ms'):.2f} + {series.median('database_ms'):.2f} ms"
+def _told(found: Spread) -> str:
+    return f"{found.median:.3f} ({found.low:.3f} to {found.high:.3f})"
 
 
 def _print_together(with_it: Side, without: Side, pairs: int, seconds: float) -> None:
@@ -69,7 +76,7 @@ def _print_together(with_it: Side, without: Side, pairs: int, seconds: float) ->
     first, second = found
     each = [mine.cpu_ms / other.cpu_ms for mine, other in zip(first.samples, second.samples, strict=True)]
     cpu = [series.median("cpu_ms") for series in found]
-    print(f"GET + PUT, {CLIENTS} clients: {cpu[0]:.2f} ms with, {cpu[1]:.2f} ms without: {spread(each)}")
+    print(f"GET + PUT, {CLIENTS} clients: {cpu[0]:.2f} ms with, {cpu[1]:.2f} ms without: {_told(spread(each))}")
 
 
 def _print_size(side: Side) -> None:

@@ -110,6 +110,10 @@ class Subject:
             self.series.peak_memory_mib = self._side.running.peak_memory_mib()
             self._side.stop()
 
+    def once(self) -> Sample:
+        """Return what doing the work once costs."""
+        return self._measured(1)
+
     def take(self) -> None:
         """Add a sample."""
         if not self.series.took_too_long:
@@ -169,6 +173,26 @@ def measure(subjects: Sequence[Subject], *, pairs: int) -> None:
             subject.take()
     for subject in subjects:
         subject.finish()
+
+
+def in_turn(sides: Sequence[Side], work: Work, *, blocks: int, times: int = 20) -> list[Series]:
+    """Do the work on all sides in turn, each time in another order; a sample is the median of a block.
+
+    For sides that cost almost the same: what the machine does meanwhile comes to all of them, and what comes to one
+    alone does not count.
+    """
+    subjects = [Subject(side, work, timeout_s=WARM_UP_S * WARM_UP_ROUNDS) for side in sides]
+    for subject in subjects:
+        subject.warm_up()
+    for _ in range(blocks):
+        found: list[list[Sample]] = [[] for _ in sides]
+        for number in range(times):
+            for of in range(len(sides))[:: 1 if number % 2 else -1]:
+                found[of].append(subjects[of].once())
+        for subject, samples in zip(subjects, found, strict=True):
+            server_ms = statistics.median(one.server_ms for one in samples)
+            subject.series.samples.append(Sample(server_ms, statistics.median(one.database_ms for one in samples), ()))
+    return [subject.series for subject in subjects]
 
 
 def measure_once(subject: Subject) -> None:

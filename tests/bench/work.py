@@ -66,6 +66,42 @@ class ClaimAndFree:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstCandidate:
+    """Ask for candidates, allocate the first, and delete the allocation: what a scheduler does."""
+
+    query: str
+    requests: int = 3
+
+    def do(self, caller: Caller) -> list[Answer]:
+        """Send GET, PUT and DELETE."""
+        offered = checked(caller("GET", f"/allocation_candidates?{self.query}&limit=10"))
+        path = f"/allocations/{uuid.uuid4()}"
+        body = {**offered.document()["allocation_requests"][0], "consumer_generation": None, **OWNER}
+        return [offered, checked(caller("PUT", path, body)), checked(caller("DELETE", path))]
+
+    def undo(self, caller: Caller) -> None:
+        """Leave all as it is: it was undone already."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerClaim:
+    """Claim through the planner, and delete the allocation."""
+
+    resources: dict[str, int]
+    requests: int = 2
+
+    def do(self, caller: Caller) -> list[Answer]:
+        """Send POST and DELETE."""
+        consumer = str(uuid.uuid4())
+        body = {"groups": {"": {"resources": self.resources}}, "consumer": {"uuid": consumer, **OWNER}}
+        claimed = checked(caller("POST", "/planner/v1/claims", body))
+        return [claimed, checked(caller("DELETE", f"/allocations/{consumer}"))]
+
+    def undo(self, caller: Caller) -> None:
+        """Leave all as it is: it was undone already."""
+
+
+@dataclass(frozen=True, slots=True)
 class Register:
     """Make a provider as nova-compute does when it starts: provider, inventories, traits."""
 
