@@ -1,4 +1,4 @@
-"""GET /planner/v1/profiles: profiles, levels, locks and device types in force, in the shape of the planner file."""
+"""GET /planner/v1/profiles: profiles, levels, locks, device types and aggregates in force, as in the planner file."""
 
 from collections.abc import Collection, Mapping
 from fractions import Fraction
@@ -29,6 +29,9 @@ def list_profiles(call: Call) -> Response:
                 level: lock for level, lock in planner.exclusive.items() if level in (*planner.levels, THE_DEVICE)
             },
             "devices": _devices(planner.devices, planner.levels),
+            "aggregates": {
+                kind: {name: list(uuids) for name, uuids in names.items()} for kind, names in planner.aggregates.items()
+            },
         }
     )
 

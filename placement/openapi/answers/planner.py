@@ -210,6 +210,7 @@ _PROFILES = record(
             {"types": by_name(_DEVICE_TYPE), "base": by_name(TEXT), "host": by_name(TEXT)},
             {"same_pcie": TEXT, "same_numa": TEXT},
         ),
+        "aggregates": by_name(by_name(array(TEXT))),
     }
 )
 _INDEX = record(

@@ -14,6 +14,7 @@ from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
+from placement.domain.similar_names import similar_names
 from placement.domain.tree import Tree
 from placement.errors import InvalidAt
 from placement.services.families import classes_in_families
@@ -22,6 +23,7 @@ from placement.services.planner.details import RememberedDetails
 from placement.services.planner.least_places import least_places
 from placement.services.planner.overlays import KnownStocks
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.resource_classes import all_classes
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.trees import TreeReader
@@ -144,7 +146,9 @@ def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
     for name in sorted(names - classes.keys()):
         groups = [one.suffix for one in request.groups if name in one.group.resources]
         where = ("groups", groups[0], "resources", name) if groups else ("paths",)
-        raise InvalidAt(where, f"There is no resource class {name}.")
+        similar = similar_names(name, [one.name for one in all_classes(tx)])
+        hint = f" Similar: {', '.join(similar)}." if similar else ""
+        raise InvalidAt(where, f"There is no resource class {name}.{hint}")
     asked = list(_traits_of(request))
     traits = tx.names.traits.ids(tx.connection, frozenset().union(*[of_one for _path, of_one in asked]))
     for path, of_one in asked:

@@ -21,6 +21,13 @@ DEEPEST = 64
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _NULL = "tag:yaml.org,2002:null"
 
+SCHEDULER_KEYS = frozenset(
+    {"actions", "tiers", "plugins", "arguments", "resourceStrategyFitWeight", "enable", "resourceProportion"}
+)
+"""What stands in configurations of Volcano's scheduler, and nowhere in ours."""
+
+IMPORT_HINT = "What is written for Volcano's scheduler becomes a planner file by: placement planner import FILE."
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentEntry:
@@ -47,7 +54,10 @@ class DocumentEntry:
         """Return the error that says that this entry's key is wrong."""
         *above, key = self.path
         where = f"{'.'.join(above)}: " if above else ""
-        return ConfigurationError(f"{self.file}, line {self.line}: {where}expected {expected}, found the key {key!r}.")
+        hint = f" {IMPORT_HINT}" if key in SCHEDULER_KEYS else ""
+        return ConfigurationError(
+            f"{self.file}, line {self.line}: {where}expected {expected}, found the key {key!r}.{hint}"
+        )
 
     def is_named_like(self, pattern: str) -> bool:
         """Tell whether the key that leads here matches a regular expression as a whole."""

@@ -32,6 +32,10 @@ EVERYTHING = PlannerSettings(
         ),
     },
     default_profile="ai",
+    aggregates={
+        "zone": {"eu-1": ("3c9a1f0e-5b7d-4e21-9a63-0d4f8b1c2e01",)},
+        "rack": {"b12": ("a4c6e8f0-1b3d-4f57-9a7c-5e7f9b1d3c04",)},
+    },
 )
 
 
@@ -92,6 +96,7 @@ def test_without_a_planner_file_the_built_in_profile_is_listed(api: Api) -> None
             "same_pcie": "pcie",
             "same_numa": "numa",
         },
+        "aggregates": {},
     }
 
 

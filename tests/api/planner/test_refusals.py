@@ -33,6 +33,10 @@ def hint(**said: object) -> dict[str, object]:
         (group(resources={"PGPU": 0}), "groups._A.resources.PGPU: 0 is less than the minimum of 1"),
         (group(resources={"PGPU": True}), "groups._A.resources.PGPU: True is not of type 'integer'"),
         (group(resources={"CUSTOM_NO": 1}), "groups._A.resources.CUSTOM_NO: There is no resource class CUSTOM_NO."),
+        (
+            group(resources={"ACCELERATOR_FPGA": 1}),
+            "groups._A.resources.ACCELERATOR_FPGA: There is no resource class ACCELERATOR_FPGA. Similar: FPGA.",
+        ),
         (group(required=["CUSTOM_NO"]), "groups._A.required: There is no trait CUSTOM_NO."),
         ({"groups": A, "root_required": ["CUSTOM_NO"]}, "root_required: There is no trait CUSTOM_NO."),
         (group(count=0), 'groups._A.count: 0 is not a number from 1 to 1000, "all" or "per-subtree"'),

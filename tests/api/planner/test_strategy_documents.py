@@ -3,8 +3,8 @@
 import pytest
 
 from tests.api.conftest import Api
-from tests.claims import ask, make_provider
-from tests.planner_hosts import CANDIDATES
+from tests.claims import ask, claimed, make_provider
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer
 
 pytestmark = pytest.mark.any_database
 
@@ -13,6 +13,7 @@ AS_WRITTEN = {
     "resourceStrategyFitWeight": 10,
     "resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}},
 }
+GPU = "CUSTOM_NVIDIA_COM_GPU"
 T4, A10 = "CUSTOM_NVIDIA_COM_T4", "CUSTOM_NVIDIA_COM_A10"
 
 
@@ -36,8 +37,54 @@ def test_the_table_of_scarce_resources_comes_over_http(api: Api) -> None:
     assert scores(**{T4: 1, A10: 2}) == {with_both: 0}
 
 
+def test_the_score_of_a_node_is_the_mean_of_its_resources_by_weight(api: Api) -> None:
+    """The document's formulas: GPUs are packed with weight 2, processors spread with weight 1."""
+    ask(api, "PUT", f"/resource_classes/{GPU}")
+    node = make_provider(api, VCPU=64, **{GPU: 8})
+    claimed(api, {node: {"VCPU": 32, GPU: 4}})
+    resources = {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}, "VCPU": {"type": "LeastAllocated"}}
+    body = {"groups": {"": {"resources": {"VCPU": 8, GPU: 2}}}, "profile": {"fit": {"resources": resources}}}
+    (score,) = ask(api, "POST", CANDIDATES, body=body)["scores"]
+    gpu, cpu = (4 + 2) / 8, (64 - (32 + 8)) / 64
+    assert score["fit"] == pytest.approx(100 * (2 * gpu + 1 * cpu) / (2 + 1))
+
+
+def test_the_exact_name_counts_before_the_longest_family(api: Api) -> None:
+    """The document's order of matching: only the V100 is packed, its family is spread."""
+    v100, a100 = "CUSTOM_NVIDIA_COM_GPU_V100", "CUSTOM_NVIDIA_COM_GPU_A100"
+    for name in (v100, a100):
+        ask(api, "PUT", f"/resource_classes/{name}")
+    make_provider(api, **{v100: 4, a100: 4})
+    resources = {
+        "nvidia.com/gpu-v100": {"type": "MostAllocated", "weight": 3},
+        "nvidia.com/gpu-*": {"type": "LeastAllocated", "weight": 2},
+        "nvidia.com/*": {"type": "MostAllocated", "weight": 2},
+    }
+
+    def score(name: str) -> float:
+        body = {"groups": {"": {"resources": {name: 1}}}, "profile": {"fit": {"resources": resources}}}
+        found: float = ask(api, "POST", CANDIDATES, body=body)["scores"][0]["fit"]
+        return found
+
+    assert (score(v100), score(a100)) == (25, 75)
+
+
+def test_the_second_job_is_kept_off_what_belongs_to_the_gpus(api: Api) -> None:
+    """The document's node of 74 processors, 128 GB and 8 GPUs at 1:8:8: room for one job of 8 processors and no GPU."""
+    ask(api, "PUT", f"/resource_classes/{GPU}")
+    make_provider(api, VCPU=74, MEMORY_MB=128 << 10, **{GPU: 8})
+    profile = {"proportional": {"mode": "filter", "reserve": {"nvidia.com/gpu": {"VCPU": 8, "MEMORY_MB": 8 << 10}}}}
+    job = {"groups": {"": {"resources": {"VCPU": 8, "MEMORY_MB": 8 << 10}}}, "profile": profile}
+    ask(api, "POST", CLAIMS, body={**job, "consumer": consumer()})
+    answer = api.post(CLAIMS, {**job, "consumer": consumer()})
+    assert answer.status_code == 409
+    assert "(proportional, mode: filter)" in answer.json["errors"][0]["detail"]
+
+
 def test_arguments_of_the_scheduler_are_refused_with_the_keys_to_type(api: Api) -> None:
     body = {"groups": {"": {"resources": {"VCPU": 1}}}, "profile": AS_WRITTEN}
     answer = api.post(CANDIDATES, body)
     assert answer.status_code == 400
-    assert "expected one of the keys fit, sra, proportional, compactness" in answer.json["errors"][0]["detail"]
+    detail = answer.json["errors"][0]["detail"]
+    assert "expected one of the keys fit, sra, proportional, compactness" in detail
+    assert detail.endswith("becomes a planner file by: placement planner import FILE.")
