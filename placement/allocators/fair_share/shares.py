@@ -4,7 +4,7 @@ After A. Bhattacharya and others, "Hierarchical Scheduling for Diverse Datacente
 and which are blocked is told from outside (``state``); here is only what follows from it.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 
 from placement.allocators.fair_share.nodes import LAST, BranchNode, Cohort, LeafNode, Node, Rank, Vector
 from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
@@ -172,11 +172,13 @@ def _above(node: Node) -> BranchNode:
     return node.above
 
 
-def way_to(node: Node) -> Iterator[Node]:
-    """Yield the nodes from below the root down to a node."""
-    if node.above is not None:
-        yield from way_to(node.above)
-        yield node
+def way_to(node: Node) -> list[Node]:
+    """Return the nodes from below the root down to a node."""
+    way = []
+    while node.above is not None:
+        way.append(node)
+        node = node.above
+    return way[::-1]
 
 
 def level_of(node: Node) -> int:

@@ -205,11 +205,16 @@ class FairShares:
 
     def _together(self, node: Node) -> Vector:
         """Return what everything below a node uses."""
-        if not isinstance(node, BranchNode):
-            return list(self._usage[node.path])
-        sums = [self._together(part) for part in node.branches]
-        sums += [list(self._usage[leaf.path]) for cohort in node.cohorts.values() for leaf in cohort.leaves]
-        return [sum(amounts) for amounts in zip(*sums, strict=True)] or [0] * len(self.classes)
+        found = [[0] * len(self.classes)]
+        below = [node]
+        while below:
+            one = below.pop()
+            if isinstance(one, BranchNode):
+                below += one.branches
+                below += [leaf for cohort in one.cohorts.values() for leaf in cohort.leaves]
+            else:
+                found.append(list(self._usage[one.path]))
+        return [sum(amounts) for amounts in zip(*found, strict=True)]
 
     def _shown(self, node: Node, usage: Vector) -> NodeShare:
         is_leaf = isinstance(node, LeafNode)

@@ -1,6 +1,6 @@
 """The tree over which shares are fair: branches with weights, and leaves that use and want resources."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -94,21 +94,25 @@ def leaf_paths(part: Branch | Leaf, above: str = "") -> Iterator[str]:
     >>> list(leaf_paths(Branch("root", (Leaf("bob"), Branch("eng", (Leaf("ann"),))))))
     ['root/bob', 'root/eng/ann']
     """
-    path = joined(above, part.name)
-    if isinstance(part, Leaf):
-        yield path
-    else:
-        for inner in in_order(part.parts):
-            yield from leaf_paths(inner, path)
+    return (path for path, one in _downwards(part, above, in_order) if isinstance(one, Leaf))
 
 
 def branches_of(branch: Branch, above: str = "") -> Iterator[tuple[str, Branch]]:
     """Yield the path of each branch, and the branch, each before those in it."""
-    path = joined(above, branch.name)
-    yield path, branch
-    for part in branch.parts:
-        if isinstance(part, Branch):
-            yield from branches_of(part, path)
+    return ((path, one) for path, one in _downwards(branch, above, tuple) if isinstance(one, Branch))
+
+
+def _downwards(
+    part: Branch | Leaf, above: str, arranged: Callable[[Iterable[Branch | Leaf]], Sequence[Branch | Leaf]]
+) -> Iterator[tuple[str, Branch | Leaf]]:
+    """Yield a part and all in it with their paths, each before what is in it. Trees may be as deep as they like."""
+    stack = [(above, part)]
+    while stack:
+        above, one = stack.pop()
+        path = joined(above, one.name)
+        yield path, one
+        if isinstance(one, Branch):
+            stack += [(path, inner) for inner in reversed(arranged(one.parts))]
 
 
 def joined(above: str, name: str) -> str:

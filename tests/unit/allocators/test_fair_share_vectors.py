@@ -284,3 +284,20 @@ def test_the_order_of_siblings_in_the_tree_changes_nothing(seed) -> None:
     shares = FairShares(Branch("n", tuple([Leaf(name) for name in names])), {"c": 7})
     result = fill(shares, {f"n/{name}": [Task({"c": 1}, None)] for name in names})
     assert result.order == ("n/n1", "n/n2", "n/n10", "n/n20", "n/n1", "n/n2", "n/n10")
+
+
+def test_a_tree_may_be_as_deep_as_it_likes() -> None:
+    deep: Branch | Leaf = Leaf("a")
+    for number in range(1500):
+        deep = Branch(f"part{number}", (deep,))
+    shares = FairShares(Branch("n", (deep, Leaf("b"))), {"cpu": 4})
+    leaves = [*shares.leaves()]
+    inmost = max(leaves, key=len)
+    want(shares, {leaf: {"cpu": 1} for leaf in leaves})
+    shares.use(inmost, {"cpu": 1})
+    assert [turn.leaf.path for turn in order(shares, leaves)] == ["n/b", inmost]
+    assert len(shares.rank(inmost)[0]) == 1501
+    assert fill(shares, {leaf: [Task({"cpu": 1}, 2)] for leaf in leaves}).given == {
+        "n/b": {"cpu": 2},
+        inmost: {"cpu": 1},
+    }
