@@ -109,6 +109,10 @@ class Tenants:
                 return one.held.value
         return None
 
+    def up_to(self, highest: Number) -> "Tenants":
+        """Return the same with those alone that are worth no more than that."""
+        return self._like([one for one in self._tenants if one.held.value <= highest], self._missing)
+
     def with_more_missing(self, missing: Mapping[Need, int]) -> "Tenants":
         """Return the same where more has to be free."""
         return self._like(self._tenants, {**self._missing, **missing}) if missing else self

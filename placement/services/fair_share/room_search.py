@@ -6,9 +6,10 @@ some of its tenants. What others share with a tree counts, but only consumers th
 give.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 
 from placement.allocators.budget import Budget
 from placement.allocators.entries import Number
@@ -95,25 +96,34 @@ class RoomSearch:
 
     def fewest(self) -> CheapestRoom:
         """Return the fewest without whom the request fits on a host, of these the least valuable."""
-        return self._cheapest(is_reclaimable, _is_bound)
+        return self._cheapest(self._hosts(is_reclaimable, _is_bound))
 
     def least_important(self, priority: Number) -> CheapestRoom:
         """Return the same, but the lowest priority that gives first; values are priorities."""
-        is_free = partial(_is_less_important, priority)
+        hosts = self._hosts(partial(_is_preemptible, priority), partial(_is_less_important, priority))
+        # By the sums no host has enough that is less important than that.
+        values = [(value, root, tenants) for root, tenants in hosts if (value := tenants.least_value) is not None]
 
         def up_to(highest: Number) -> CheapestRoom:
-            return self._cheapest(partial(_is_preemptible_up_to, highest, priority), is_free)
+            return self._cheapest((root, tenants.up_to(highest)) for value, root, tenants in values if value <= highest)
 
-        hosts = self._hosts(partial(_is_preemptible_up_to, priority, priority), is_free)
-        choices = [one for root, tenants in hosts for one in self._in_places(root, tenants)]
-        found = [value for one in choices if (value := one.least_value) is not None]
-        # By the sums no host has enough that is less important than that.
-        least = min(found, default=priority)
+        least = self._least_value(values, priority)
         return lowest(up_to, sorted({value for value in self._values if least <= value <= priority}) or [priority])
 
-    def _cheapest(self, may_be_asked: Judgement, is_free: Judgement) -> CheapestRoom:
+    def _least_value(self, values: Sequence[tuple[Number, int, Tenants]], priority: Number) -> Number:
+        """Return the least value up to which some host has enough in its places, as far as sums tell."""
+        least = priority
+        for value, root, tenants in sorted(values, key=itemgetter(0)):
+            if value >= least:
+                break
+            inside = [one.least_value for one in self._in_places(root, tenants)]
+            least = min([least, *[one for one in inside if one is not None]])
+        return least
+
+    def _cheapest(self, asked: Iterable[tuple[int, Tenants]]) -> CheapestRoom:
+        """Return the cheapest room on some hosts, given with those who may be asked there."""
         best, found = None, CheapestRoom()
-        queue = HostQueue(self._bounded(may_be_asked, is_free), self._split, self._for_bounds)
+        queue = HostQueue(_bounded(asked), self._split, self._for_bounds)
         while (hosts := queue.next(best)) and not self._budget.is_used_up:
             self._read([host.root for host in hosts])
             for host in hosts:
@@ -145,13 +155,6 @@ class RoomSearch:
             ]
             yield root, Tenants(court, asked, missing=missing, values=self._values, is_free=is_free)
 
-    def _bounded(self, may_be_asked: Judgement, is_free: Judgement) -> Iterator[HostWithTenants]:
-        """Yield the hosts on which all who may be asked would be enough, by the sums."""
-        for root, here in self._hosts(may_be_asked, is_free):
-            bound = here.bound
-            if bound is not None:
-                yield HostWithTenants(root, here, bound)
-
     def _split(self, host: HostWithTenants) -> Iterator[HostWithTenants]:
         """Yield a host with each choice of places in which all who may be asked would be enough."""
         for here in self._in_places(host.root, host.tenants):
@@ -162,8 +165,7 @@ class RoomSearch:
     def _in_places(self, root: int, tenants: Tenants) -> Iterator[Tenants]:
         """Yield what is missing in places as well, for each choice of them in which that could become free."""
         for missing in self._places.missing(root, tenants.could_free):
-            if tenants.could_free(missing):
-                yield tenants.with_more_missing(missing)
+            yield tenants.with_more_missing(missing)
 
     def _read(self, roots: Sequence[int]) -> None:
         new = self._trees.unread([*dict.fromkeys(roots)])
@@ -183,6 +185,14 @@ class RoomSearch:
         return found and (found[0], CheapestRoom(tenants.chosen(found[1]), host.root))
 
 
+def _bounded(hosts: Iterable[tuple[int, Tenants]]) -> Iterator[HostWithTenants]:
+    """Yield the hosts on which all who may be asked would be enough, by the sums."""
+    for root, here in hosts:
+        bound = here.bound
+        if bound is not None:
+            yield HostWithTenants(root, here, bound)
+
+
 def _is_bound(_court: Court, _one: Held) -> bool:
     return False
 
@@ -191,5 +201,5 @@ def _is_less_important(priority: Number, court: Court, one: Held) -> bool:
     return is_less_important(court, priority, one)
 
 
-def _is_preemptible_up_to(highest: Number, priority: Number, court: Court, one: Held) -> bool:
-    return one.value <= highest and is_preemptible(court, priority, one)
+def _is_preemptible(priority: Number, court: Court, one: Held) -> bool:
+    return is_preemptible(court, priority, one)

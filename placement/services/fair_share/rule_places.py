@@ -5,7 +5,7 @@ and only as far as sums tell.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -86,7 +86,7 @@ class RulePlaces:
                 self._free[anchor, classes[class_id]] += left
 
     def missing(self, root: int, could_free: Callable[[Missing], bool]) -> Iterator[Missing]:
-        """Yield what more has to be free in the places of a tree, for each way to choose one for every rule.
+        """Yield what more has to be free in places of a tree, for each way to choose one for every rule that could be.
 
         Args:
             root: the root of the tree.
@@ -95,12 +95,19 @@ class RulePlaces:
         choices = []
         for rule in self._rules:
             alone = [(anchor, self._missing({anchor: rule.asked})) for anchor in self._of_root[rule.level, root]]
-            choices.append([anchor for anchor, missing in alone if could_free(missing)])
-        if prod(map(len, choices)) > MOST_CHOICES:
+            choices.append([(anchor, missing) for anchor, missing in alone if could_free(missing)])
+        if len(choices) == 1:
+            yield from {frozenset(missing.items()): missing for _anchor, missing in choices[0]}.values()
+        elif prod(map(len, choices)) > MOST_CHOICES:
             yield {}
-            return
+        else:
+            anchors = product(*[[anchor for anchor, _missing in of_rule] for of_rule in choices])
+            yield from filter(could_free, self._together(anchors))
+
+    def _together(self, choices: Iterable[Sequence[int]]) -> Iterator[Missing]:
+        """Yield what more has to be free for each choice of a place for every rule, each once."""
         known = set()
-        for chosen in product(*choices):
+        for chosen in choices:
             asked: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
             for rule, anchor in zip(self._rules, chosen, strict=True):
                 # A group that two rules keep in the same place is there once.
