@@ -57,8 +57,8 @@ def _print_alone(sides: Sequence[Side], blocks: int) -> None:
     flat = claim_on_flat("host7")
     for name, work in (
         ("PUT + DELETE", ClaimAndFree(flat)),
-        ("GET + PUT + DELETE", FirstCandidate(SIMPLE)),
-        ("POST /planner/v1/claims + DELETE", PlannerClaim(flat[provider_uuid("host7")])),
+        ("GET + PUT", FirstCandidate(SIMPLE)),
+        ("POST /planner/v1/claims", PlannerClaim(flat[provider_uuid("host7")])),
     ):
         with_it, without = in_turn(sides, work, blocks=blocks)
         print(f"{name}: {with_it.median('cpu_ms'):.2f} ms with, {without.median('cpu_ms'):.2f} ms without:", end=" ")

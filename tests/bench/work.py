@@ -67,38 +67,44 @@ class ClaimAndFree:
 
 @dataclass(frozen=True, slots=True)
 class FirstCandidate:
-    """Ask for candidates, allocate the first, and delete the allocation: what a scheduler does."""
+    """Ask for candidates and allocate the first, as a scheduler does."""
 
     query: str
-    requests: int = 3
+    requests: int = 2
+    made: list[str] = field(default_factory=list)
 
     def do(self, caller: Caller) -> list[Answer]:
-        """Send GET, PUT and DELETE."""
+        """Send GET and PUT."""
         offered = checked(caller("GET", f"/allocation_candidates?{self.query}&limit=10"))
-        path = f"/allocations/{uuid.uuid4()}"
+        self.made.append(f"/allocations/{uuid.uuid4()}")
         body = {**offered.document()["allocation_requests"][0], "consumer_generation": None, **OWNER}
-        return [offered, checked(caller("PUT", path, body)), checked(caller("DELETE", path))]
+        return [offered, checked(caller("PUT", self.made[-1], body))]
 
     def undo(self, caller: Caller) -> None:
-        """Leave all as it is: it was undone already."""
+        """Delete the allocations."""
+        while self.made:
+            checked(caller("DELETE", self.made.pop()))
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerClaim:
-    """Claim through the planner, and delete the allocation."""
+    """Claim through the planner."""
 
     resources: dict[str, int]
-    requests: int = 2
+    requests: int = 1
+    made: list[str] = field(default_factory=list)
 
     def do(self, caller: Caller) -> list[Answer]:
-        """Send POST and DELETE."""
+        """Send POST."""
         consumer = str(uuid.uuid4())
+        self.made.append(f"/allocations/{consumer}")
         body = {"groups": {"": {"resources": self.resources}}, "consumer": {"uuid": consumer, **OWNER}}
-        claimed = checked(caller("POST", "/planner/v1/claims", body))
-        return [claimed, checked(caller("DELETE", f"/allocations/{consumer}"))]
+        return [checked(caller("POST", "/planner/v1/claims", body))]
 
     def undo(self, caller: Caller) -> None:
-        """Leave all as it is: it was undone already."""
+        """Delete the allocations."""
+        while self.made:
+            checked(caller("DELETE", self.made.pop()))
 
 
 @dataclass(frozen=True, slots=True)
