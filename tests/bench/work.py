@@ -76,9 +76,11 @@ class FirstCandidate:
     def do(self, caller: Caller) -> list[Answer]:
         """Send GET and PUT."""
         offered = checked(caller("GET", f"/allocation_candidates?{self.query}&limit=10"))
-        self.made.append(f"/allocations/{uuid.uuid4()}")
+        path = f"/allocations/{uuid.uuid4()}"
         body = {**offered.document()["allocation_requests"][0], "consumer_generation": None, **OWNER}
-        return [offered, checked(caller("PUT", self.made[-1], body))]
+        claimed = checked(caller("PUT", path, body))
+        self.made.append(path)
+        return [offered, claimed]
 
     def undo(self, caller: Caller) -> None:
         """Delete the allocations."""
@@ -97,9 +99,10 @@ class PlannerClaim:
     def do(self, caller: Caller) -> list[Answer]:
         """Send POST."""
         consumer = str(uuid.uuid4())
-        self.made.append(f"/allocations/{consumer}")
         body = {"groups": {"": {"resources": self.resources}}, "consumer": {"uuid": consumer, **OWNER}}
-        return [checked(caller("POST", "/planner/v1/claims", body))]
+        claimed = checked(caller("POST", "/planner/v1/claims", body))
+        self.made.append(f"/allocations/{consumer}")
+        return [claimed]
 
     def undo(self, caller: Caller) -> None:
         """Delete the allocations."""
