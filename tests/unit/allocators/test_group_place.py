@@ -71,13 +71,14 @@ def test_names_of_locations_decide_only_among_equals(root, requirements, distinc
     assert place(renamed(root, {}), requirements, rules).objective == place(root, requirements, rules).objective
 
 
-@examples(22)
+@examples(44)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
 def test_what_was_placed_is_scored_the_same_again(root, requirements, distinct):
-    """Recorded places are kept."""
+    """Recorded places are kept. Two of three requests find none, and ``assume`` gives up where too many do."""
     rules = Rules(distinct=distinct)
     first = place(root, requirements, rules)
-    assume(first.feasible)
+    if not first.feasible:
+        return
     again = place(root, [pinned(placed) for placed in first.placed], rules)
     assert (again.objective, choice_of(again)) == (first.objective, choice_of(first))
 
