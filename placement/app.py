@@ -31,7 +31,6 @@ from placement.store.connection.database import Database
 from placement.store.lifecycle.opening import open_database
 from placement.telemetry.tracing import traced, traces_statements
 from placement.telemetry.watching import meters_for, watched
-from placement.tuning import keep_freed_memory, spare_the_collector
 from placement.ui.blueprint import install_console
 from placement.ui.security import Visitors
 from placement.worker_memory import ReplacedWhenLarge
@@ -71,8 +70,6 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
     if settings.ui.enabled:
         install_console(app, server)
     app.wsgi_app = _wrapped(app.wsgi_app, strategy, server)  # type: ignore[method-assign]
-    spare_the_collector()
-    keep_freed_memory()
     return app
 
 

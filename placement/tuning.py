@@ -14,6 +14,16 @@ ARENAS = 1
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
 
+def tune_process() -> None:
+    """Make a process a server: what belongs to it was made, now the requests come. Not for who embeds an application.
+
+    What exists now is never looked at again by the collector, so what is thrown away later, a test's application say,
+    would stay for good.
+    """
+    spare_the_collector()
+    keep_freed_memory()
+
+
 def spare_the_collector() -> None:
     """Let the garbage collector run seldom: a large answer makes many objects and no cycles.
 

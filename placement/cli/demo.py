@@ -17,6 +17,7 @@ from placement.cli.demo_story import show_what_to_try, tell
 from placement.cli.http_server import Processes, listen, serve, url_of
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import DatabaseSettings, Settings
+from placement.tuning import tune_process
 
 HOST = "127.0.0.1"
 USUAL_PORT = 8778
@@ -35,6 +36,7 @@ def demo(*, port: int | None, once: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="placement-demo-") as directory, _listener(port) as listener:
         application = create_app(_settings(Path(directory)))
         application.extensions["placement"].database.dispose()
+        tune_process()
         story = Story(url_of(listener), once=once)
         serve(application, [listener], Processes(workers=1, threads=4), when_ready=story.begin)
     if story.failed:

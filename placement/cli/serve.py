@@ -18,6 +18,7 @@ from placement.logs import configure_logging
 from placement.services.health import connection_limit
 from placement.settings import DatabaseSettings, MetricsSettings, Settings, load, with_own_database
 from placement.store.connection.database import Database
+from placement.tuning import tune_process
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -73,6 +74,7 @@ def serve(
 
 def _application(settings: Settings) -> "tuple[WSGIApplication, Database]":
     application = create_app(settings)
+    tune_process()
     return application, application.extensions["placement"].database
 
 

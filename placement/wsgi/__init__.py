@@ -7,6 +7,7 @@ from placement.app import create_app
 from placement.errors import PlacementError
 from placement.logs import configure_logging
 from placement.settings import load, with_own_database
+from placement.tuning import tune_process
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -31,4 +32,6 @@ def configured_application() -> "Flask":
     """
     settings = with_own_database(load())
     configure_logging(settings)
-    return create_app(settings)
+    application = create_app(settings)
+    tune_process()
+    return application

@@ -1,10 +1,15 @@
 """A process that is tuned takes pages from the system once, not for every request. What is measured is its own."""
 
 import ctypes
+import gc
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from placement.app import create_app
+from placement.settings import DatabaseSettings, Settings
 
 WORK = """
 import resource, sys
@@ -32,3 +37,12 @@ def faults(how: str) -> int:
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="another C library than glibc")
 def test_freed_memory_is_used_again_for_the_next_answer() -> None:
     assert 10 * faults("tuned") < faults("as it is")
+
+
+def test_who_makes_an_application_keeps_the_process_as_it_is(tmp_path: Path) -> None:
+    """What is frozen is never freed: each application of a test run would stay."""
+    database = DatabaseSettings(connection=f"sqlite:///{tmp_path / 'own.sqlite'}", sync_on_startup=True)
+    gc.unfreeze()
+    app = create_app(Settings(database=database, auth_strategy="noauth2"))
+    app.extensions["placement"].database.dispose()
+    assert gc.get_freeze_count() == 0
