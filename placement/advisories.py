@@ -7,9 +7,13 @@ server starts, and says what to look after.
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 LOG = logging.getLogger(__name__)
+
+_version = cache(version)
+"""It reads a file; and one process may make many applications."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ ADVISORIES = (
 
 
 def warn_of_old_libraries(
-    advisories: Iterable[Advisory] = ADVISORIES, installed: Callable[[str], str] = version
+    advisories: Iterable[Advisory] = ADVISORIES, installed: Callable[[str], str] = _version
 ) -> None:
     """Log one warning for each library here that is older than a release with a fix."""
     for advisory in advisories:
