@@ -22,11 +22,13 @@ class StoredProvider:
     parent_uuid: str | None = None
     inventories: Mapping[str, Fields] = field(default_factory=dict)
     traits: Sequence[str] = ()
+    requests: int | None = None
+    """By how many it would have been written; None for one each for inventories and traits."""
 
     @property
     def generation(self) -> int:
-        """What it would be if inventories and traits had been written by one request each."""
-        return bool(self.inventories) + bool(self.traits)
+        """What it would be after the requests."""
+        return bool(self.inventories) + bool(self.traits) if self.requests is None else self.requests
 
 
 def store_providers(database: Database, providers: Sequence[StoredProvider]) -> None:

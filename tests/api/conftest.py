@@ -1,6 +1,7 @@
 """The server in process: an application on a fresh database, and a client that speaks for the admin."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -38,6 +39,11 @@ class Api:
 
     def delete(self, path: str, **options) -> TestResponse:
         return self.request("DELETE", path, **options)
+
+    def call(self, method: str, path: str, version: str, body: object = None) -> tuple[int, Any]:
+        """Send a request as those who make clouds do (tests/clouds.py)."""
+        answer = self.request(method, path, version=version, **({} if body is None else {"json": body}))
+        return answer.status_code, answer.get_json(silent=True)
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pytest
 from placement.domain.search_limits import SearchLimits
 from placement.settings.values import RankingSettings
 from tests.api.conftest import Api
-from tests.clouds import SHARES, build, provider
+from tests.clouds import SHARES, provider
+from tests.stored_clouds import stored
 
 STANDARD_TRAITS = os_traits.get_traits()
 
@@ -27,11 +28,6 @@ QUERIES = [
 @pytest.fixture
 def cloud(api):
     """Six hosts with two NUMA nodes that have a NIC each, three of them with their own disk, and a storage pool."""
-
-    def call(method, path, version, body=None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
     hosts = [
         provider(
             f"host{i}",
@@ -41,7 +37,7 @@ def cloud(api):
         )
         for i in range(6)
     ]
-    return build(call, *hosts, provider("pool", DISK_GB=1000, traits=[SHARES], aggregates=["A"]))
+    return stored(api.app, *hosts, provider("pool", DISK_GB=1000, traits=[SHARES], aggregates=["A"]))
 
 
 def candidates(api, query: str) -> list:

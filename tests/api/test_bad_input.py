@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from placement.api.routes import ROUTES
-from tests.clouds import build, provider
+from tests.clouds import provider
 from tests.examples import examples
+from tests.stored_clouds import stored
 
 UUID = "11111111-0000-4000-8000-000000000000"
 PARTS = {"uuid": UUID, "consumer_uuid": UUID, "name": "CUSTOM_X", "resource_class": "VCPU"}
@@ -103,12 +104,8 @@ def check(response) -> None:
 
 @pytest.fixture
 def cloud(api):
-    def call(method, path, version, body=None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
     api.post("/resource_providers", {"name": "known", "uuid": UUID})
-    return build(call, provider("host", provider("numa", VCPU=8), DISK_GB=10))
+    return stored(api.app, provider("host", provider("numa", VCPU=8), DISK_GB=10))
 
 
 def test_bodies_of_any_sort_are_answered(api, cloud):

@@ -10,7 +10,8 @@ from placement.api import allocation_candidates
 from placement.logs import RequestFormatter
 from placement.settings import LoggingSettings
 from tests.api.test_statement_counts import statements
-from tests.clouds import SHARES, build, provider
+from tests.clouds import SHARES, provider
+from tests.stored_clouds import stored
 
 EMPTY = "resources=VCPU:99&required=HW_NUMA_ROOT"
 
@@ -40,13 +41,9 @@ def log() -> Iterator[list[str]]:
 
 @pytest.fixture
 def cloud(api):
-    def call(method, path, version, body=None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
     numas = [provider(f"numa{n}", VCPU=8, MEMORY_MB=64, traits=["HW_NUMA_ROOT"]) for n in range(2)]
     pool = provider("pool", DISK_GB=100, traits=[SHARES], aggregates=["A"])
-    return build(call, provider("host", *numas, aggregates=["A"]), provider("gpus", PGPU=1), pool)
+    return stored(api.app, provider("host", *numas, aggregates=["A"]), provider("gpus", PGPU=1), pool)
 
 
 def find(api, query: str):

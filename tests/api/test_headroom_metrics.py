@@ -12,7 +12,8 @@ from placement.errors import ConfigurationError
 from placement.settings import DatabaseSettings, HeadroomSettings, MetricsSettings, PlannerSettings, Settings
 from placement.telemetry.shared_directory import VARIABLE
 from tests.api.conftest import Api
-from tests.clouds import allocate, build, provider
+from tests.clouds import allocate, provider
+from tests.stored_clouds import stored
 
 FLAVORS = {"small": "resources=VCPU:2", 'a "large" one': "resources=VCPU:6"}
 SMALL, LARGE = [
@@ -43,14 +44,6 @@ def start(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     os.environ.pop(VARIABLE, None)
 
 
-def call_of(api: Api) -> Callable[..., tuple[int, object]]:
-    def call(method: str, path: str, version: str, body: object = None) -> tuple[int, object]:
-        answer = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return answer.status_code, answer.get_json(silent=True)
-
-    return call
-
-
 def counted(api: Api) -> dict[str, float]:
     """Return the metrics once those who count in the background are done."""
     api.get("/metrics").close()
@@ -61,9 +54,9 @@ def counted(api: Api) -> dict[str, float]:
 
 def test_each_flavor_is_counted_in_the_background(start: Callable[..., Api]) -> None:
     api = start(seconds=3600)
-    cloud = build(call_of(api), provider("h1", VCPU=8), provider("h2", VCPU=8))
+    cloud = stored(api.app, provider("h1", VCPU=8), provider("h2", VCPU=8))
     assert counted(api) == {SMALL: 8, LARGE: 2}
-    allocate(call_of(api), cloud.providers["h1"], {"VCPU": 4})
+    allocate(api.call, cloud.providers["h1"], {"VCPU": 4})
     assert counted(api) == {SMALL: 8, LARGE: 2}, "a count is not repeated before its time"
     text = api.get("/metrics").text
     assert "# TYPE openstack_free_capacity_by_flavor_total gauge\n" + f"{SMALL} 8\n" in text
@@ -71,7 +64,7 @@ def test_each_flavor_is_counted_in_the_background(start: Callable[..., Api]) -> 
 
 def test_hosts_are_told_where_that_is_asked_for(start: Callable[..., Api]) -> None:
     api = start(seconds=3600, by_hypervisor=True)
-    build(call_of(api), provider("h1", VCPU=8), provider("h2", VCPU=4))
+    stored(api.app, provider("h1", VCPU=8), provider("h2", VCPU=4))
     found = counted(api)
     of_host = "openstack_free_capacity_hypervisor_by_flavor"
     assert found[f'{of_host}{{hypervisor="h1",flavor_name="small"}}'] == 4
@@ -80,7 +73,7 @@ def test_hosts_are_told_where_that_is_asked_for(start: Callable[..., Api]) -> No
 
 def test_a_flavor_of_what_there_is_not_yet_is_left_out(start: Callable[..., Api]) -> None:
     api = start({"small": "resources=VCPU:2", "odd": "resources=CUSTOM_NOT_YET:1"}, seconds=3600)
-    build(call_of(api), provider("h1", VCPU=8))
+    stored(api.app, provider("h1", VCPU=8))
     assert counted(api) == {SMALL: 4}
 
 
@@ -91,6 +84,6 @@ def test_a_flavor_that_is_no_request_stops_the_start(start: Callable[..., Api]) 
 
 def test_the_flavors_of_the_server_are_counted_where_no_requests_are_sent(start: Callable[..., Api]) -> None:
     api = start()
-    build(call_of(api), provider("h1", VCPU=8))
+    stored(api.app, provider("h1", VCPU=8))
     found = api.post("/planner/v1/headroom", {}).get_json()["headroom"]
     assert {name: one["fits"] for name, one in found.items()} == {"small": 4, 'a "large" one': 1}

@@ -16,7 +16,8 @@ from placement.settings import DatabaseSettings, MetricsSettings, Settings
 from placement.telemetry.shared_directory import VARIABLE, shared_directory
 from tests.api.conftest import Api
 from tests.api.test_allocation_candidates import with_limits
-from tests.clouds import allocate, build, provider
+from tests.clouds import allocate, provider
+from tests.stored_clouds import stored
 
 PORT = 9778
 DASHBOARD = Path(__file__).parents[2] / "etc/grafana/placement.json"
@@ -47,15 +48,6 @@ def shown(api: Api) -> dict[str, float]:
     return {name: float(value) for name, _, value in pairs}
 
 
-def call_of(api: Api) -> Callable[..., tuple[int, object]]:
-    def call(method: str, path: str, version: str, body: object = None) -> tuple[int, object]:
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        response.close()
-        return response.status_code, response.get_json(silent=True)
-
-    return call
-
-
 def test_requests_are_counted_by_method_route_and_status(start: Callable[..., Api]) -> None:
     api = start()
     for path in (f"/resource_providers/{uuid.uuid4()}", f"/resource_providers/{uuid.uuid4()}", "/traits", "/nowhere"):
@@ -72,7 +64,7 @@ def test_requests_are_counted_by_method_route_and_status(start: Callable[..., Ap
 
 def test_searches_that_find_nothing_are_counted_by_cause(start: Callable[..., Api]) -> None:
     api = start()
-    build(call_of(api), provider("h1", VCPU=8), provider("h2", VCPU=8))
+    stored(api.app, provider("h1", VCPU=8), provider("h2", VCPU=8))
     queries = ["resources=VCPU:9", "resources=VCPU:10", "resources=PGPU:1", "resources=VCPU:1"]
     for query in queries:
         api.get(f"/allocation_candidates?{query}").close()
@@ -83,8 +75,8 @@ def test_searches_that_find_nothing_are_counted_by_cause(start: Callable[..., Ap
 
 def test_searches_retries_and_connections_are_counted(start: Callable[..., Api]) -> None:
     api = start()
-    call = call_of(api)
-    build(call, provider("h1", VCPU=8), provider("h2", VCPU=8))
+    call = api.call
+    stored(api.app, provider("h1", VCPU=8), provider("h2", VCPU=8))
     for amount in (1, 9):
         call("GET", f"/allocation_candidates?resources=VCPU:{amount}", "1.39")
     api.app.extensions["placement"].database.note_retry("deadlock")
@@ -102,7 +94,7 @@ def test_searches_retries_and_connections_are_counted(start: Callable[..., Api])
 
 def test_a_search_that_runs_out_of_steps_is_counted_whatever_it_found(start):
     api = start()
-    build(call_of(api), provider("h1", VCPU=8, DISK_GB=9))
+    stored(api.app, provider("h1", VCPU=8, DISK_GB=9))
     with_limits(api.app, steps_per_tree=0, steps_per_request=0)
     assert api.get("/allocation_candidates?resources=VCPU:1,DISK_GB:1").status_code == 503
     found = shown(api)
@@ -112,8 +104,8 @@ def test_a_search_that_runs_out_of_steps_is_counted_whatever_it_found(start):
 
 def test_capacity_has_the_names_of_the_openstack_exporter(start: Callable[..., Api]) -> None:
     api = start()
-    call = call_of(api)
-    cloud = build(call, provider('the "host"', VCPU=8))
+    call = api.call
+    cloud = stored(api.app, provider('the "host"', VCPU=8))
     allocate(call, cloud.providers['the "host"'], {"VCPU": 3})
     labels = r'{hostname="the \"host\"",resourcetype="VCPU"}'
     found = shown(api)
@@ -129,7 +121,7 @@ def test_capacity_has_the_names_of_the_openstack_exporter(start: Callable[..., A
 
 def test_every_line_is_in_the_text_format(start: Callable[..., Api]) -> None:
     api = start()
-    build(call_of(api), provider("h1", VCPU=8))
+    stored(api.app, provider("h1", VCPU=8))
     line = re.compile(r'(# (HELP|TYPE) [a-z_]+ .*|[a-z_]+(\{([a-z_]+="[^"\n]*",?)+\})? [0-9.e+-]+|)')
     assert [text for text in api.get("/metrics").text.splitlines() if not line.fullmatch(text)] == []
     assert api.get("/metrics").headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -180,7 +172,7 @@ def test_an_address_without_a_port_is_refused() -> None:
 def test_the_dashboard_asks_for_metrics_that_exist(start: Callable[..., Api]) -> None:
     api = start()
     meters = api.app.extensions["placement"].meters
-    build(call_of(api), provider("h1", VCPU=8))
+    stored(api.app, provider("h1", VCPU=8))
     api.get("/allocation_candidates?resources=VCPU:1").close()
     meters.found_nothing("capacity")
     api.app.extensions["placement"].database.note_retry("deadlock")

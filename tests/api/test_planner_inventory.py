@@ -7,7 +7,8 @@ import pytest
 
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
-from tests.clouds import SHARES, allocate, build, provider
+from tests.clouds import SHARES, allocate, provider
+from tests.stored_clouds import stored
 
 AGGREGATES = {"A": str(uuid.uuid4()), "B": str(uuid.uuid4())}
 PATH = "/planner/v1/inventory"
@@ -16,20 +17,15 @@ PATH = "/planner/v1/inventory"
 @pytest.fixture
 def cloud(api: Api) -> dict[str, str]:
     """Hosts of two sizes, one with a device below it, and a pool."""
-
-    def call(method: str, path: str, version: str, body: object = None) -> tuple[int, Any]:
-        answer = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return answer.status_code, answer.get_json(silent=True)
-
-    built = build(
-        call,
+    built = stored(
+        api.app,
         provider("h1", provider("h1-gpu", VGPU=4, traits=["HW_GPU_API_VULKAN"]), VCPU=8, aggregates=["A", "B"]),
         provider("h2", VCPU=2, MEMORY_MB=512),
         provider("pool", DISK_GB=100, traits=[SHARES], aggregates=["A"]),
         provider("bare"),
         aggregates=AGGREGATES,
     )
-    allocate(call, built.providers["h1"], {"VCPU": 3})
+    allocate(api.call, built.providers["h1"], {"VCPU": 3})
     return dict(built.providers)
 
 

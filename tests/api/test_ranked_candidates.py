@@ -1,7 +1,6 @@
 """GET /allocation_candidates, best first: what comes first, what a limit shows, and what chance may change."""
 
 import dataclasses
-from collections.abc import Callable
 
 import pytest
 
@@ -11,19 +10,12 @@ from placement.settings.planner import PlannerSettings
 from placement.settings.values import RankingSettings
 from tests.api.conftest import Api
 from tests.api.test_allocation_candidates import with_limits, with_options
-from tests.clouds import SHARES, Cloud, allocate, build, provider
+from tests.clouds import SHARES, Cloud, allocate, provider
+from tests.stored_clouds import stored
 
 NUMA = ["HW_NUMA_ROOT"]
 GPUS_PACKED = Profile(fit=Fit({"PGPU": Preference("MostAllocated")}))
 GPUS_SPARED = Profile(sra=Sra({"PGPU": 1}))
-
-
-def call(api: Api) -> Callable:
-    def send(method, path, version, body=None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
-    return send
 
 
 def ranked_by(app, profile: RankingProfile, **options) -> Api:
@@ -54,15 +46,15 @@ def first_of_each(api: Api, cloud: Cloud, query: str) -> list[str]:
 @pytest.fixture
 def hosts(api) -> Cloud:
     """Four hosts, used from much to nothing; two have GPUs, one of which is taken."""
-    cloud = build(
-        call(api),
+    cloud = stored(
+        api.app,
         provider("busy", VCPU=8, MEMORY_MB=100),
         provider("half", VCPU=8, MEMORY_MB=100),
         provider("gpus-used", VCPU=8, MEMORY_MB=100, PGPU=4),
         provider("gpus", VCPU=8, MEMORY_MB=100, PGPU=4),
     )
     for name, used in (("busy", {"VCPU": 6}), ("half", {"VCPU": 4}), ("gpus-used", {"PGPU": 2, "VCPU": 1})):
-        allocate(call(api), cloud.providers[name], used)
+        allocate(api.call, cloud.providers[name], used)
     return cloud
 
 
@@ -101,8 +93,8 @@ def numa(api) -> Cloud:
         below += [provider(f"{name}-nic{i}", SRIOV_NET_VF=1) for i in range(nics)]
         return provider(name, *below, traits=NUMA)
 
-    return build(
-        call(api),
+    return stored(
+        api.app,
         provider("a", node("a0", 2, 0), node("a1", 1, 1), VCPU=8),
         provider("b", node("b0", 3, 1), node("b1", 2, 1), VCPU=8),
     )
@@ -128,7 +120,7 @@ def test_without_weight_for_compactness_trees_come_by_their_roots(app, api, numa
 
 @pytest.mark.parametrize("query", ["resources=VCPU:1", "resources=VCPU:1,DISK_GB:1", PAIR])
 def test_a_limited_answer_is_the_head_of_the_whole_one(app, api, numa, query):
-    build(call(api), provider("pool", DISK_GB=10, traits=[SHARES]))
+    stored(api.app, provider("pool", DISK_GB=10, traits=[SHARES]))
     whole = api.get(f"/allocation_candidates?{query}").get_json()["allocation_requests"]
     with_limits(app, first_trees=1)
     for limit in range(1, len(whole) + 1):

@@ -8,18 +8,14 @@ import uuid
 
 import pytest
 
-from tests.clouds import SHARES, build, provider
+from tests.clouds import SHARES, provider
+from tests.stored_clouds import stored
 
 
 @pytest.fixture
 def make(api):
     """Build a cloud of tree literals over HTTP."""
-
-    def call(method, path, version, body=None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
-    return lambda *roots: build(call, *roots)
+    return lambda *roots: stored(api.app, *roots)
 
 
 def candidates(api, query: str, **options) -> list[dict]:

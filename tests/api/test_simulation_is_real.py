@@ -13,7 +13,8 @@ from placement.domain.search_plan import plan_for
 from placement.settings import PlannerSettings, RankingSettings
 from tests.api.conftest import Api
 from tests.clouds import Cloud as Built
-from tests.clouds import Provider, build
+from tests.clouds import Provider
+from tests.stored_clouds import stored
 
 SERVERS = servers(2, plain=3, with_gpus=3)
 JOBS = trace(4, Load(gpu=1.1, cpu=1.3, duration=3), gpus=3 * 8, vcpus=3 * 64)[:40]
@@ -44,11 +45,7 @@ def test_the_server_gives_every_job_the_same_place(app: Flask, policy: str) -> N
     ranking = RankingSettings(enabled=policy != "unordered")
     api = Api(create_app(replace(app.extensions["placement"].settings, planner=planner, ranking=ranking)))
 
-    def call(method: str, path: str, version: str, body: object = None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
-    built: Built = build(call, *(described(server, server.root) for server in SERVERS))
+    built: Built = stored(api.app, *(described(server, server.root) for server in SERVERS))
     cloud, choose = Cloud(SERVERS), policies(1)[policy]
     placed = 0
     for job in JOBS:
@@ -65,7 +62,7 @@ def test_the_server_gives_every_job_the_same_place(app: Flask, policy: str) -> N
         assert {uuid: entry["resources"] for uuid, entry in answers[0]["allocations"].items()} == taken
         cloud.place(plan, *found)
         body = {"allocations": answers[0]["allocations"], "project_id": "p", "user_id": "u"}
-        status, _answer = call("PUT", f"/allocations/{job_uuid(placed)}", "1.12", body)
+        status, _answer = api.call("PUT", f"/allocations/{job_uuid(placed)}", "1.12", body)
         assert status == 204
         placed += 1
     assert 0 < placed < len(JOBS)

@@ -14,7 +14,8 @@ from sqlalchemy import event
 
 from placement.domain.search_limits import LIMITS
 from tests.api.test_allocation_candidates import with_limits, without_ranking
-from tests.clouds import SHARES, allocate, build, provider
+from tests.clouds import SHARES, allocate, provider
+from tests.stored_clouds import stored
 
 FEW, MANY = 2, 10
 CONSUMER = "11111111-0000-4000-8000-000000000000"
@@ -60,20 +61,16 @@ def hosts(first: int, last: int) -> list:
 
 @pytest.fixture
 def cloud(api) -> Callable[[int, int], None]:
-    def call(method, path, version, body=None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
     aggregates = {"A": str(uuid.uuid4())}
-    pool = build(call, provider("pool", DISK_GB=1000, traits=[SHARES], aggregates=["A"]), aggregates=aggregates)
+    pool = stored(api.app, provider("pool", DISK_GB=1000, traits=[SHARES], aggregates=["A"]), aggregates=aggregates)
     pool_uuid = pool.providers["pool"]
-    allocate(call, pool_uuid, {"DISK_GB": 1}, consumer=CONSUMER)
+    allocate(api.call, pool_uuid, {"DISK_GB": 1}, consumer=CONSUMER)
 
     def grow(first: int, last: int) -> str:
-        built = build(call, *hosts(first, last), aggregates=aggregates)
+        built = stored(api.app, *hosts(first, last), aggregates=aggregates)
         for name, found in built.providers.items():
             if "numa" in name:
-                allocate(call, found, {"VCPU": 1})
+                allocate(api.call, found, {"VCPU": 1})
         return pool_uuid
 
     return grow

@@ -7,37 +7,27 @@ import pytest
 
 from tests.api.conftest import Api
 from tests.api.worked_examples import EXAMPLES, FPGAS, REFUSED, TYPED, Candidate, Example
-from tests.clouds import Call, Cloud, Provider, build
-
-
-@pytest.fixture
-def call(api: Api) -> Call:
-    """Send requests the way clouds.build does."""
-
-    def send(method: str, path: str, version: str, body: object = None) -> tuple[int, Any]:
-        answer = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return answer.status_code, answer.get_json(silent=True)
-
-    return send
+from tests.clouds import Cloud, Provider
+from tests.stored_clouds import stored
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)
-def test_a_query_has_exactly_the_candidates_of_the_guide(call: Call, example: Example) -> None:
-    cloud = build(call, *example.cloud)
-    found = [_candidate(cloud, request) for request in _allocation_requests(call, cloud, example.query)]
+def test_a_query_has_exactly_the_candidates_of_the_guide(api: Api, example: Example) -> None:
+    cloud = stored(api.app, *example.cloud)
+    found = [_candidate(cloud, request) for request in _allocation_requests(api, cloud, example.query)]
     assert sorted(map(_sorted, found)) == sorted(map(_sorted, example.candidates))
 
 
 @pytest.mark.parametrize(("roots", "query"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_a_query_the_guide_rules_out_is_refused(call: Call, roots: tuple[Provider, ...], query: str) -> None:
-    cloud = build(call, *roots)
-    assert call("GET", _url(cloud, query), "1.39")[0] == 400
+def test_a_query_the_guide_rules_out_is_refused(api: Api, roots: tuple[Provider, ...], query: str) -> None:
+    cloud = stored(api.app, *roots)
+    assert api.call("GET", _url(cloud, query), "1.39")[0] == 400
 
 
-def test_the_provider_of_a_group_without_resources_stands_in_the_mappings_only(call: Call) -> None:
+def test_the_provider_of_a_group_without_resources_stands_in_the_mappings_only(api: Api) -> None:
     """E-18: NUMA1 ties the two FPGAs together, and nothing is allocated from it."""
-    cloud = build(call, *FPGAS)
-    (request,) = _allocation_requests(call, cloud, TYPED)
+    cloud = stored(api.app, *FPGAS)
+    (request,) = _allocation_requests(api, cloud, TYPED)
     assert request["mappings"] == {
         "_NUMA": [cloud.providers["NUMA1"]],
         "_ACCEL1": [cloud.providers["FPGA1_0"]],
@@ -46,8 +36,8 @@ def test_the_provider_of_a_group_without_resources_stands_in_the_mappings_only(c
     assert cloud.providers["NUMA1"] not in request["allocations"]
 
 
-def _allocation_requests(call: Call, cloud: Cloud, query: str) -> list[Any]:
-    status, document = call("GET", _url(cloud, query), "1.39")
+def _allocation_requests(api: Api, cloud: Cloud, query: str) -> list[Any]:
+    status, document = api.call("GET", _url(cloud, query), "1.39")
     assert status == 200, document
     found: list[Any] = document["allocation_requests"]
     return found

@@ -7,9 +7,8 @@ from flask import Flask
 from markupsafe import Markup
 
 from placement.ui.explained import facts, in_units
-from tests import clouds
 from tests.clouds import provider
-from tests.ui.apis import calls_of
+from tests.stored_clouds import stored
 from tests.ui.visitor import Visitor
 
 TRAIT = "HW_NUMA_ROOT"
@@ -65,7 +64,7 @@ def test_nothing_of_a_sentence_becomes_markup():
 def test_a_cause_is_told_in_the_words_of_what_would_help_where_both_are_one_fact(visitor: Visitor, app: Flask):
     """The last provider falls at the trait, but only because those that have the trait have too little left."""
     nodes = [provider(f"host-numa{number}", MEMORY_MB=65536, traits=(TRAIT,)) for number in range(2)]
-    clouds.build(calls_of(app), provider("host", *nodes), provider("flat", MEMORY_MB=131072))
+    stored(app, provider("host", *nodes), provider("flat", MEMORY_MB=131072))
     page = visitor.page(f"/ui/request?query={ASKED.replace('=', '%3D').replace('&', '%26')}")
     assert "Cause: No provider is left after this condition: trait HW_NUMA_ROOT (group _N)." in page.text
     assert (
@@ -76,7 +75,7 @@ def test_a_cause_is_told_in_the_words_of_what_would_help_where_both_are_one_fact
 
 
 def test_a_cause_that_is_a_fact_of_its_own_is_told_alone(visitor: Visitor, app: Flask):
-    clouds.build(calls_of(app), provider("flat", MEMORY_MB=131072))
+    stored(app, provider("flat", MEMORY_MB=131072))
     page = visitor.page("/ui/request?query=resources%3DMEMORY_MB:131073")
     assert "Cause: No provider is left after this condition:" in page.text
     assert "Of the providers that meet all else" not in page.text

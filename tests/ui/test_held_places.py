@@ -8,6 +8,7 @@ from flask import Flask
 from placement.settings import DatabaseSettings, PlannerSettings, Settings
 from tests import clouds
 from tests.clouds import provider
+from tests.stored_clouds import stored
 from tests.ui.apis import calls_of
 from tests.ui.visitor import Visitor
 
@@ -31,7 +32,7 @@ def host(name: str) -> clouds.Provider:
 def providers(app: Flask) -> dict[str, str]:
     """Two hosts with a GPU each: somebody holds the switch of one exclusively, and a VCPU; the other one has a user."""
     call = calls_of(app)
-    made = clouds.build(call, host("held"), host("used"))
+    made = stored(app, host("held"), host("used"))
     clouds.allocate(call, made.providers["held-switch0"], {LOCK: 10})
     clouds.allocate(call, made.providers["used-gpu0"], {"PGPU": 1})
     return made.providers

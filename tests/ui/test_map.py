@@ -19,6 +19,7 @@ from placement.ui.map_address import look_back
 from tests import clouds
 from tests.api.test_statement_counts import statements
 from tests.clouds import provider
+from tests.stored_clouds import stored
 from tests.ui.apis import calls_of
 from tests.ui.racks import DOMAIN, fill_racks, host_name, kinds
 from tests.ui.visitor import Document, Visitor
@@ -140,7 +141,7 @@ def test_what_is_no_request_is_told_beside_the_map(racks: None, visitor: Visitor
 
 
 def test_disabled_hosts_are_hatched(visitor: Visitor, app: Flask):
-    clouds.build(calls_of(app), provider("up", VCPU=8), provider("down", VCPU=8, traits=("COMPUTE_STATUS_DISABLED",)))
+    stored(app, provider("up", VCPU=8), provider("down", VCPU=8, traits=("COMPUTE_STATUS_DISABLED",)))
     page = visitor.page("/ui/map")
     assert {cell["title"]: cell["class"] for cell in cells(page)} == {"up 0 %": "f0", "down 0 %, disabled": "f0 d"}
     assert "1 disabled" in page.text
@@ -148,7 +149,7 @@ def test_disabled_hosts_are_hatched(visitor: Visitor, app: Flask):
 
 def test_the_hosts_of_a_project_light_up(visitor: Visitor, app: Flask):
     call = calls_of(app)
-    made = clouds.build(call, provider("one", VCPU=8), provider("two", VCPU=8))
+    made = stored(app, provider("one", VCPU=8), provider("two", VCPU=8))
     clouds.allocate(call, made.providers["two"], {"VCPU": 2}, project="red")
     page = visitor.page("/ui/map?project=red")
     assert {cell["title"]: cell["class"] for cell in cells(page)} == {"one 0 %": "f0", "two 25 %": "f3 l"}
@@ -181,7 +182,7 @@ def card(visitor: Visitor, name: str, query: str = "") -> Document:
 def test_a_host_tells_the_one_condition_in_the_way_and_shows_its_tree(visitor: Visitor, app: Flask):
     call = calls_of(app)
     tree = provider("full", provider("full-numa0", provider("full-numa0-gpu0", PGPU=1), VCPU=8), MEMORY_MB=4096)
-    made = clouds.build(call, tree, provider("free", VCPU=8, MEMORY_MB=4096, PGPU=1))
+    made = stored(app, tree, provider("free", VCPU=8, MEMORY_MB=4096, PGPU=1))
     clouds.allocate(call, made.providers["full-numa0"], {"VCPU": 6})
     asked = "resources=VCPU:4,MEMORY_MB:1024,PGPU:1"
     told = card(visitor, "full", asked)
@@ -195,7 +196,7 @@ def test_a_host_tells_the_one_condition_in_the_way_and_shows_its_tree(visitor: V
 def test_what_a_host_lacks_is_judged_with_the_pools_that_it_draws_from(visitor: Visitor, app: Flask):
     call = calls_of(app)
     pool = provider("pool", DISK_GB=100, traits=("MISC_SHARES_VIA_AGGREGATE",), aggregates=("a",))
-    made = clouds.build(call, provider("host", VCPU=8, aggregates=("a",)), pool)
+    made = stored(app, provider("host", VCPU=8, aggregates=("a",)), pool)
     clouds.allocate(call, made.providers["pool"], {"DISK_GB": 30})
     assert "One more fits here." in card(visitor, "host", "resources=VCPU:4,DISK_GB:50").text
     assert (
@@ -248,7 +249,7 @@ def test_a_cell_asks_for_the_same_map_with_its_host(racks: None, visitor: Visito
 
 def test_the_past_is_told_by_the_journal(visitor: Visitor, app: Flask):
     call = calls_of(app)
-    made = clouds.build(call, provider("host", VCPU=8))
+    made = stored(app, provider("host", VCPU=8))
     before = now(app)
     clouds.allocate(call, made.providers["host"], {"VCPU": 4})
     assert words(visitor.page("/ui/map"))["host"] == "50 %"
@@ -293,7 +294,7 @@ class TestOnPostgreSQL:
 
     def test_a_map_with_all_that_it_can_show(self, visitor: Visitor, app: Flask):
         call = calls_of(app)
-        made = clouds.build(call, provider("one", VCPU=8), provider("two", VCPU=8))
+        made = stored(app, provider("one", VCPU=8), provider("two", VCPU=8))
         before = now(app)
         clouds.allocate(call, made.providers["two"], {"VCPU": 2}, project="red")
         asked = f"query={quote('resources=VCPU:3')}&project=red&profile=spread&profile=pack"

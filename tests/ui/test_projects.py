@@ -11,6 +11,7 @@ from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.values import FairShareSettings
 from tests import clouds
 from tests.clouds import provider
+from tests.stored_clouds import stored
 from tests.ui.apis import calls_of
 from tests.ui.visitor import Visitor
 
@@ -30,7 +31,7 @@ def settings(sqlite_url: str) -> Settings:
 def cloud(app: Flask) -> clouds.Cloud:
     """Ten CPUs, of which p1 has nine and a/../b one."""
     call = calls_of(app)
-    made = clouds.build(call, provider("host", VCPU=10), provider("other", MEMORY_MB=2048))
+    made = stored(app, provider("host", VCPU=10), provider("other", MEMORY_MB=2048))
     clouds.allocate(call, made.providers["host"], {"VCPU": 9}, project="p1")
     clouds.allocate(call, made.providers["other"], {"MEMORY_MB": 1024}, project="p1")
     clouds.allocate(call, made.providers["host"], {"VCPU": 1}, project="a/../b")
@@ -53,7 +54,7 @@ def test_who_is_over_would_give_back_to_who_is_under(visitor: Visitor, cloud: cl
 
 def test_the_consumers_that_would_give_back_are_told_for_a_claim(visitor: Visitor, app: Flask):
     call = calls_of(app)
-    host = clouds.build(call, provider("host", VCPU=10)).providers["host"]
+    host = stored(app, provider("host", VCPU=10)).providers["host"]
     for project, amount in (("p1", 5), ("a/../b", 1)):
         clouds.allocate(call, host, {"VCPU": amount}, project=project)
     page = f"{PATH}a/../b"

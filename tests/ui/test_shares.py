@@ -12,6 +12,7 @@ from placement.settings import Settings
 from placement.settings.planner.values import FairShareSettings
 from tests import clouds
 from tests.clouds import provider
+from tests.stored_clouds import stored
 from tests.ui.apis import calls_of
 from tests.ui.visitor import Document, Visitor
 
@@ -36,7 +37,7 @@ def settings(settings: Settings) -> Settings:
 def cloud(app: Flask) -> clouds.Cloud:
     """Ten CPUs and ten GPUs; p1 has six CPUs, p3 two GPUs."""
     call = calls_of(app)
-    made = clouds.build(call, provider("host", VCPU=10, PGPU=10))
+    made = stored(app, provider("host", VCPU=10, PGPU=10))
     clouds.allocate(call, made.providers["host"], {"VCPU": 6}, project="p1")
     clouds.allocate(call, made.providers["host"], {"PGPU": 2}, project="p3")
     return made
@@ -72,7 +73,7 @@ def test_the_one_to_be_served_next_comes_first(visitor: Visitor, cloud: clouds.C
 def test_who_would_give_back_is_told_alike_by_the_api_the_command_and_the_console(visitor: Visitor, app: Flask):
     """Of ten CPUs, three parts in four are for research, and p1 holds nine."""
     call = calls_of(app)
-    made = clouds.build(call, provider("host", VCPU=10, PGPU=10))
+    made = stored(app, provider("host", VCPU=10, PGPU=10))
     clouds.allocate(call, made.providers["host"], {"VCPU": 9}, project="p1")
     clouds.allocate(call, made.providers["host"], {"VCPU": 1}, project="p3")
     document = clouds.expect(call, "GET", "/planner/v1/fair-share", "1.39")
@@ -120,7 +121,7 @@ def test_hostile_names_of_projects_are_shown_as_they_are(visitor: Visitor, app: 
 def test_more_in_use_than_there_is_can_be_shown(app: Flask):
     """A provider may have more in use than it has."""
     call = calls_of(app)
-    made = clouds.build(call, provider("host", VCPU=10, PGPU=10))
+    made = stored(app, provider("host", VCPU=10, PGPU=10))
     clouds.allocate(call, made.providers["host"], {"VCPU": 10}, project="p1")
     path = f"/resource_providers/{made.providers['host']}/inventories/VCPU"
     body = {"resource_provider_generation": clouds.expect(call, "GET", path, "1.39")["resource_provider_generation"]}

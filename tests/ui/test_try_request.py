@@ -13,6 +13,7 @@ from placement.app import create_app
 from placement.settings import Settings
 from tests import clouds
 from tests.clouds import provider
+from tests.stored_clouds import stored
 from tests.ui.apis import calls_of
 from tests.ui.visitor import Document, Visitor
 
@@ -31,7 +32,7 @@ def cloud(app: Flask) -> clouds.Cloud:
     """Two hosts with NUMA nodes and GPUs; most of the first is used."""
     hosts = [provider(f"host{number}", *_numa_nodes(f"host{number}"), DISK_GB=500) for number in (1, 2)]
     call = calls_of(app)
-    made = clouds.build(call, *hosts)
+    made = stored(app, *hosts)
     clouds.allocate(call, made.providers["host1-numa0"], {"VCPU": 10})
     return made
 
@@ -69,7 +70,7 @@ def test_profiles_are_compared_side_by_side(settings: Settings):
     }
     planner = replace(settings.planner, profiles=profiles, default_profile="pack")
     app = create_app(replace(settings, planner=planner))
-    made = clouds.build(calls_of(app), provider("full", VCPU=10), provider("empty", VCPU=10))
+    made = stored(app, provider("full", VCPU=10), provider("empty", VCPU=10))
     clouds.allocate(calls_of(app), made.providers["full"], {"VCPU": 5})
     rows = asked(Visitor(app), "resources=VCPU:1", compare="spread").cells("2 candidates")
     assert [(row[1], row[-1]) for row in rows] == [("full", "2 (+1)"), ("empty", "1 (-1)")]
@@ -91,8 +92,8 @@ def test_what_may_be_meant_is_offered(visitor: Visitor, cloud: clouds.Cloud, que
 
 def test_the_cause_is_told_in_the_words_of_what_would_help(visitor: Visitor, app: Flask):
     """That no provider has the trait means here that those that have it have too little left."""
-    clouds.build(
-        calls_of(app),
+    stored(
+        app,
         provider("flat", VCPU=100),
         provider("host", provider("numa", VCPU=94, traits=("HW_NUMA_ROOT",))),
     )
@@ -108,7 +109,7 @@ def test_names_are_completed_from_what_the_cloud_has(visitor: Visitor, cloud: cl
 
 def test_an_empty_answer_is_explained_with_near_misses(visitor: Visitor, app: Flask):
     call = calls_of(app)
-    made = clouds.build(call, provider("full", VCPU=8), provider("small", VCPU=2))
+    made = stored(app, provider("full", VCPU=8), provider("small", VCPU=2))
     clouds.allocate(call, made.providers["full"], {"VCPU": 7})
     page = asked(visitor, "resources=VCPU:4")
     assert "No candidates Cause: No provider is left after this condition: 4 VCPU free" in page.text
@@ -147,7 +148,7 @@ def test_pages_that_cannot_be_are_refused(visitor: Visitor, page: str):
 
 
 def test_ten_candidates_are_drawn_at_a_time_and_all_can_be_reached(visitor: Visitor, app: Flask):
-    clouds.build(calls_of(app), *[provider(f"host{number:02}", VCPU=8) for number in range(23)])
+    stored(app, *[provider(f"host{number:02}", VCPU=8) for number in range(23)])
     seen, link = set(), f"{PATH}?query=resources=VCPU:1"
     while link:
         page = visitor.page(link)
@@ -196,7 +197,7 @@ def test_the_curl_line_repeats_the_request_below_the_prefix(app: Flask, cloud: c
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "{{ 7 * 7 }}"])
 def test_hostile_names_are_shown_as_they_are(visitor: Visitor, app: Flask, name: str):
     call = calls_of(app)
-    made = clouds.build(call, provider(name, VCPU=8))
+    made = stored(app, provider(name, VCPU=8))
     clouds.allocate(call, made.providers[name], {"VCPU": 6})
     for query, status in (("resources=VCPU:1", 200), ("resources=VCPU:4", 200), (f"resources={quote(name)}:1", 400)):
         page = asked(visitor, query, status)
@@ -213,7 +214,7 @@ def test_hostile_text_stays_text_in_the_form_and_in_the_shell(visitor: Visitor, 
 
 def test_a_big_tree_is_drawn_in_part(visitor: Visitor, app: Flask):
     parts = [provider(f"part{number:03}", SRIOV_NET_VF=1) for number in range(100)]
-    clouds.build(calls_of(app), provider("big", *parts, VCPU=8))
+    stored(app, provider("big", *parts, VCPU=8))
     page = asked(visitor, "resources=VCPU:1")
     assert "100 more part000" in page.text
     assert "60 are not drawn" in page.text
@@ -222,8 +223,7 @@ def test_a_big_tree_is_drawn_in_part(visitor: Visitor, app: Flask):
 
 
 def test_a_group_without_resources_is_drawn_too(visitor: Visitor, app: Flask):
-    call = calls_of(app)
-    clouds.build(call, provider("host", provider("numa", VCPU=4), traits=("CUSTOM_RACK",)))
+    stored(app, provider("host", provider("numa", VCPU=4), traits=("CUSTOM_RACK",)))
     page = asked(visitor, "resources_C=VCPU:1&required_R=CUSTOM_RACK&same_subtree=_C,_R&group_policy=none")
     assert "host serves _R" in page.text
 

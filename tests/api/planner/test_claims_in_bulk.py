@@ -13,6 +13,7 @@ from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
 from tests.claims import ask, claimed, held, used
 from tests.planner_hosts import CLAIMS, consumer, provider, register, uuid_of
+from tests.stored_clouds import stored
 
 ONE = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
 EIGHT = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}}
@@ -135,7 +136,7 @@ def test_what_does_not_go_together_is_refused(api: Api, fields: dict[str, Any], 
 def test_a_thousand_members_are_one_claim_of_few_statements(app: Flask, api: Api) -> None:
     """One statement for each table, whatever the number of members; reading goes by portions of trees."""
     hosts = [clouds.provider(f"host{number}", VCPU=64) for number in range(50)]
-    clouds.build(lambda method, path, version, body=None: _sent(api, method, path, body), *hosts)
+    stored(app, *hosts)
     body = {"groups": {"": {"resources": {"VCPU": 3}}}}
     ask(api, "POST", CLAIMS, body={**body, "consumer": consumer()})
     counts = []

@@ -8,7 +8,8 @@ import os_traits
 import pytest
 
 from placement.candidates.explain.conditions import ConditionKind
-from tests.clouds import SHARES, Cloud, Provider, allocate, build, provider
+from tests.clouds import SHARES, Cloud, Provider, allocate, provider
+from tests.stored_clouds import stored
 
 TRAITS = sorted(os_traits.get_traits())
 UNKNOWN = "ffffffff-0000-4000-8000-000000000000"
@@ -167,15 +168,6 @@ CASES = {
 }
 
 
-@pytest.fixture
-def call(api):
-    def call(method, path, version, body=None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
-    return call
-
-
 def explanation(api, query: str, **options) -> dict:
     response = api.get(f"/planner/v1/explain?{query}", **options)
     assert response.status_code == 200, response.text
@@ -186,17 +178,17 @@ def key(condition: dict) -> tuple[str, str]:
     return condition["condition"], condition["value"]
 
 
-def made(call, expected: Expected) -> tuple[Cloud, dict[str, str]]:
-    cloud = build(call, *expected.roots)
+def made(api, expected: Expected) -> tuple[Cloud, dict[str, str]]:
+    cloud = stored(api.app, *expected.roots)
     for name, resources in expected.claims.items():
-        allocate(call, cloud.providers[name], resources)
+        allocate(api.call, cloud.providers[name], resources)
     return cloud, {**cloud.providers, **cloud.aggregates}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_cause_is_named_with_what_would_help(api, call, name):
+def test_the_cause_is_named_with_what_would_help(api, name):
     expected = CASES[name]
-    _cloud, uuids = made(call, expected)
+    _cloud, uuids = made(api, expected)
     query = expected.query.format(**uuids)
     assert api.get(f"/allocation_candidates?{query}").get_json()["allocation_requests"] == []
     document = explanation(api, query)
@@ -218,21 +210,21 @@ def test_every_cause_has_a_cloud():
     assert named == {sort.value for sort in ConditionKind} - of_rules - elsewhere
 
 
-def test_before_1_29_it_may_be_that_providers_of_a_tree_do_not_combine(api, call):
-    build(call, provider("host", provider("numa", VCPU=8), DISK_GB=10))
+def test_before_1_29_it_may_be_that_providers_of_a_tree_do_not_combine(api):
+    stored(api.app, provider("host", provider("numa", VCPU=8), DISK_GB=10))
     document = explanation(api, "resources=VCPU:1,DISK_GB:1", version="1.28")
     assert key(document["cause"]) == ("one_provider_per_tree", "")
     assert ("one_provider_per_tree", "") in [key(near_miss) for near_miss in document["near_misses"]]
 
 
-def test_a_group_that_only_forbids_is_the_cause(api, call):
-    build(call, provider("host", VCPU=8))
+def test_a_group_that_only_forbids_is_the_cause(api):
+    stored(api.app, provider("host", VCPU=8))
     query = "resources_A=VCPU:1&required_B=!HW_NUMA_ROOT&group_policy=none&same_subtree=_A,_B"
     assert key(explanation(api, query)["cause"]) == ("empty_group", "")
 
 
-def test_a_request_that_finds_candidates_has_no_cause_and_is_counted(api, call):
-    build(call, *hosts(3, VCPU=8), provider("small", VCPU=1))
+def test_a_request_that_finds_candidates_has_no_cause_and_is_counted(api):
+    stored(api.app, *hosts(3, VCPU=8), provider("small", VCPU=1))
     document = explanation(api, "resources=VCPU:2")
     assert document["cause"] is None
     assert document["trees_with_candidates"] == 3
@@ -243,10 +235,10 @@ def test_a_request_that_finds_candidates_has_no_cause_and_is_counted(api, call):
     assert counted["capacity"] == (3, 3)
 
 
-def test_providers_that_show_a_near_miss_come_with_numbers(api, call):
-    cloud = build(call, *hosts(7, VCPU=8))
+def test_providers_that_show_a_near_miss_come_with_numbers(api):
+    cloud = stored(api.app, *hosts(7, VCPU=8))
     for number in range(7):
-        allocate(call, cloud.providers[f"host{number}"], {"VCPU": 2})
+        allocate(api.call, cloud.providers[f"host{number}"], {"VCPU": 2})
     (near_miss,) = explanation(api, "resources=VCPU:8")["near_misses"]
     assert near_miss["trees"] == 7
     assert len(near_miss["providers"]) == 5
@@ -256,9 +248,9 @@ def test_providers_that_show_a_near_miss_come_with_numbers(api, call):
     assert (first["asked"], first["free"]) == (8, 6)
 
 
-def test_a_class_that_falls_short_in_more_than_one_way_comes_with_all_numbers(api, call):
+def test_a_class_that_falls_short_in_more_than_one_way_comes_with_all_numbers(api):
     """A host's max_unit is its total as a rule, so that who asks for more fails both."""
-    build(call, *hosts(2, VCPU=8, MEMORY_MB=100))
+    stored(api.app, *hosts(2, VCPU=8, MEMORY_MB=100))
     (near_miss,) = explanation(api, "resources=VCPU:9,MEMORY_MB:1")["near_misses"]
     assert key(near_miss) == ("amount", "VCPU:9")
     assert near_miss["trees"] == 2
@@ -271,26 +263,26 @@ def test_a_class_that_falls_short_in_more_than_one_way_comes_with_all_numbers(ap
     assert (shown["asked"], shown["free"], shown["max_unit"]) == (9, 8, 8)
 
 
-def test_the_commonest_question_has_a_number(api, call):
+def test_the_commonest_question_has_a_number(api):
     """How much is there, if not 40?"""
-    build(call, *hosts(12, VCPU=32), *[provider(f"small{number}", VCPU=16) for number in range(3)])
+    stored(api.app, *hosts(12, VCPU=32), *[provider(f"small{number}", VCPU=16) for number in range(3)])
     (near_miss,) = explanation(api, "resources=VCPU:40")["near_misses"]
     assert key(near_miss) == ("amount", "VCPU:40")
     assert near_miss["trees"] == 15
     assert near_miss["largest"] == {"amount": 32, "providers": 12}
 
 
-def test_an_example_lacks_the_trait_that_it_is_said_to_lack(api, call):
+def test_an_example_lacks_the_trait_that_it_is_said_to_lack(api):
     """The root has it, and serves nothing."""
-    build(call, provider("host", provider("numa", VCPU=8), traits=["STORAGE_DISK_SSD"]))
+    stored(api.app, provider("host", provider("numa", VCPU=8), traits=["STORAGE_DISK_SSD"]))
     near_misses = explanation(api, "resources=VCPU:2&required=STORAGE_DISK_SSD")["near_misses"]
     (lacking,) = [one for near_miss in near_misses for one in near_miss["providers"] if "lacks" in one]
     assert (lacking["name"], lacking["lacks"]) == ("numa", "STORAGE_DISK_SSD")
 
 
-def test_who_shares_has_to_be_in_the_aggregate_that_is_asked_for(api, call):
+def test_who_shares_has_to_be_in_the_aggregate_that_is_asked_for(api):
     pool = provider("pool", traits=["MISC_SHARES_VIA_AGGREGATE"], aggregates=["S"], DISK_GB=100)
-    cloud = build(call, provider("host", aggregates=["S", "A"], VCPU=8), pool)
+    cloud = stored(api.app, provider("host", aggregates=["S", "A"], VCPU=8), pool)
     document = explanation(api, "resources=VCPU:1,DISK_GB:10&member_of={A}".format(**cloud.aggregates))
     (hint,) = document["hints"]
     assert hint["hint"] == "sharing_provider_not_in_aggregate"
@@ -311,9 +303,9 @@ def test_who_shares_has_to_be_in_the_aggregate_that_is_asked_for(api, call):
         ("resources_A=VCPU:1&resources_B=VCPU:99", ("group_policy_missing", "none")),
     ],
 )
-def test_what_newcomers_get_wrong_is_pointed_out(api, call, query, hint):
+def test_what_newcomers_get_wrong_is_pointed_out(api, query, hint):
     """Traits and aggregates do not flow down the tree; a group_policy has to be given (they ask for both, often)."""
-    cloud = build(call, provider("host", provider("numa", VCPU=8), traits=["STORAGE_DISK_SSD"], aggregates=["A"]))
+    cloud = stored(api.app, provider("host", provider("numa", VCPU=8), traits=["STORAGE_DISK_SSD"], aggregates=["A"]))
     document = explanation(api, query.format(**cloud.aggregates))
     sort, value = hint
     found = {(each["hint"], each["value"]): each for each in document["hints"]}
@@ -323,8 +315,8 @@ def test_what_newcomers_get_wrong_is_pointed_out(api, call, query, hint):
         assert (only["provider"]["name"], only["found_on"]["name"], only["trees"]) == ("numa", "host", 1)
 
 
-def test_a_missing_group_policy_is_explained_though_the_plain_request_is_refused(api, call):
-    build(call, *hosts(1, VCPU=8))
+def test_a_missing_group_policy_is_explained_though_the_plain_request_is_refused(api):
+    stored(api.app, *hosts(1, VCPU=8))
     query = "resources_A=VCPU:1&resources_B=VCPU:1"
     assert api.get(f"/allocation_candidates?{query}").status_code == 400
     document = explanation(api, query)
@@ -332,9 +324,11 @@ def test_a_missing_group_policy_is_explained_though_the_plain_request_is_refused
     assert [hint["hint"] for hint in document["hints"]] == ["group_policy_missing"]
 
 
-def test_what_is_shared_counts_for_every_tree_it_is_shared_with(api, call):
+def test_what_is_shared_counts_for_every_tree_it_is_shared_with(api):
     pool = provider("pool", DISK_GB=10, traits=[SHARES], aggregates=["A"])
-    build(call, *[provider(f"host{n}", VCPU=8, aggregates=["A"]) for n in range(3)], provider("alone", VCPU=8), pool)
+    stored(
+        api.app, *[provider(f"host{n}", VCPU=8, aggregates=["A"]) for n in range(3)], provider("alone", VCPU=8), pool
+    )
     document = explanation(api, "resources=VCPU:1,DISK_GB:20")
     disk = next(demand for demand in document["demands"] if "DISK_GB" in demand["resources"])
     assert (disk["steps"][0]["providers"], disk["steps"][0]["trees"]) == (1, 4)
@@ -342,8 +336,8 @@ def test_what_is_shared_counts_for_every_tree_it_is_shared_with(api, call):
     assert counted == {("amount", "DISK_GB:20"): 3}
 
 
-def test_groups_that_ask_the_same_are_one_demand(api, call):
-    build(call, *hosts(1, VCPU=8))
+def test_groups_that_ask_the_same_are_one_demand(api):
+    stored(api.app, *hosts(1, VCPU=8))
     document = explanation(api, "resources_A=VCPU:9&resources_B=VCPU:9&group_policy=none")
     assert [demand["groups"] for demand in document["demands"]] == [["_A", "_B"]]
 
@@ -367,8 +361,8 @@ def test_what_the_plain_request_refuses_is_refused(api, query, text):
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.9"])
-def test_without_a_useful_microversion_the_query_string_is_read_at_the_newest(api, call, version):
-    build(call, *hosts(1, VCPU=8))
+def test_without_a_useful_microversion_the_query_string_is_read_at_the_newest(api, version):
+    stored(api.app, *hosts(1, VCPU=8))
     query = "resources_A=VCPU:9&required_A=in:HW_CPU_X86_AVX2,HW_CPU_X86_AVX"
     assert explanation(api, query, version=version)["cause"]
 
@@ -390,6 +384,6 @@ def test_a_query_string_is_read_at_the_microversion_of_the_header(api):
     ],
     ids=["traits", "loose traits", "root traits", "aggregates", "groups", "groups of many kinds"],
 )
-def test_requests_of_absurd_size_are_explained(api, call, query):
-    build(call, *hosts(10, VCPU=8))
+def test_requests_of_absurd_size_are_explained(api, query):
+    stored(api.app, *hosts(10, VCPU=8))
     assert explanation(api, query)["cause"]

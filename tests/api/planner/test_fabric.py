@@ -13,8 +13,9 @@ from placement.app import create_app
 from placement.settings import PlannerSettings
 from tests.api.conftest import Api
 from tests.claims import held
-from tests.clouds import Cloud, Provider, build, provider
+from tests.clouds import Cloud, Provider, provider
 from tests.planner_hosts import CLAIMS, consumer
+from tests.stored_clouds import stored
 
 RACKS = {name: f"00000000-0000-0000-0000-0000000000{number}" for number, name in enumerate(("b1", "b2", "b3"), 10)}
 ZONES = {"z1": (RACKS["b1"], RACKS["b2"]), "z2": (RACKS["b3"],)}
@@ -38,11 +39,7 @@ def host(name: str, rack: str, *, gpus: int, cores: int = 16) -> Provider:
 
 
 def cloud_of(api: Api, *hosts: Provider) -> Cloud:
-    def call(method: str, path: str, version: str, body: object = None) -> tuple[int, object]:
-        answer = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return answer.status_code, answer.get_json(silent=True)
-
-    return build(call, *hosts, aggregates=RACKS)
+    return stored(api.app, *hosts, aggregates=RACKS)
 
 
 def gang(members: int | list[dict[str, Any]], wanted: dict[str, Any], **rules: Any) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from placement.app import create_app
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api
-from tests.api.planner.test_scores import call
 from tests.claims import ask
-from tests.clouds import build, provider
+from tests.clouds import provider
 from tests.planner_hosts import CLAIMS, consumer
+from tests.stored_clouds import stored
 
 TREE = tree_of([Queue("root/eng", (None, 1), ("ann", "eve")), Queue("root/sci", (None, 1), ("bob",))])
 FAIR = FairShareSettings(classes=("PGPU",), queues=TREE, keep_s=0)
@@ -25,7 +25,7 @@ PLANNER = PlannerSettings(fair_share=FAIR, levels={"gpu": "CUSTOM_GPU"}, exclusi
 def planner(app: Flask) -> Api:
     """A client of a server with ten GPUs, six of which ann holds."""
     api = Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
-    build(call(api), provider("host", provider("gpus", PGPU=10, traits=["CUSTOM_GPU"]), VCPU=100))
+    stored(api.app, provider("host", provider("gpus", PGPU=10, traits=["CUSTOM_GPU"]), VCPU=100))
     assert claim(api, "ann", 6).status_code == 201
     return api
 
@@ -129,7 +129,7 @@ def test_the_limit_of_a_queue_in_the_planner_file_holds(app: Flask) -> None:
         app.extensions["placement"].settings, planner=PlannerSettings(fair_share=replace(FAIR, queues=limited))
     )
     api = Api(create_app(settings))
-    build(call(api), provider("gpus", PGPU=10))
+    stored(api.app, provider("gpus", PGPU=10))
     assert claim(api, "ann", 4, {"enforce": True}).status_code == 201
     answer = claim(api, "ann", 1, {"enforce": True})
     assert (answer.status_code, said(answer)) == (409, "With the claim, root/eng would hold 5 PGPU; its limit is 4.")

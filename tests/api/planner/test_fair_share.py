@@ -15,7 +15,8 @@ from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
-from tests.clouds import Cloud, allocate, build, provider
+from tests.clouds import Cloud, allocate, provider
+from tests.stored_clouds import stored
 
 PATH = "/planner/v1/fair-share"
 # The first tree of the seed: n1 and n2/n22 want GPUs, n2/n21 wants CPUs.
@@ -44,19 +45,11 @@ def seed(app: Flask) -> Api:
     return served(app, SEED)
 
 
-def caller(api: Api):
-    def send(method: str, path: str, version: str, body: object = None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
-    return send
-
-
 @pytest.fixture
 def cloud(seed: Api) -> Cloud:
     """Ten CPUs, two of which are reserved and come back by the ratio, and ten GPUs."""
-    return build(
-        caller(seed),
+    return stored(
+        seed.app,
         provider("cpus", VCPU={"total": 10, "reserved": 2, "allocation_ratio": 1.25}, MEMORY_MB=1000),
         provider("gpus0", PGPU=6, aggregates=["A"]),
         provider("gpus1", PGPU=4),
@@ -165,7 +158,7 @@ class TestTheTree:
     def test_leaves_may_be_consumer_types(self, app: Flask, seed: Api, cloud: Cloud) -> None:
         take(seed, cloud, "p", type_="JOB", gpus0=2)
         take(seed, cloud, "q", type_="JOB", gpus0=1)
-        allocate(caller(seed), cloud.providers["gpus1"], {"PGPU": 1})
+        allocate(seed.call, cloud.providers["gpus1"], {"PGPU": 1})
         api = served(app, replace(SEED, leaves="consumer_type", queues=tree_of([Queue("n/jobs", (), ("JOB",))])))
         shown = nodes(api.get(PATH))
         assert shown["n/jobs/JOB"]["usage"] == {"VCPU": 0, "PGPU": 3}
@@ -330,8 +323,8 @@ def test_what_is_exhausted_in_a_partition_is_so_although_there_is_more_elsewhere
     the GPUs that fall free.
     """
     whole = served(app, SEED)
-    cloud = build(
-        caller(whole),
+    cloud = stored(
+        whole.app,
         provider("cpus", VCPU=10, aggregates=["A"]),
         provider("gpus0", PGPU=10, aggregates=["A"]),
         provider("elsewhere", VCPU=100, PGPU=1),

@@ -3,21 +3,22 @@
 import pytest
 
 from tests.api.conftest import Api
-from tests.api.planner.test_headroom import UNKNOWN, call, gpu_host
-from tests.clouds import SHARES, Cloud, allocate, build, provider
+from tests.api.planner.test_headroom import UNKNOWN, gpu_host
+from tests.clouds import SHARES, Cloud, allocate, provider
 from tests.planner_hosts import CANDIDATES
+from tests.stored_clouds import stored
 
 PAIR = {"groups": {"": {"resources": {"VCPU": 2}}, "_G": {"resources": {"PGPU": 1}, "count": 2}}}
 
 
 def hosts(api: Api) -> Cloud:
     """Two hosts: one is full, the other one has a single GPU left."""
-    cloud = build(call(api), gpu_host("full"), gpu_host("busy"))
+    cloud = stored(api.app, gpu_host("full"), gpu_host("busy"))
     gpus = [("full", f"{node}{gpu}") for node in range(2) for gpu in range(2)] + [
         ("busy", n) for n in ("00", "01", "10")
     ]
     for name, number in gpus:
-        allocate(call(api), cloud.providers[f"{name}-gpu{number}"], {"PGPU": 1})
+        allocate(api.call, cloud.providers[f"{name}-gpu{number}"], {"PGPU": 1})
     return cloud
 
 
@@ -40,8 +41,8 @@ def test_further_trees_are_candidates_as_often_as_there_are_some(api: Api) -> No
 
 def test_they_come_among_the_others_by_their_scores(api: Api) -> None:
     """Two GPUs of four that are free leave more than the last two."""
-    cloud = build(call(api), gpu_host("busy"))
-    allocate(call(api), cloud.providers["busy-gpu00"], {"PGPU": 1})
+    cloud = stored(api.app, gpu_host("busy"))
+    allocate(api.call, cloud.providers["busy-gpu00"], {"PGPU": 1})
     found = candidates(api, limit=4, per_tree=2, **{"with": [{"like": cloud.providers["busy"], "count": 1}]})
     totals = [one["total"] for one in found["scores"]]
     assert totals == sorted(totals, reverse=True)
@@ -57,15 +58,15 @@ def test_a_tree_that_is_gone_may_be_there_again_and_empty(api: Api) -> None:
 
 
 def test_what_others_share_is_as_full_as_it_is(api: Api) -> None:
-    cloud = build(
-        call(api),
+    cloud = stored(
+        api.app,
         provider("host", VCPU=4, aggregates=["A"]),
         provider("pool", DISK_GB=10, traits=[SHARES], aggregates=["A"]),
     )
     body = {"groups": {"": {"resources": {"VCPU": 4, "DISK_GB": 8}}}}
     more = {"with": [{"like": cloud.providers["host"], "count": 1}]}
     assert len(api.post(CANDIDATES, {**body, **more}).json["allocation_requests"]) == 2
-    allocate(call(api), cloud.providers["pool"], {"DISK_GB": 3})
+    allocate(api.call, cloud.providers["pool"], {"DISK_GB": 3})
     assert api.post(CANDIDATES, {**body, **more}).json["allocation_requests"] == []
 
 

@@ -8,18 +8,11 @@ from flask import Flask
 from tests.api.conftest import Api
 from tests.api.planner.test_koordinator_documents import pod
 from tests.api.test_statement_counts import statements
-from tests.clouds import SHARES, Cloud, allocate, build, provider
+from tests.clouds import SHARES, Cloud, allocate, provider
+from tests.stored_clouds import stored
 
 PATH = "/planner/v1/headroom"
 UNKNOWN = "ffffffff-0000-4000-8000-000000000000"
-
-
-def call(api: Api):
-    def send(method: str, path: str, version: str, body: object = None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
-    return send
 
 
 def gpu_host(name: str):
@@ -43,14 +36,14 @@ def gpu_host(name: str):
 @pytest.fixture
 def cloud(api: Api) -> Cloud:
     """Three plain hosts, one of them full of processors, one of memory; two with GPUs."""
-    built = build(
-        call(api),
+    built = stored(
+        api.app,
         *[provider(f"host{number}", VCPU=16, MEMORY_MB=4096, aggregates=["plain"]) for number in range(3)],
         gpu_host("gpu0"),
         gpu_host("gpu1"),
     )
-    allocate(call(api), built.providers["host1"], {"VCPU": 15})
-    allocate(call(api), built.providers["host2"], {"MEMORY_MB": 4000})
+    allocate(api.call, built.providers["host1"], {"VCPU": 15})
+    allocate(api.call, built.providers["host2"], {"MEMORY_MB": 4000})
     return built
 
 
@@ -138,7 +131,7 @@ def test_what_is_written_in_other_words_is_counted(api: Api, cloud: Cloud, body:
 def test_rules_are_kept_in_trees_that_are_supposed(api: Api, cloud: Cloud) -> None:
     """A pair in one NUMA node: two for each host, empty ones too, and none in trees that are avoided."""
     body = {"groups": {"_G": {"resources": {"PGPU": 1}, "count": 2}}, "within": [{"groups": ["_G"], "level": "numa"}]}
-    consumer = allocate(call(api), cloud.providers["gpu0-gpu00"], {"PGPU": 1})
+    consumer = allocate(api.call, cloud.providers["gpu0-gpu00"], {"PGPU": 1})
     more = [{"like": cloud.providers["gpu0"], "count": 3}]
     found = ask(api, {"requests": {"it": body}, "with": more})["it"]
     assert (found["fits"], found["complete"]) == (3 + 6, True)
@@ -150,8 +143,8 @@ def test_rules_are_kept_in_trees_that_are_supposed(api: Api, cloud: Cloud) -> No
 
 
 def test_a_pool_is_counted_once(api: Api) -> None:
-    build(
-        call(api),
+    stored(
+        api.app,
         provider("pool", DISK_GB=100, traits=[SHARES], aggregates=["A"]),
         *[provider(f"host{number}", VCPU=8, aggregates=["A"]) for number in range(3)],
     )
@@ -171,10 +164,10 @@ def test_aggregates_are_counted(api: Api, cloud: Cloud) -> None:
 
 def test_projects_are_told_what_their_shares_leave_them(api: Api) -> None:
     """Of 48 processors each of two is entitled to 24; ann has 20 of hers, bob 12 of his."""
-    hosts = build(call(api), *[provider(f"host{number}", VCPU=16, PGPU=1) for number in range(3)]).providers
-    allocate(call(api), hosts["host0"], {"VCPU": 16}, project="ann")
-    allocate(call(api), hosts["host1"], {"VCPU": 4}, project="ann")
-    allocate(call(api), hosts["host2"], {"VCPU": 12}, project="bob")
+    hosts = stored(api.app, *[provider(f"host{number}", VCPU=16, PGPU=1) for number in range(3)]).providers
+    allocate(api.call, hosts["host0"], {"VCPU": 16}, project="ann")
+    allocate(api.call, hosts["host1"], {"VCPU": 4}, project="ann")
+    allocate(api.call, hosts["host2"], {"VCPU": 12}, project="bob")
     plain, planned = "resources=VCPU:2", {"groups": {"": {"resources": {"VCPU": 1}}, "_G": {"resources": {"PGPU": 1}}}}
     found = ask(api, {"requests": {"plain": plain, "planned": planned}, "per": "share"})
     assert found["plain"]["fits"] == 8
@@ -198,14 +191,14 @@ def test_changes_are_supposed_and_not_written(api: Api, cloud: Cloud) -> None:
     assert fits(api, query, without=[cloud.aggregates["GPU"]]) == 8
     assert fits(api, query, without=[cloud.providers["gpu0-gpu00"]]) == 12
     assert fits(api, query, **{"with": [{"like": cloud.providers["host1"], "count": 3}]}) == 28
-    consumer = allocate(call(api), cloud.providers["host0"], {"VCPU": 8})
+    consumer = allocate(api.call, cloud.providers["host0"], {"VCPU": 8})
     assert fits(api, query) == 14
     assert fits(api, query, released=[consumer]) == 16
     assert fits(api, query) == 14
 
 
 def test_candidates_are_planned_in_a_cloud_as_it_would_be(api: Api, cloud: Cloud) -> None:
-    consumer = allocate(call(api), cloud.providers["host0"], {"VCPU": 16})
+    consumer = allocate(api.call, cloud.providers["host0"], {"VCPU": 16})
     body = {"groups": {"": {"resources": {"VCPU": 16}}}}
 
     def hosts(**changes):
@@ -259,7 +252,7 @@ def test_what_cannot_be_counted_is_refused(api: Api, body: dict, sentence: str) 
 def test_more_hosts_and_requests_cost_no_more_statements(app: Flask, api: Api) -> None:
     counts = []
     for hosts in (2, 6):
-        build(call(api), *[provider(f"host-{uuid.uuid4()}", VCPU=8, MEMORY_MB=100) for _ in range(hosts)])
+        stored(api.app, *[provider(f"host-{uuid.uuid4()}", VCPU=8, MEMORY_MB=100) for _ in range(hosts)])
         requests = {str(amount): f"resources=VCPU:{amount},MEMORY_MB:1" for amount in range(1, hosts)}
         with statements(app) as sent:
             ask(api, {"requests": requests, "per": "tree"})

@@ -22,10 +22,10 @@ from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.api.conftest import Api
-from tests.api.planner.test_scores import call
 from tests.claims import ask, entry, new_uuid
-from tests.clouds import build, provider
+from tests.clouds import provider
 from tests.planner_hosts import CANDIDATES, names_of
+from tests.stored_clouds import stored
 from tests.unit.allocators.fair_share_entitlement_oracle import entitlements
 
 RECLAIM = "/planner/v1/fair-share/reclaim"
@@ -121,7 +121,7 @@ def reclaimed(api: Api, request: object, member: str = "cat", **more: object):
 
 def spread(api: Api, project: str = "ann") -> list[str]:
     """Make two hosts with two switches each, and let someone hold one of the two GPUs behind each switch."""
-    build(call(api), host("h1"), host("h2"))
+    stored(api.app, host("h1"), host("h2"))
     return [take(api, project, gpu(name)) for name in ("h1-s0-g0", "h1-s1-g1", "h2-s0-g0", "h2-s1-g0")]
 
 
@@ -137,7 +137,7 @@ def test_the_least_valuable_behind_any_switch_goes_and_the_candidate_is_there(pl
 
 def test_of_many_choices_the_best_is_certain_where_a_place_decides(planner: Api) -> None:
     """Fifteen of sixteen GPUs are held: of 455 ways to give three back, four are looked at, switch by switch."""
-    build(call(planner), host("h1", vcpus=64, switches=4, gpus=4))
+    stored(planner.app, host("h1", vcpus=64, switches=4, gpus=4))
     held = {name: take(planner, "ann", gpu(name)) for name in gpus_of("h1", 4, 4)[1:]}
     for names, worth in ((gpus_of("h1", 4, 4)[1:4], 5), (gpus_of("h1", 4, 4)[4:], 1)):
         values = {held[name]: worth for name in names}
@@ -162,7 +162,7 @@ def test_what_is_advised_is_what_then_comes_first(planner: Api) -> None:
 
 
 def test_what_fits_needs_nobody(planner: Api) -> None:
-    build(call(planner), host("h1"))
+    stored(planner.app, host("h1"))
     answer, gone = reclaimed(planner, pair())
     assert (answer["feasible"], answer["host"], gone) == (True, None, set())
     assert answer["candidate"]["mappings"]["_G"]
@@ -170,7 +170,7 @@ def test_what_fits_needs_nobody(planner: Api) -> None:
 
 def test_nobody_is_taken_from_who_has_only_what_is_theirs(planner: Api) -> None:
     """Of four GPUs, half are c's by weight; a and b have one each, which is theirs, though they lie badly."""
-    build(call(planner), host("h1"))
+    stored(planner.app, host("h1"))
     take(planner, "ann", gpu("h1-s0-g0"))
     take(planner, "bob", gpu("h1-s1-g0"))
     pending = [{"project_id": project, "resources": {"PGPU": 4}} for project in ("ann", "bob")]
@@ -180,7 +180,7 @@ def test_nobody_is_taken_from_who_has_only_what_is_theirs(planner: Api) -> None:
 
 
 def test_a_claimant_beyond_its_part_gets_nothing(planner: Api) -> None:
-    build(call(planner), host("h1"))
+    stored(planner.app, host("h1"))
     for name in ("h1-s0-g0", "h1-s0-g1", "h1-s1-g0"):
         take(planner, "ann", gpu(name))
     pending = [{"project_id": "ann", "resources": {"PGPU": 9}}, {"project_id": "bob", "resources": {"PGPU": 9}}]
@@ -189,7 +189,7 @@ def test_a_claimant_beyond_its_part_gets_nothing(planner: Api) -> None:
 
 
 def test_priorities_decide_in_the_own_queue(planner: Api) -> None:
-    build(call(planner), host("h1"))
+    stored(planner.app, host("h1"))
     low, high = take(planner, "col", gpu("h1-s0-g0")), take(planner, "col", gpu("h1-s1-g0"))
     answer, gone = reclaimed(planner, pair(), priority=5, values={low: 1, high: 9})
     assert (answer["feasible"], gone) == (True, {low})
@@ -200,7 +200,7 @@ def test_only_what_lies_in_the_partition_counts(sharing: Callable[[FairShareSett
     """Ann holds all four GPUs; those outside of the partition are nobody's share, and are not asked for."""
     inside = new_uuid()
     api = sharing(replace(PLANNER.fair_share, partition=inside))
-    build(call(api), provider("h1", PGPU=2, aggregates="A"), provider("h2", PGPU=2), aggregates={"A": inside})
+    stored(api.app, provider("h1", PGPU=2, aggregates="A"), provider("h2", PGPU=2), aggregates={"A": inside})
     held = [take(api, "ann", {name: {"PGPU": 1}}) for name in ("h1", "h1", "h2", "h2")]
     values = dict(zip(held, (9, 5, 1, 1), strict=True))
     answer, gone = reclaimed(api, {"groups": {"_G": {"resources": {"PGPU": 1}}}}, values=values)
@@ -211,7 +211,7 @@ def test_only_what_lies_in_the_partition_counts(sharing: Callable[[FairShareSett
 def test_consumer_types_share_as_projects_do(sharing: Callable[[FairShareSettings], Api]) -> None:
     tree = tree_of([Queue("root/batch", (None, 1), ("BATCH",)), Queue("root/web", (None, 1), ("WEB",))])
     api = sharing(FairShareSettings(classes=("PGPU",), queues=tree, leaves="consumer_type", keep_s=0))
-    build(call(api), provider("h1", PGPU=2))
+    stored(api.app, provider("h1", PGPU=2))
     (uuid,) = names_of(api)
     consumers = [new_uuid(), new_uuid()]
     for consumer, of in zip(consumers, ("BATCH", "BATCH"), strict=True):
@@ -226,7 +226,7 @@ def test_consumer_types_share_as_projects_do(sharing: Callable[[FairShareSetting
 
 
 def test_a_request_that_takes_nothing_that_counts_is_refused(planner: Api) -> None:
-    build(call(planner), provider("h1", DISK_GB=10))
+    stored(planner.app, provider("h1", DISK_GB=10))
     body = {"claimant": {"project_id": "cat"}, "request": {"groups": {"": {"resources": {"DISK_GB": 1}}}}}
     answer = planner.post(RECLAIM, body)
     assert answer.status_code == 400
@@ -251,7 +251,7 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
     """Against every set of consumers on one host, on small clouds with switches, other queues and values."""
     rng = random.Random(seed)
     capacity = {f"h{number}": {"PGPU": 4, "VCPU": rng.choice([6, 8])} for number in range(2)}
-    build(call(planner), *[host(name, vcpus=of["VCPU"]) for name, of in capacity.items()])
+    stored(planner.app, *[host(name, vcpus=of["VCPU"]) for name, of in capacity.items()])
     places = {
         f"h{number}": [f"h{number}-s{switch}-g{g}" for switch in range(2) for g in range(2)] for number in range(2)
     }

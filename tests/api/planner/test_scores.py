@@ -12,7 +12,8 @@ from placement.app import create_app
 from placement.settings import PlannerSettings
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
-from tests.clouds import SHARES, Cloud, allocate, build, provider
+from tests.clouds import SHARES, Cloud, allocate, provider
+from tests.stored_clouds import stored
 
 AI = RankingProfile(
     "ai",
@@ -32,14 +33,6 @@ def planner(app: Flask) -> Api:
     return Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
 
 
-def call(api: Api):
-    def send(method: str, path: str, version: str, body: object = None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
-    return send
-
-
 @pytest.fixture
 def cloud(planner: Api) -> Cloud:
     """Two servers with CPUs, one of them half full, and one with GPUs; a pool of disks for all."""
@@ -47,8 +40,8 @@ def cloud(planner: Api) -> Cloud:
     def server(name: str, *devices, **inventories):
         return provider(name, *devices, aggregates=["A"], **inventories)
 
-    built = build(
-        call(planner),
+    built = stored(
+        planner.app,
         server("cpu0", VCPU=32),
         server("cpu1", VCPU=32),
         server(
@@ -58,8 +51,8 @@ def cloud(planner: Api) -> Cloud:
         ),
         provider("pool", DISK_GB=1000, traits=[SHARES], aggregates=["A"]),
     )
-    allocate(call(planner), built.providers["cpu1"], {"VCPU": 16})
-    allocate(call(planner), built.providers["g1"], {"PGPU": 2})
+    allocate(planner.call, built.providers["cpu1"], {"VCPU": 16})
+    allocate(planner.call, built.providers["g1"], {"PGPU": 2})
     return built
 
 
@@ -115,7 +108,7 @@ def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(planner: Api
     first = provider("a", provider("an", switch("a0", "ag0"), switch("a1", "ag1"), traits=["HW_NUMA_ROOT"]))
     inside = provider("bn", switch("b2", "bg2", "bg3"), traits=["HW_NUMA_ROOT"])
     second = provider("b", switch("b0", "bg0"), switch("b1", "bg1"), inside)
-    built = build(call(planner), first, second)
+    built = stored(planner.app, first, second)
     both = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "limit": limit}
     answers = [planner.post("/planner/v1/candidates", {**both, "per_tree": number}).json for number in (1, 2, 6)]
     best = {built.providers["bg2"], built.providers["bg3"]}
@@ -127,7 +120,7 @@ def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(planner: Api
 def test_candidates_touch_what_their_scores_say_they_do(planner: Api) -> None:
     """Also where nothing is in any place, and where a group takes nothing of the place that it is above."""
     nodes = [provider(f"n{n}", provider(f"g{n}", PGPU=1), traits=["HW_NUMA_ROOT"]) for n in range(2)]
-    build(call(planner), provider("host", *nodes, VCPU=8), provider("plain", VCPU=8))
+    stored(planner.app, provider("host", *nodes, VCPU=8), provider("plain", VCPU=8))
     bodies = [
         {"groups": {"_C": {"resources": {"VCPU": 1}}}},
         {
@@ -161,7 +154,7 @@ def test_a_shared_pool_does_not_count(planner: Api, cloud: Cloud) -> None:
 def test_what_no_longer_fits_is_told(planner: Api, cloud: Cloud) -> None:
     request = taking(cloud, cpu1={"VCPU": 16}, pool={"DISK_GB": 1})
     assert scores(planner, request)[0]["has_room"] is True
-    allocate(call(planner), cloud.providers["cpu1"], {"VCPU": 1})
+    allocate(planner.call, cloud.providers["cpu1"], {"VCPU": 1})
     assert scores(planner, request)[0]["has_room"] is False
 
 

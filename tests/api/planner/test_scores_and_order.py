@@ -12,7 +12,8 @@ from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, 
 from placement.app import create_app
 from placement.settings import PlannerSettings
 from tests.api.conftest import Api
-from tests.clouds import SHARES, Provider, allocate, build, provider
+from tests.clouds import SHARES, Provider, allocate, provider
+from tests.stored_clouds import stored
 
 PROFILES = {
     "spread": RankingProfile("spread"),
@@ -61,15 +62,11 @@ def test_candidates_come_by_their_totals(app: Flask, seed: int) -> None:
     dice = random.Random(seed)
     plain = Api(app)
 
-    def call(method: str, path: str, version: str, body: object = None):
-        response = plain.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
     hosts = [host(dice, number) for number in range(7)]
     pool = provider("pool", traits=[SHARES], aggregates=["A"], DISK_GB=1000)
-    built = build(call, *hosts, pool)
+    built = stored(app, *hosts, pool)
     for number in range(7):
-        allocate(call, built.providers[f"h{number}"], {"VCPU": dice.randint(1, 4)})
+        allocate(plain.call, built.providers[f"h{number}"], {"VCPU": dice.randint(1, 4)})
     compared = 0
     for name in PROFILES:
         planner = PlannerSettings(profiles=PROFILES, default_profile=name)
@@ -116,11 +113,7 @@ def test_what_is_counted_in_a_tree_counts_in_full_for_the_order(app: Flask, prof
     planner = PlannerSettings(profiles=PROFILES, default_profile=profile)
     api = Api(create_app(replace(app.extensions["placement"].settings, planner=planner)))
 
-    def call(method: str, path: str, version: str, body: object = None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
-    build(call, *[host(dice, number) for number in range(12)])
+    stored(app, *[host(dice, number) for number in range(12)])
     answer = api.post("/planner/v1/candidates", body).json
     totals = [(not one.get("keeps_proportion", True), -one["total"]) for one in answer["scores"]]
     assert len(totals) > 1
