@@ -3,16 +3,19 @@
 ``database_url`` is a fresh database with the schema and the standard names and no other row, once on SQLite and once
 on PostgreSQL, or on the kinds that the variable PYTEST_DATABASES names; ``database`` is the same, opened.
 ``sqlite_url``, ``postgresql_url`` and ``mariadb_url`` are one of them; ``empty_database_url`` has not even tables.
-``mariadb_url`` itself is for tests marked mariadb. Nothing is started for tests that ask for none of them.
+``mariadb_url`` itself is for tests marked mariadb, which run where PYTEST_DATABASES names it. Nothing is started for
+tests that ask for none of them.
 
-A test marked any_database proves something that does not hang on the database, so the first kind does; ``--deep``
-takes them all, makes more examples of every property, and does whatever else the default run has no time for.
+A test marked any_database, or in a directory of those ABOVE_THE_STORE, proves something that does not hang on the
+database, so one kind does; ``--deep`` takes them all, makes more examples of every property, and does whatever else the
+default run has no time for.
 """
 
 import gc
 import itertools
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +32,9 @@ from tests.recycled_postgresql import postgresql_pool
 
 LONGEST = ("differential", "survival", "packaging", "concurrency", "conformance")
 """The directories with tests that take many seconds."""
+
+ABOVE_THE_STORE = ("tests/api/planner", "tests/ui")
+"""Directories of what is done with rows. That each statement gives the same rows everywhere is shown below store/."""
 
 KINDS = os.environ.get("PYTEST_DATABASES", "sqlite postgresql").split()
 
@@ -60,21 +66,32 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the longest, lest one ends the run alone; of tests marked any_database, leave those on the first kind.
+    """Begin with the longest, lest one ends the run alone; leave out what other runs show.
 
     The directories stay together, so that one of the test processes starts their servers.
     """
     items.sort(key=lambda item: [item.path.parent.name != name for name in LONGEST])
     if config.getoption("--deep"):
         return
-    left_out = [item for item in items if item.get_closest_marker("any_database") and not _is_on_first_kind(item)]
-    config.hook.pytest_deselected(items=left_out)
+    left_out = {item for item in items if _is_left_out(item)}
+    config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
 
 
-def _is_on_first_kind(item: pytest.Item) -> bool:
-    parameters = item.callspec.params if isinstance(item, pytest.Function) else {}
-    return parameters.get("database_url", KINDS[0]) == KINDS[0]
+def _is_left_out(item: pytest.Item) -> bool:
+    if item.get_closest_marker("mariadb") and "mariadb" not in KINDS:
+        return True
+    is_above = item.nodeid.startswith(ABOVE_THE_STORE) and not item.get_closest_marker("each_database")
+    kind = item.callspec.params.get("database_url") if hasattr(item, "callspec") else None
+    return kind is not None and (is_above or bool(item.get_closest_marker("any_database"))) and kind != _kind_for(item)
+
+
+def _kind_for(item: pytest.Item) -> str:
+    """Return the kind that a test runs on where one does: the same for a name always, and each kind for its part."""
+    name = item.nodeid
+    for kind in KINDS:
+        name = name.replace(kind, "")
+    return KINDS[zlib.crc32(name.encode()) % len(KINDS)]
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from tests.ui.clouds import HELD
 from tests.ui.visitor import Document, Visitor
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize("prefix", ["", "/placement"])
 def test_every_page_that_links_lead_to_is_there(app: Flask, demo: None, prefix: str):
     visitor = Visitor(app, prefix=prefix)

@@ -12,6 +12,8 @@ from tests.api.conftest import Api
 from tests.claims import ask, claimed, held, used
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, names_of, provider, register, uuid_of
 
+pytestmark = pytest.mark.each_database
+
 TWO = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
 EIGHT = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}}
 OWNER = {"project_id": "project", "user_id": "user", "consumer_type": "INSTANCE"}

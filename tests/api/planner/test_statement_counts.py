@@ -8,6 +8,8 @@ from tests.api.test_statement_counts import statements
 from tests.claims import ask
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register
 
+pytestmark = pytest.mark.each_database
+
 SMALL = [[{"gpus": 1, "nics": 1}] * 2]
 GROUPS = {
     "_GPU": {"resources": {"PGPU": 1}, "count": 2},
