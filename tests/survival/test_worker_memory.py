@@ -1,5 +1,6 @@
 """[api] max_worker_memory_mb: a worker that holds too much is replaced, and no client notices."""
 
+import signal
 from pathlib import Path
 
 from tests import servers
@@ -11,10 +12,15 @@ REQUESTS = 2  # each ends a worker, and a new one takes a second of CPU
 
 def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: str, tmp_path: Path) -> None:
     sections = servers.default_sections(sqlite_url)
-    sections["api"]["max_worker_memory_mb"] = "1"
     servers.write_configuration(tmp_path, sections)
     served = servers.started_server(servers.this_project(), tmp_path, workers=2)
     try:
+        # Not from the start: whoever looks whether the server is there would end its workers.
+        sections["api"]["max_worker_memory_mb"] = "1"
+        servers.write_configuration(tmp_path, sections)
+        unbounded = {*workers(served)}
+        served.process.send_signal(signal.SIGHUP)
+        servers.until(lambda: len(workers(served)) == 2 and unbounded.isdisjoint(workers(served)))
         for number in range(REQUESTS):
             before = {*workers(served)}
             answer = send(served.url, "POST", "/resource_providers", {"name": f"host{number}"})
