@@ -13,6 +13,8 @@ from placement.settings import AccessLogSettings, DatabaseSettings, Settings
 from placement.telemetry.record import Observed, RequestRecord
 from tests.api.conftest import Api
 
+pytestmark = pytest.mark.any_database
+
 LOGGER = "placement.access"
 
 

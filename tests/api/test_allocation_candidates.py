@@ -12,6 +12,8 @@ from tests.api.conftest import Api
 from tests.clouds import SHARES, provider
 from tests.stored_clouds import stored
 
+pytestmark = pytest.mark.any_database
+
 STANDARD_TRAITS = os_traits.get_traits()
 
 QUERIES = [

@@ -13,6 +13,8 @@ from tests.api.test_statement_counts import statements
 from tests.clouds import SHARES, provider
 from tests.stored_clouds import stored
 
+pytestmark = pytest.mark.any_database
+
 EMPTY = "resources=VCPU:99&required=HW_NUMA_ROOT"
 
 

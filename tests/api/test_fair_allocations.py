@@ -14,6 +14,8 @@ from placement.settings.values import FairnessSettings
 from tests.api.conftest import Api
 from tests.claims import claimed, consumer_generation, entry, held, make_provider, new_uuid, old_entry, used
 
+pytestmark = pytest.mark.any_database
+
 CODE = "placement.unfair_allocation"
 AGGREGATE = "0c6f8b1f-0f3a-4a01-9c2e-4f0a59d44c38"
 TREE = tree_of(

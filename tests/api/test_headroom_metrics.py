@@ -15,6 +15,8 @@ from tests.api.conftest import Api
 from tests.clouds import allocate, provider
 from tests.stored_clouds import stored
 
+pytestmark = pytest.mark.any_database
+
 FLAVORS = {"small": "resources=VCPU:2", 'a "large" one': "resources=VCPU:6"}
 SMALL, LARGE = [
     f'openstack_free_capacity_by_flavor_total{{flavor_name="{name}"}}' for name in ("small", r"a \"large\" one")

@@ -19,6 +19,8 @@ from tests.api.test_allocation_candidates import with_limits
 from tests.clouds import allocate, provider
 from tests.stored_clouds import stored
 
+pytestmark = pytest.mark.any_database
+
 PORT = 9778
 DASHBOARD = Path(__file__).parents[2] / "etc/grafana/placement.json"
 

@@ -10,6 +10,8 @@ from tests.api.test_statement_counts import statements
 from tests.clouds import SHARES, allocate, provider
 from tests.stored_clouds import stored
 
+pytestmark = pytest.mark.any_database
+
 AGGREGATES = {"A": str(uuid.uuid4()), "B": str(uuid.uuid4())}
 PATH = "/planner/v1/inventory"
 

@@ -13,6 +13,8 @@ from tests.api.test_allocation_candidates import with_limits, with_options
 from tests.clouds import SHARES, Cloud, allocate, provider
 from tests.stored_clouds import stored
 
+pytestmark = pytest.mark.any_database
+
 NUMA = ["HW_NUMA_ROOT"]
 GPUS_PACKED = Profile(fit=Fit({"PGPU": Preference("MostAllocated")}))
 GPUS_SPARED = Profile(sra=Sra({"PGPU": 1}))

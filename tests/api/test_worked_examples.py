@@ -10,6 +10,8 @@ from tests.api.worked_examples import EXAMPLES, FPGAS, REFUSED, TYPED, Candidate
 from tests.clouds import Cloud, Provider
 from tests.stored_clouds import stored
 
+pytestmark = pytest.mark.any_database
+
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)
 def test_a_query_has_exactly_the_candidates_of_the_guide(api: Api, example: Example) -> None:
