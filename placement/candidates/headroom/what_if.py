@@ -95,5 +95,6 @@ def _fresh_ids(
     cloud: WholeCloud, providers: Sequence[tuple[int, int | None, int]], members: Sequence[tuple[int, int | None, int]]
 ) -> Mapping[int, int]:
     """Return an id below 0 for each provider of one more tree: as many as there are of the cloud stay free."""
-    first = -(len(providers) - len(cloud.providers)) - 1 - max([0, *[-row[0] for row in cloud.providers]])
-    return {row[0]: first - number for number, row in enumerate(members)}
+    last = -(len(providers) - len(cloud.providers)) - 1 - max([0, *[-row[0] for row in cloud.providers]])
+    # In the order of those that they are like: siblings are told apart by it.
+    return {id_: last - number for number, id_ in enumerate(sorted([row[0] for row in members], reverse=True))}

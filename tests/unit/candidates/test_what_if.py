@@ -11,6 +11,7 @@ from placement.candidates.headroom.headroom import headroom
 from placement.candidates.headroom.what_if import MoreTrees, as_it_would_be
 from placement.domain.overlay import Overlay
 from placement.domain.search_plan import plan_for
+from placement.domain.whole_cloud import WholeCloud
 from tests.small_clouds import Cloud, Node, random_cloud, random_request, shares_of
 from tests.unit.candidates.filling import TooLarge, filled, whole_cloud_of
 
@@ -62,6 +63,14 @@ def test_one_more_tree_is_as_good_as_one_like_it(chance: Random) -> None:
     assume(all(group.in_tree is None for group in request.groups))
     found = as_it_would_be(whole_cloud_of(cloud), more=[MoreTrees(root, 2)])
     compare(request, found, like(like(cloud, root), root))
+
+
+def test_further_trees_are_built_like_the_one_that_they_are_like() -> None:
+    """Its two children differ: in another order they would be another model of hosts."""
+    holdings = [(2, 1, 8, 4, 1, 8, 1), (3, 2, 2, 0, 1, 2, 1)]
+    cloud = WholeCloud([(1, None, 1), (2, 1, 1), (3, 1, 1)], holdings, {"VCPU": 1, "PGPU": 2})
+    (fleet,) = fleets_of(as_it_would_be(cloud, more=[MoreTrees(1, 2)])).fleets
+    assert len(fleet.trees) == 3
 
 
 @given(seeds)
