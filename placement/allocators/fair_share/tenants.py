@@ -88,12 +88,14 @@ class Tenants:
 
     def _is_theirs(self, tenants: Iterable[Tenant]) -> bool:
         """Tell whether owners keep what is theirs if just these go."""
-        court, spent, bound = self._court, Counter[tuple[str, str]](), set[tuple[str, str]]()
+        court, spent, bound = self._court, defaultdict[tuple[str, str], int](int), set[tuple[str, str]]()
         for one in tenants:
-            purses = [(path, name) for path in court.keepers(one.held.leaf) for name in court.classes]
-            spent.update({(path, name): one.held.amounts.get(name, 0) for path, name in purses})
-            if not self._is_free(court, one.held):
-                bound.update([purse for purse in purses if one.held.amounts.get(purse[1])])
+            amounts, is_free = one.held.amounts, self._is_free(court, one.held)
+            takes = [(name, amounts[name]) for name in court.classes if amounts.get(name)]
+            for purse, much in [((path, name), much) for path in court.keepers(one.held.leaf) for name, much in takes]:
+                spent[purse] += much
+                if not is_free:
+                    bound.add(purse)
         return all([spent[path, name] <= court.surplus(path)[name] for path, name in bound])
 
     @property
