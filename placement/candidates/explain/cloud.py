@@ -23,9 +23,7 @@ class FilteredCloud:
         self._demands_in = demands_in
         self.demands: Sequence[FilteredDemand] = demands_in.demands(plan)
         self.filters: Sequence[TreeFilter] = list(tree_filters(plan, facts))
-        self.reached: Sequence[AbstractSet[int]] = [
-            facts.trees_with(demand.own.fitting, demand.shared.fitting) for demand in self.demands
-        ]
+        self.reached: Sequence[AbstractSet[int]] = [demand.reached for demand in self.demands]
 
     def other(self, plan: Plan) -> "FilteredCloud":
         """Return the same cloud under the filters of another plan; those of demands that both have are applied once."""

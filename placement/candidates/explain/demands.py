@@ -54,13 +54,17 @@ class DemandOptions:
 
 @dataclass(slots=True)
 class FilteredDemand:
-    """A demand with the providers of its own tree that can serve it (``own``), and those that share (``shared``)."""
+    """A demand with the providers of its own tree that can serve it (``own``), and those that share (``shared``).
+
+    ``reached`` are the roots of the trees in which one of either can.
+    """
 
     asked: Demand
     groups: tuple[str, ...]
     conditions: tuple[Condition, ...]
     own: DemandOptions
     shared: DemandOptions
+    reached: AbstractSet[int]
     steps: tuple[Remainder, ...]
 
     @property
@@ -101,12 +105,15 @@ class DemandFilters:
         own = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is not Reach.SHARED]
         shared = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is Reach.SHARED]
         steps = tuple(self._steps(own, shared, zip(*filters_of_each, strict=True)))
+        in_own = _options(own, lambda provider: (facts.home[provider],))
+        as_shared = _options(shared, lambda provider: facts.shares[provider])
         return FilteredDemand(
             demand,
             groups,
             tuple(filter_.condition for filter_ in filters_of_each[0]),
-            _options(own, lambda provider: (facts.home[provider],)),
-            _options(shared, lambda provider: facts.shares[provider]),
+            in_own,
+            as_shared,
+            facts.trees_with(in_own.fitting, as_shared.fitting),
             steps,
         )
 

@@ -26,7 +26,7 @@ def tree_filters(plan: Plan, facts: Facts) -> Iterator[TreeFilter]:
 
     That the traits sit on the very providers that serve is for the search to see.
     """
-    every = set(facts.home.values()).union(*facts.shares.values())
+    every = _every_tree(plan, facts)
     for name in sorted(plan.request.root_required):
         yield TreeFilter(Condition(ConditionKind.ROOT_REQUIRED, (), name), every & facts.owners.get(name, frozenset()))
     for name in sorted(plan.request.root_forbidden):
@@ -40,6 +40,13 @@ def tree_filters(plan: Plan, facts: Facts) -> Iterator[TreeFilter]:
         owners = facts.owners_of_any(any_of)
         trees = facts.trees_with(owners, owners & facts.shares.keys())
         yield TreeFilter(Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of)), trees)
+
+
+def _every_tree(plan: Plan, facts: Facts) -> AbstractSet[int]:
+    """Return the roots of all trees, if a filter needs them."""
+    if not (plan.request.root_required or plan.request.root_forbidden or plan.forbidden_root_aggregates):
+        return frozenset()
+    return set(facts.home.values()).union(*facts.shares.values())
 
 
 class Intersections:
