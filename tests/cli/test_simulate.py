@@ -42,7 +42,9 @@ def test_a_trace_is_packed_by_each_policy_beside_what_was_published(placement: C
     assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith("default")] == [
         *("best", "gradient", "fragmentation"),
         *("best", "gradient", "fragmentation"),
+        *("best", "gradient", "fragmentation"),
     ]
+    assert "..." not in done.stdout  # No heading is cut off.
     assert "95.23 (FGD)" in done.stdout
     assert len(list(ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}polyline"))) == 6
 

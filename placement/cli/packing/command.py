@@ -118,27 +118,34 @@ def _told(runs: Runs, published: Mapping[tuple[str, str, int], float], seeds: in
     yield ""
     yield from table(header, rows, width=available_width())
     yield ""
-    yield f"When tasks for {MILESTONES[0]} % have arrived:"
+    yield f"Then at {MILESTONES[0]} %: empty hosts, and GPUs that are free where fewer whole ones are (stranded):"
     yield ""
-    yield from table(*_details(runs), width=available_width())
+    yield from table(*_left_over(runs), width=available_width())
+    yield ""
+    yield "Tasks that found no place until then, by what they ask for:"
+    yield ""
+    yield from table(*_refused(runs), width=available_width())
 
 
-def _details(runs: Runs) -> tuple[list[str], list[list[str]]]:
-    """Return a table of what is left over: stranded GPUs are free where fewer whole ones are than the size says."""
-    kinds = sorted({kind for results in runs.values() for one in results for kind in one.refused})
-    stranded = [f"stranded ({size})" for size in WHOLE_DEVICES]
-    refused = [f"refused: {kind}" for kind in kinds]
+def _left_over(runs: Runs) -> tuple[list[str], list[list[str]]]:
     rows = [
         [
-            workload,
-            policy,
+            *of,
             f"{fmean([one.empty_hosts for one in results]):.0f}",
             *[f"{fmean([one.stranded[size] for one in results]):.0f}" for size in WHOLE_DEVICES],
-            *[f"{fmean([one.refused.get(kind, 0) for one in results]):.0f}" for kind in kinds],
         ]
-        for (workload, policy), results in runs.items()
+        for of, results in runs.items()
     ]
-    return ["workload", "policy", "empty hosts", *stranded, *refused], rows
+    return ["workload", "policy", "empty hosts", *[f"< {size}" for size in WHOLE_DEVICES]], rows
+
+
+def _refused(runs: Runs) -> tuple[list[str], list[list[str]]]:
+    kinds = sorted({kind for results in runs.values() for one in results for kind in one.refused})
+    rows = [
+        [*of, *[f"{fmean([one.refused.get(kind, 0) for one in results]):.0f}" for kind in kinds]]
+        for of, results in runs.items()
+    ]
+    return ["workload", "policy", *kinds], rows
 
 
 def _charts(runs: Runs, workload: str) -> list[Chart]:
