@@ -60,6 +60,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.seed = commits.seed()
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Start one test process more than there are processors: one of them waits for a server most of the time."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     """Tell what a run can be repeated with."""
     return f"random requests: --seed {config.getoption('--seed')}"
