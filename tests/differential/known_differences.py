@@ -121,9 +121,14 @@ def _type_of(answer: Answer) -> str:
 
 
 def huge_integer(case: Case) -> bool:
-    """An integer that no column can hold is malformed, 400; the reference finds other reasons to refuse, or nothing."""
+    """An integer that no column can hold is malformed, 400; the reference finds other reasons to refuse, or nothing.
+
+    Where it adds one inventory it does not look at the provider's generation.
+    """
     if case.given.status != 400 or not _has_huge_integer(case.request):
         return False
+    if case.request.method == "POST" and case.request.path.endswith("/inventories"):
+        return True
     return case.expected.status >= 400 or not any((case.expected.document or {}).values())
 
 
