@@ -60,6 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.seed = commits.seed()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Start one test process more than there are processors: one of them waits for a server most of the time."""
     return (os.cpu_count() or 1) + 1

@@ -39,10 +39,10 @@ def shape_of(groups: int, **of_root: bool) -> NarrowingShape:
 
 
 def test_statements_of_large_requests_are_forgotten_and_leave_no_circles() -> None:
-    first = weakref.ref(serving_providers(shape_of(200, forbidden=False, forbidden_aggregates=False)).statement)
+    first = weakref.ref(serving_providers(shape_of(100, forbidden=False, forbidden_aggregates=False)).statement)
     gc.disable()
     try:
-        for groups, forbids, keeps_out in product((201, 202, 203), (False, True), (False, True)):
+        for groups, forbids, keeps_out in product((101, 102, 103), (False, True), (False, True)):
             serving_providers(shape_of(groups, forbidden=forbids, forbidden_aggregates=keeps_out))
         assert first() is None
     finally:
@@ -74,14 +74,17 @@ def test_what_fits_is_kept_and_what_is_too_heavy_replaces_it() -> None:
     assert memory == {"three": 1}
 
 
+LENGTH = 20_000
+
+
 @reads
 def ask(tx: Transaction, number: int) -> None:
     """Send a long statement that nothing else has sent."""
-    tx.connection.execute(select(literal_column(f"'{number:020000}'")))
+    tx.connection.execute(select(literal_column(f"'{number:0{LENGTH}}'")))
 
 
 def test_compiled_statements_are_forgotten(database: Database) -> None:
-    rounds = 150
+    rounds = 3 * MOST_CHARACTERS // LENGTH
     for number in range(rounds):
         ask(database, number)
     compiled = database.reader.get_execution_options()["compiled_cache"]
