@@ -13,9 +13,9 @@ from sqlalchemy import Engine, inspect
 from placement.errors import Unavailable
 from placement.store.connection.database import engine_for
 from placement.store.connection.url import normalised
-from placement.store.lifecycle import maintenance, schema
+from placement.store.lifecycle import schema
 from placement.store.lifecycle.cluster_turn import TURN
-from placement.store.lifecycle.maintenance import exclusively
+from placement.store.lifecycle.maintenance import Patience, exclusively
 from tests import servers
 from tests.claims import new_uuid
 from tests.failover.galera import Node, Programs, running_cluster
@@ -128,15 +128,12 @@ def be_killed_at_work(engine: Engine) -> None:
         killed.exec_driver_sql("SELECT 1")
 
 
-def test_a_turn_is_taken_over_from_a_killed_session_at_its_own_node_alone(
-    engines: list[Engine], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(maintenance, "TURN_TIMEOUT_S", 1)
+def test_a_turn_is_taken_over_from_a_killed_session_at_its_own_node_alone(engines: list[Engine]) -> None:
     first, second, _third = engines
     with pytest.raises(Unavailable):
         be_killed_at_work(first)
     with pytest.raises(Unavailable, match="through the node"):
-        schema.upgrade(second)
+        schema.upgrade(second, patience=Patience(turn_s=1))
     schema.upgrade(first)
     assert schema.upgrade(second) == ()
     assert not inspect(second).has_table(TURN.name)

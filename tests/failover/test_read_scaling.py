@@ -11,7 +11,6 @@ from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
 from placement.store.connection.standby import Standby
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.lifecycle import following
 from placement.store.tables import resource_providers
 from tests.api.conftest import Api
 from tests.failover.replicas import Pair, running_pair, wait_until
@@ -144,8 +143,7 @@ def remove_old_rows(pair: Pair, *, waits: bool) -> None:
     pair.primary.execute("VACUUM resource_providers")
 
 
-def test_without_a_primary_the_standby_goes_on_answering(api: Api, pair: Pair, monkeypatch) -> None:
-    monkeypatch.setattr(following, "MOST_BEHIND_S", 0.5)
+def test_without_a_primary_the_standby_goes_on_answering(api: Api, pair: Pair) -> None:
     standby = standby_of(api)
     add_host(api, 1)
     standby.examine()

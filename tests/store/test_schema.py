@@ -16,8 +16,8 @@ from placement.errors import Unavailable
 from placement.settings import DatabaseSettings
 from placement.store.connection.database import Database
 from placement.store.kept_usage.usage_triggers import remove, triggers_in_place
-from placement.store.lifecycle import maintenance, opening, reference_schema, schema
-from placement.store.lifecycle.maintenance import MaintenanceFailed, exclusively
+from placement.store.lifecycle import opening, reference_schema, schema
+from placement.store.lifecycle.maintenance import MaintenanceFailed, Patience, exclusively
 from placement.store.lifecycle.reference_schema import SchemaRefused
 from placement.store.lifecycle.revisions import migrations
 from placement.store.lifecycle.standard_names import sync_standard_names
@@ -193,10 +193,7 @@ def test_missing_standard_names_are_added_without_touching_others(migrated: Data
         assert connection.execute(text("SELECT COUNT(*) FROM traits")).scalar_one() == len(os_traits.get_traits())
 
 
-def test_a_server_that_misses_no_name_starts_while_another_process_works_on_the_schema(
-    migrated: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(maintenance, "TURN_TIMEOUT_S", 1)
+def test_a_server_that_misses_no_name_starts_while_another_process_works_on_the_schema(migrated: Database) -> None:
     with exclusively(migrated.engine):
         opening.open_database(DatabaseSettings(connection=migrated.engine.url.render_as_string(False))).dispose()
 
@@ -233,15 +230,12 @@ def test_a_database_that_cannot_be_reached_is_told_in_one_sentence_without_the_p
     assert "s3cr3t" not in caught.value.message
 
 
-def test_a_table_that_stays_locked_ends_the_upgrade_with_a_sentence(
-    postgresql: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_stays_locked_ends_the_upgrade_with_a_sentence(postgresql: Database) -> None:
     schema.release(postgresql.engine)
-    monkeypatch.setattr(maintenance, "LOCK_TIMEOUT_S", 0.1)
     with postgresql.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 1})
         with pytest.raises(Unavailable, match="nothing was changed; try again"):
-            schema.upgrade(postgresql.engine)
+            schema.upgrade(postgresql.engine, patience=Patience(lock_s=0.1))
     assert "provider_usages" not in tables(postgresql)
     schema.upgrade(postgresql.engine)
     with postgresql.writer.begin() as connection:

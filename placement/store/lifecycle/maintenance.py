@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
@@ -14,13 +15,25 @@ from placement.store.journal.watched import REQUEST_VARIABLE
 from placement.store.lifecycle.cluster_turn import turn_in_cluster
 
 MAINTENANCE_KEY = 0x706C_6163_656D_6462
-TURN_TIMEOUT_S = 600
-"""How long another process may be at work on the schema before this one gives up waiting for its turn."""
-LOCK_TIMEOUT_S = 10
-"""How long a table may be kept from us, and others wait behind us."""
 STATEMENT_TIMEOUT_S = 3600
 
 Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long maintenance waits, in seconds.
+
+    Args:
+        turn_s: while another process is at work on the schema.
+        lock_s: for a table that is kept from us, while others wait behind us.
+    """
+
+    turn_s: float = 600
+    lock_s: float = 10
+
+
+PATIENCE = Patience()
 
 
 def silent(_step: str) -> None:
@@ -32,7 +45,7 @@ class MaintenanceFailed(PlacementError):
 
 
 @contextmanager
-def exclusively(engine: Engine) -> Iterator[Connection]:
+def exclusively(engine: Engine, patience: Patience = PATIENCE) -> Iterator[Connection]:
     """Give a connection in one transaction, as the only process that does maintenance; commit at the end.
 
     Serving goes on meanwhile, except where a statement locks a table.
@@ -41,7 +54,7 @@ def exclusively(engine: Engine) -> Iterator[Connection]:
         Unavailable: the database cannot be reached, or a lock was not given in time.
         MaintenanceFailed: the database refused a statement.
     """
-    with _plain_errors(), _ALONE[engine.dialect.name](engine) as connection:
+    with _plain_errors(), _ALONE[engine.dialect.name](engine, patience) as connection:
         yield connection
 
 
@@ -70,37 +83,37 @@ def _plain_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _alone_on_sqlite(engine: Engine) -> Iterator[Connection]:
+def _alone_on_sqlite(engine: Engine, _patience: Patience) -> Iterator[Connection]:
     with engine.execution_options(**transactions(engine, WRITE)).begin() as connection:
         yield connection
 
 
 @contextmanager
-def _alone_on_postgresql(engine: Engine) -> Iterator[Connection]:
+def _alone_on_postgresql(engine: Engine, patience: Patience) -> Iterator[Connection]:
     with engine.begin() as connection:
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{TURN_TIMEOUT_S}s'")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{patience.turn_s}s'")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MAINTENANCE_KEY})")
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{patience.lock_s}s'")
         connection.exec_driver_sql(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_S}s'")
         yield connection
 
 
 @contextmanager
-def _alone_on_mariadb(engine: Engine) -> Iterator[Connection]:
+def _alone_on_mariadb(engine: Engine, patience: Patience) -> Iterator[Connection]:
     """MariaDB commits at every change of a table, so the turn is a lock of the session; in a cluster, of a row too."""
     # READ COMMITTED would leave the gaps between rows open while usage is counted.
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         connection.detach()  # the session's settings are not for the pool
         connection.exec_driver_sql(f"SET {REQUEST_VARIABLE} = NULL")
         given = connection.exec_driver_sql(
-            f"SELECT GET_LOCK(LEFT(CONCAT('placement.', DATABASE()), 64), {TURN_TIMEOUT_S})"
+            f"SELECT GET_LOCK(LEFT(CONCAT('placement.', DATABASE()), 64), {patience.turn_s})"
         ).scalar_one()
         if not given:
             raise Unavailable("Another process is working on the schema; try again.")
         for setting in ("lock_wait_timeout", "innodb_lock_wait_timeout"):
-            connection.exec_driver_sql(f"SET SESSION {setting} = {LOCK_TIMEOUT_S}")
+            connection.exec_driver_sql(f"SET SESSION {setting} = {patience.lock_s}")
         connection.commit()
-        with turn_in_cluster(connection, timeout_s=TURN_TIMEOUT_S):
+        with turn_in_cluster(connection, timeout_s=patience.turn_s):
             yield connection
             connection.commit()
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, Table, column, func, inspect, select,
 from placement.store.journal import triggers as journal
 from placement.store.kept_usage.usage_triggers import install, triggers_in_place
 from placement.store.lifecycle import reference_schema
-from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
+from placement.store.lifecycle.maintenance import PATIENCE, Patience, Progress, exclusively, looking, silent
 from placement.store.lifecycle.reference_schema import SchemaRefused
 from placement.store.lifecycle.revisions import known_revisions, migrations
 from placement.store.lifecycle.standard_names import sync_standard_names
@@ -44,7 +44,9 @@ class SchemaState:
         return self.revision == self.newest_revision
 
 
-def upgrade(engine: Engine, progress: Progress = silent, *, keep_journal: bool = True) -> tuple[str, ...]:
+def upgrade(
+    engine: Engine, progress: Progress = silent, *, keep_journal: bool = True, patience: Patience = PATIENCE
+) -> tuple[str, ...]:
     """Make, adopt or migrate a database; return what the operator should know about it, usually nothing.
 
     Several processes may do this at once: the first works, the others wait and find it done. Where no journal is
@@ -54,7 +56,7 @@ def upgrade(engine: Engine, progress: Progress = silent, *, keep_journal: bool =
         SchemaRefused: the database is in a state that must not be worked on; nothing was changed.
         Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
     """
-    with exclusively(engine) as connection:
+    with exclusively(engine, patience) as connection:
         _refuse_newer(connection)
         reference_schema.bring_up_to_date(connection)
         if _revision(connection) != _newest():
