@@ -79,14 +79,16 @@ def headroom(plan: Plan, fleets: Fleets, placed: PlacedTrees | None = None) -> H
     """
     counter = CopyCounter(plan, fleets, Budget(STEPS))
     counted = [one for fleet in fleets.fleets if (one := counter.counted(fleet)) is not None]
-    bound = in_all_trees(counted)
+    copies = in_all_trees(counted)
     if placed is not None:
         counted = as_placed(counted, placed)
-    return _summed_up(plan, fleets, counted, most=bound.most)
+        found, most = in_all_trees(counted), copies.most
+        copies = Copies(min(most, found.least), min(most, found.most))
+    return _summed_up(plan, fleets, counted, copies)
 
 
-def _summed_up(plan: Plan, fleets: Fleets, counted: Sequence[CountedFleet], *, most: int) -> Headroom:
-    """Return what is told of trees in all; no more than so many copies fit."""
+def _summed_up(plan: Plan, fleets: Fleets, counted: Sequence[CountedFleet], copies: Copies) -> Headroom:
+    """Return what is told of trees in all."""
     lacking: Counter[tuple[str, ...]] = Counter()
     stranded: Counter[str] = Counter()
     for one in counted:
@@ -94,9 +96,8 @@ def _summed_up(plan: Plan, fleets: Fleets, counted: Sequence[CountedFleet], *, m
             full = _without_room(one)
             lacking.update(_lacking(plan, fleets, one, full))
             stranded.update(_stranded(plan, fleets, full))
-    copies = in_all_trees(counted)
     return Headroom(
-        copies=Copies(min(most, copies.least), min(most, copies.most)),
+        copies=copies,
         with_room=sum([len(one.most) - one.most.count(0) for one in counted]),
         lacking=dict(sorted(lacking.items(), key=_most_trees_first)),
         stranded=dict(sorted(stranded.items())),

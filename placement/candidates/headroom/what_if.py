@@ -62,14 +62,15 @@ def _with_more(cloud: WholeCloud, more: MoreTrees) -> WholeCloud:
     providers, holdings = [*cloud.providers], [*cloud.holdings]
     marks, shares = {**cloud.marks}, {one: [*trees] for one, trees in cloud.shares.items()}
     members = [row for row in cloud.providers if row[2] == more.like]
-    held = [row for row in cloud.holdings if row[0] in {row[0] for row in members}]
+    inside = {provider for provider, _parent, _root in members}
+    held = [row for row in cloud.holdings if row[0] in inside]
     clones = []
     for _ in range(more.count):
         ids = _fresh_ids(cloud, providers, members)
         clones.append(ids[more.like])
         providers += [(ids[one], None if above is None else ids[above], ids[more.like]) for one, above, _ in members]
         holdings += [(ids[row[0]], row[1], row[2], 0, *row[4:]) for row in held]
-        marks |= {ids[row[0]]: cloud.marks[row[0]] for row in members if row[0] in cloud.marks}
+        marks |= {ids[one]: cloud.marks[one] for one in inside if one in cloud.marks}
         for provider, trees in cloud.shares.items():
             if more.like in trees:
                 shares[provider].append(ids[more.like])
@@ -78,15 +79,13 @@ def _with_more(cloud: WholeCloud, more: MoreTrees) -> WholeCloud:
     aggregates = {
         uuid: roots.union(clones) if more.like in roots else roots for uuid, roots in cloud.aggregates.items()
     }
-    return WholeCloud(
-        providers,
-        holdings,
-        cloud.classes,
-        marks,
-        cloud.bits,
-        cloud.roots,
-        shares,
-        aggregates,
+    return replace(
+        cloud,
+        providers=providers,
+        holdings=holdings,
+        marks=marks,
+        shares=shares,
+        aggregates=aggregates,
         like={**cloud.like, **dict.fromkeys(clones, more.like)},
     )
 

@@ -168,6 +168,27 @@ def test_a_gang_that_fits_nowhere_is_refused_and_leaves_nothing(api: Api) -> Non
     assert api.post(CLAIMS, {**pair, "consumer": consumer(), "members": 2}).status_code == 201
 
 
+@pytest.mark.parametrize("alone", [4, 1], ids=["all want one alone", "others take what is left"])
+def test_members_keep_out_of_what_others_of_the_gang_hold(api: Api, alone: int) -> None:
+    """Two hosts are alike, and their switches have no lock: what is held there, nobody but the claim knows."""
+    ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
+    switches = []
+    for host in "ab":
+        root = provider(api, host, None, {}, [])
+        switches += [{f"{host}0", f"{host}1"}, {f"{host}2", f"{host}3"}]
+        gpu_on(api, root, f"{host}0", f"{host}1")
+        gpu_on(api, root, f"{host}2", f"{host}3")
+    one = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
+    holding = {**one, "exclusive": [{"groups": ["_GPU"], "level": "pcie"}]}
+    requests = [holding] * alone + [one] * 2 * (4 - alone)
+    members = [{"consumer": consumer(), "request": request} for request in requests]
+    assert "No place was found" in refused(api, {"members": [*members, {"consumer": consumer(), "request": holding}]})
+    answer = ask(api, "POST", CLAIMS, body={"members": members})["members"]
+    taken = [{*gpus_of(api, member["consumer"]["uuid"])} for member in answer]
+    beside = [[other for other in taken if other & switch] for switch in switches]
+    assert all(len(there) == 1 for there in beside if any(mine in there for mine in taken[:alone]))
+
+
 def test_a_gang_that_was_not_searched_to_the_end_is_told_so(api: Api) -> None:
     """Four pairs lie on two switches in too many ways to try all of them for the fifth."""
     ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
