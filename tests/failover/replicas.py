@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psycopg
@@ -40,10 +40,11 @@ def account() -> str | None:
 
 
 class Node:
-    """One server of the two."""
+    """One server of the two; ``variables`` are what it is started with beside this process's own."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, variables: Mapping[str, str]) -> None:
         self.data = data
+        self._variables = {**os.environ, **variables}
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -59,7 +60,7 @@ class Node:
         with (self.data.parent / f"{self.data.name}.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [PROGRAMS / "postgres", "-D", self.data, "-p", str(self.port), *options],
-                user=account(), cwd="/", stdout=log, stderr=log,
+                user=account(), cwd="/", env=self._variables, stdout=log, stderr=log,
             )  # fmt: skip
         wait_until(self.answers)
 
@@ -117,8 +118,10 @@ def wait_until(condition: object, *, timeout_s: float = START_TIMEOUT_S) -> None
 class Pair:
     """A primary and its standby."""
 
-    def __init__(self, directory: Path) -> None:
-        self.primary, self.standby = Node(directory / "one"), Node(directory / "two")
+    def __init__(self, directory: Path, variables: Sequence[Mapping[str, str]]) -> None:
+        self.primary, self.standby = (
+            Node(directory / name, added) for name, added in zip(("one", "two"), variables, strict=True)
+        )
 
     def start(self) -> None:
         """Start both. From then on the primary acknowledges what the standby has, too."""
@@ -152,7 +155,7 @@ def running_directory() -> Iterator[Path]:
 @contextlib.contextmanager
 def single_node(directory: Path) -> Iterator[Node]:
     """Start one server with an empty database, and end it."""
-    node = Node(directory / "one")
+    node = Node(directory / "one", {})
     try:
         node.make()
         yield node
@@ -161,10 +164,10 @@ def single_node(directory: Path) -> Iterator[Node]:
 
 
 @contextlib.contextmanager
-def running_pair() -> Iterator[Pair]:
-    """Start a primary and a standby, and end both."""
+def running_pair(variables: Sequence[Mapping[str, str]] = ({}, {})) -> Iterator[Pair]:
+    """Start a primary and a standby, each with variables of its own, and end both."""
     with running_directory() as directory:
-        pair = Pair(directory)
+        pair = Pair(directory, variables)
         try:
             pair.start()
             yield pair
