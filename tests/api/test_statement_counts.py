@@ -21,13 +21,18 @@ FEW, MANY = 2, 10
 CONSUMER = "11111111-0000-4000-8000-000000000000"
 
 
+OF_A_SWEEP = ("max(planner_claims.id)", "FROM planner_claims LEFT OUTER JOIN consumers")
+"""One claim of some, by chance, sends these, too: it looks for what was remembered of consumers that are gone."""
+
+
 @contextmanager
 def statements(app) -> Iterator[list[str]]:
-    """Collect the statements that are sent inside the block, without BEGIN and COMMIT."""
+    """Collect the statements that are sent inside the block, but for those that chance adds."""
     sent: list[str] = []
 
     def note(_connection, _cursor, statement, *_rest):
-        sent.append(statement)
+        if not any(part in statement for part in OF_A_SWEEP):
+            sent.append(statement)
 
     engine = app.extensions["placement"].database.engine
     event.listen(engine, "before_cursor_execute", note)

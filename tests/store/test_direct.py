@@ -233,9 +233,9 @@ def timeless(example: PlayedStep) -> tuple[str, int, str]:
 
 
 def in_one_order(body: Any) -> Any:
-    """Sort the lists of a body: most come as the rows lie on the disk, which VACUUM changes."""
+    """Sort the lists and the fields of a body: most come as the rows lie on the disk, which VACUUM changes."""
     if isinstance(body, dict):
-        return {key: in_one_order(value) for key, value in body.items() if key != "age_s"}
+        return {key: in_one_order(body[key]) for key in sorted(body)}
     if isinstance(body, list):
         return sorted(map(in_one_order, body), key=repr)
     return body

@@ -132,6 +132,6 @@ def test_a_gang_costs_no_more_statements_than_one_member(app: Flask, api: Api) -
         with statements(app) as sent:
             ask(api, "POST", CLAIMS, body={**ONE, "consumer": consumer(), "members": members})
         counts.append(len(sent))
-    # Units are read besides; and now and then one of the claims sweeps.
+    # Units are read besides.
     assert max(counts) <= min(counts) + 6
     assert counts[0] <= 40
