@@ -17,16 +17,9 @@ from placement.domain.identity import Identity
 from placement.domain.origin import AT_WORK, Origin
 from placement.errors import Invalid, NotFound, Unauthorized
 from placement.logs import CURRENT_REQUEST, log_for, log_for_none
+from placement.open_paths import is_console, is_open
 from placement.telemetry.record import KEY as RECORD
 from placement.telemetry.record import RequestRecord
-
-OPEN_PATHS = frozenset({"/", "", "/healthcheck", "/readycheck"})
-"""Served to anybody."""
-
-CONSOLE = "/ui/"
-OPEN_DIRECTORY = "/ui/static/"
-"""The console's stylesheet and scripts are served to anybody, too."""
-
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
@@ -65,14 +58,14 @@ def _begin(strategy: Identifier) -> None:
     sent_id = environ.get("HTTP_X_OPENSTACK_REQUEST_ID")
     log_for(request_id, sent_id)
     path = environ.get("PATH_INFO", "")
-    if path not in OPEN_PATHS and not path.startswith(OPEN_DIRECTORY):
+    if not is_open(path):
         g.identity = identity = strategy.identify(environ)
         if identity is None:
             raise Unauthorized
         log_for(request_id, sent_id, identity)
         if request.method not in READING:
             AT_WORK.set(_origin(identity))
-    if not path.startswith(CONSOLE):  # pages have no version at all
+    if not is_console(path):  # pages have no version at all
         asked = environ.get("HTTP_OPENSTACK_API_VERSION")
         g.version = _newest_for(asked) if is_planner_path(path) else requested_version(asked)
     _check_length(environ)

@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from placement.auth.headers import is_open
 from placement.errors import ConfigurationError
+from placement.open_paths import is_open
 from placement.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def audited(app: "WSGIApplication", settings: Settings) -> "WSGIApplication":
 
     def application(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
         # The middleware's own ignore_path_list is of release 13.
-        served = app if is_open(environ) else made
+        served = app if is_open(environ.get("PATH_INFO", "")) else made
         return cast("Iterable[bytes]", served(environ, start_response))
 
     return application

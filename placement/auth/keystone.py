@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from keystonemiddleware.auth_token import AuthProtocol
 from webob.exc import HTTPServiceUnavailable, WSGIHTTPException
 
-from placement.auth.headers import is_console, is_open, roles_in
+from placement.auth.headers import roles_in
 from placement.domain.identity import Identity
 from placement.errors import ConfigurationError, Unavailable
+from placement.open_paths import is_console, is_open
 from placement.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class Keystone:
             _require_cache_client(self._source.keystone_authtoken)
 
         def guarded(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
-            passes = is_open(environ) or (is_console(environ) and "HTTP_X_AUTH_TOKEN" not in environ)
+            path = environ.get("PATH_INFO", "")
+            passes = is_open(path) or (is_console(path) and "HTTP_X_AUTH_TOKEN" not in environ)
             return (wsgi_app if passes else checked)(environ, start_response)
 
         return guarded

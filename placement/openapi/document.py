@@ -11,7 +11,7 @@ from placement.api.routes import ROUTES
 from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.api.versions import MAXIMUM, Version, Versioned
-from placement.auth.headers import OPEN_PATHS
+from placement.open_paths import OPEN_PATHS
 from placement.openapi.answers import COMPONENTS, ERRORS, answers_to
 from placement.openapi.body_schemas import schema_json
 from placement.openapi.json_shapes import Json

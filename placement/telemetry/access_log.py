@@ -3,12 +3,13 @@
 import logging
 
 from placement.logs import CURRENT_REQUEST
+from placement.open_paths import OPEN_PATHS
 from placement.telemetry.record import RequestRecord
 
 LOG = logging.getLogger("placement.access")
 
 LONGEST_URL = 4096
-PROBED = frozenset({"/", "/healthcheck", "/readycheck", "/metrics"})
+PROBED = OPEN_PATHS | {"/metrics"}
 """Asked every few seconds by machines, ``/`` by load balancers and by kubelet: logged at DEBUG while all is well."""
 
 LINE = '%s "%s %s" status: %s len: %s microversion: %s time: %.6f sql: %d'

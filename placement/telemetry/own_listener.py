@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from placement.open_paths import HEALTH_PATHS
 from placement.telemetry.meters import CONTENT_TYPE, Meters
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
-
-HEALTH = frozenset({"/healthcheck", "/readycheck"})
 
 
 class OwnListener:
@@ -25,7 +24,7 @@ class OwnListener:
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         """Serve one request."""
         path = environ.get("PATH_INFO", "")
-        if environ.get("SERVER_PORT") != self._port or path in HEALTH:
+        if environ.get("SERVER_PORT") != self._port or path in HEALTH_PATHS:
             return self._application(environ, start_response)
         if path != "/metrics" or environ["REQUEST_METHOD"] != "GET":
             return _answer(start_response, "404 Not Found", b"Here are /metrics, /healthcheck and /readycheck.\n")

@@ -12,6 +12,7 @@ from placement.api.call import Server
 from placement.api.errors import SENTENCES, log_unexpected, status_of
 from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
+from placement.open_paths import CONSOLE_PATH
 from placement.rationed_log import RationedLog
 from placement.ui import cloud_map, consumers, overview, projects, search, shares, tree, try_request
 from placement.ui.changes import in_words
@@ -35,7 +36,7 @@ PAGES: tuple[Page, ...] = tuple(
 
 def install_console(app: Flask, server: Server) -> None:
     """Make an application serve the console below /ui."""
-    console = Blueprint("ui", __name__, url_prefix="/ui", template_folder="templates")
+    console = Blueprint("ui", __name__, url_prefix=CONSOLE_PATH, template_folder="templates")
     for page in PAGES:
         console.add_url_rule(page.path, page.endpoint, _endpoint(server, page))
     install_static_files(app, console)

@@ -12,9 +12,9 @@ from flask import Request, Response
 
 from placement.api.call import Call
 from placement.api.dispatch import Identifier
-from placement.auth.headers import is_console
 from placement.domain.identity import Identity
 from placement.errors import Forbidden, Invalid
+from placement.open_paths import is_console
 from placement.settings import Settings
 
 HEADERS = {
@@ -47,7 +47,7 @@ class Visitors:
 
     def identify(self, environ: dict[str, Any]) -> Identity | None:
         """Return the caller, or None where the credentials are missing or wrong."""
-        if self._admits_all and TOKEN_HEADER not in environ and is_console(environ):
+        if self._admits_all and TOKEN_HEADER not in environ and is_console(environ.get("PATH_INFO", "")):
             if self._local_only and not _names_this_machine(environ.get("HTTP_HOST", "")):
                 raise Forbidden(
                     "No authentication is configured, so the console is served at http://localhost and "
