@@ -5,6 +5,9 @@ from typing import Any
 
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.services.resource_classes import ensure_class
+from placement.services.traits import ensure_trait
+from placement.store.connection.database import Database
 from tests.clouds import SHARES
 from tests.small_clouds import AGGREGATES, UNKNOWN_TREE, Cloud, Inventory, Node, random_sets, some, uuid_of
 
@@ -15,9 +18,15 @@ LOCKS = {"pcie": LOCK, THE_DEVICE: DEVICE_LOCK}
 TRAITS = ("CUSTOM_A", "CUSTOM_B")
 SOCKET = "CUSTOM_SOCKET"
 """A level that no file names: some hosts have it outside of NUMA nodes."""
-MADE_TRAITS = (LEVELS["pcie"], SOCKET, *TRAITS)
-MADE_CLASSES = (LOCK, DEVICE_LOCK)
 WHOLE_LOCK = 4
+
+
+def make_names(database: Database) -> None:
+    """Make the traits and classes that clouds and requests name."""
+    for name in (LEVELS["pcie"], SOCKET, *TRAITS):
+        ensure_trait(database, name)
+    for name in (LOCK, DEVICE_LOCK):
+        ensure_class(database, name)
 
 
 class _Builder:

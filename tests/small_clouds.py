@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.facts import Facts
+from placement.store.connection.database import Database
 from tests.clouds import SHARES
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
@@ -180,8 +181,13 @@ def shares_of(cloud: Cloud) -> dict[int, list[int]]:
     return found
 
 
-def write(connection: Connection, cloud: Cloud) -> None:
-    """Put a cloud into the tables in the place of whatever was there."""
+def load(database: Database, cloud: Cloud) -> None:
+    """Put a cloud into a database in the place of whatever was there."""
+    with database.writer.begin() as connection:
+        _write(connection, cloud)
+
+
+def _write(connection: Connection, cloud: Cloud) -> None:
     for table in ("allocations", "inventories", "resource_provider_traits", "resource_provider_aggregates"):
         connection.execute(text(f"DELETE FROM {table}"))
     connection.execute(text("UPDATE resource_providers SET root_provider_id = NULL, parent_provider_id = NULL"))

@@ -8,7 +8,7 @@ from placement.cli.explain import query_string
 from placement.cli.explain_text import explanation_text
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
-from tests.small_clouds import Inventory, Node, write
+from tests.small_clouds import Inventory, Node, load
 
 QUERY = "resources=VCPU:6&required=HW_NUMA_ROOT"
 
@@ -26,8 +26,7 @@ def cloud(placement: Command) -> str:
         2: Node(2, None, 2, {"VCPU": Inventory(4)}),
         3: Node(3, None, 3, {"VCPU": Inventory(8, used=4)}, traits=frozenset({"HW_NUMA_ROOT"})),
     }
-    with database.engine.begin() as connection:
-        write(connection, hosts)
+    load(database, hosts)
     database.dispose()
     return url
 

@@ -8,7 +8,7 @@ import pytest
 from placement.cli.fair_share_text import tree_text
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
-from tests.small_clouds import Inventory, Node, write
+from tests.small_clouds import Inventory, Node, load
 
 PLANNER = """
 fair_share:
@@ -28,8 +28,7 @@ def cloud(placement: Command) -> str:
     url = f"sqlite:///{directory / 'placement.sqlite'}"
     migrate(url)
     database = open_database(url)
-    with database.engine.begin() as connection:
-        write(connection, {1: Node(1, None, 1, {"VCPU": Inventory(8, used=2)})})
+    load(database, {1: Node(1, None, 1, {"VCPU": Inventory(8, used=2)})})
     database.dispose()
     return url
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
-from tests.small_clouds import Inventory, Node, write
+from tests.small_clouds import Inventory, Node, load
 
 FLAVORS = "flavors:\n  small: resources=VCPU:2\n  wide: resources=VCPU:6\n  none: resources=PCPU:1\n"
 
@@ -19,14 +19,10 @@ def cloud(placement: Command) -> str:
     url = f"sqlite:///{directory / 'placement.sqlite'}"
     migrate(url)
     database = open_database(url)
-    with database.engine.begin() as connection:
-        write(
-            connection,
-            {
-                number: Node(number, None, number, {"VCPU": Inventory(8, used=5 * (number == 2))})
-                for number in (1, 2, 3)
-            },
-        )
+    load(
+        database,
+        {number: Node(number, None, number, {"VCPU": Inventory(8, used=5 * (number == 2))}) for number in (1, 2, 3)},
+    )
     database.dispose()
     return url
 

@@ -11,7 +11,7 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.services.allocation_candidates import Answer, SearchOptions, allocation_candidates
 from placement.store.connection.database import Database
 from tests.examples import examples
-from tests.small_clouds import TRAITS, random_situation, situations, write
+from tests.small_clouds import TRAITS, load, random_situation, situations
 
 MORE_THAN_THERE_ARE = 1_000_000
 LEVELS = (TRAITS[1], TRAITS[0])
@@ -26,8 +26,7 @@ LEVELS = (TRAITS[1], TRAITS[0])
 )
 def test_a_limit_that_leaves_nothing_out_changes_nothing(migrated, ranking, situation):
     request, cloud = situation
-    with migrated.engine.begin() as connection:
-        write(connection, cloud)
+    load(migrated, cloud)
     whole = answer(migrated, replace(request, limit=None), ranking)
     limited = answer(migrated, replace(request, limit=MORE_THAN_THERE_ARE), ranking)
     assert whole.candidates == limited.candidates

@@ -20,7 +20,7 @@ from placement.store.search.narrowing import Narrowing
 from placement.store.search.trees import TreeReader
 from tests.definition_of_candidates import without_part
 from tests.examples import examples
-from tests.small_clouds import Cloud, facts_of, random_situation, situations, write
+from tests.small_clouds import Cloud, facts_of, load, random_situation, situations
 
 on_one_database = examples(6, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 
@@ -44,11 +44,6 @@ def replace_sharing(tree):
     """Let a tree tell candidates of sharing providers alone, which the search tells of one tree only."""
     tree.sharing = frozenset()
     return tree
-
-
-def load(database: Database, cloud: Cloud) -> None:
-    with database.engine.begin() as connection:
-        write(connection, cloud)
 
 
 @on_one_database

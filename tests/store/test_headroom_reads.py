@@ -7,7 +7,7 @@ from placement.services.planner.changes import Changes
 from placement.services.planner.headroom import Listing, headrooms
 from placement.store.connection.database import Database
 from tests.examples import examples
-from tests.small_clouds import AGGREGATES, Cloud, random_situation, shares_of, situations, write
+from tests.small_clouds import AGGREGATES, load, random_situation, shares_of, situations
 from tests.unit.candidates.filling import TooLarge, filled
 
 on_one_database = examples(6, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
@@ -17,11 +17,6 @@ on_one_database = examples(6, settings(suppress_health_check=[HealthCheck.functi
 def database(migrated: Database) -> Database:
     """A database of each of the three kinds."""
     return migrated
-
-
-def load(database: Database, cloud: Cloud) -> None:
-    with database.engine.begin() as connection:
-        write(connection, cloud)
 
 
 @on_one_database

@@ -17,13 +17,11 @@ from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.errors import Unavailable
 from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.composers import PlannerOptions
-from placement.services.resource_classes import create_class
-from placement.services.traits import ensure_trait
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from tests.databases import open_database
-from tests.planner_clouds import LEVELS, LOCKS, MADE_CLASSES, MADE_TRAITS, random_cloud, random_request
-from tests.small_clouds import Cloud, Node, write
+from tests.planner_clouds import LEVELS, LOCKS, make_names, random_cloud, random_request
+from tests.small_clouds import Cloud, Node, load
 from tests.store.rows import VCPU, add_providers, allocate, run, stocking
 
 CLOUDS, CHANGES, HOSTS = 6, 3, 80
@@ -60,17 +58,13 @@ def planned(database: Database, request: PlannerRequest, options: PlannerOptions
 
 def test_plans_are_the_same_whether_or_not_orders_are_kept(migrated: Database) -> None:
     """Whatever happens between two requests; an overlay that takes, or leaves out trees, does its part."""
-    for name in MADE_TRAITS:
-        ensure_trait(migrated, name)
-    for name in MADE_CLASSES:
-        create_class(migrated, name)
+    make_names(migrated)
     orders, chance = TreeOrders(), Random(7)
     for _ in range(CLOUDS):
         cloud, wanted = random_cloud(chance), random_request(chance)
         for _ in range(CHANGES):
             cloud = {id_: _used_anew(node, chance) for id_, node in cloud.items()}
-            with migrated.writer.begin() as connection:
-                write(connection, cloud)
+            load(migrated, cloud)
             profile = chance.choice((options_with(None).profile, PACKED))
             kept, anew = (replace(options_with(one), profile=profile) for one in (orders, None))
             roots = frozenset([node.root for node in cloud.values() if chance.random() < 0.3])

@@ -14,13 +14,11 @@ from placement.errors import Unavailable
 from placement.services.planner.candidates import PlannerAnswer, planned_candidates
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.overlays import released
-from placement.services.resource_classes import create_class
-from placement.services.traits import ensure_trait
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import reads
 from tests import rows_of_a_cloud
-from tests.planner_clouds import LEVELS, LOCKS, MADE_CLASSES, MADE_TRAITS, random_cloud, random_request
-from tests.small_clouds import Cloud, Inventory, Node, write
+from tests.planner_clouds import LEVELS, LOCKS, make_names, random_cloud, random_request
+from tests.small_clouds import Cloud, Inventory, Node, load
 
 CLOUDS, REQUESTS = 12, 4
 PACKED = RankingProfile(strategy=Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), compactness=1)
@@ -30,10 +28,7 @@ OPTIONS = PlannerOptions(RankingProfile(), LEVELS, LOCKS)
 @pytest.fixture
 def database(migrated: Database) -> Database:
     """A database of each of the three kinds, with the names of the clouds."""
-    for name in MADE_TRAITS:
-        ensure_trait(migrated, name)
-    for name in MADE_CLASSES:
-        create_class(migrated, name)
+    make_names(migrated)
     return migrated
 
 
@@ -87,11 +82,6 @@ def overlay(cloud: Cloud, meant: Cloud) -> Overlay:
             found = found.taking({id_: {name: more}}) if more > 0 else found
             found = found.releasing({id_: {name: -more}}) if more < 0 else found
     return found
-
-
-def load(database: Database, cloud: Cloud) -> None:
-    with database.writer.begin() as connection:
-        write(connection, cloud)
 
 
 def answer(database: Database, request: PlannerRequest, options: PlannerOptions, overlay: Overlay) -> object:

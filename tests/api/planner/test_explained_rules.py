@@ -8,12 +8,13 @@ from flask import Flask
 
 from placement.candidates.explain.rules import rules_of, with_rules
 from placement.domain.planner_request import PlannerRequest
+from placement.store.connection.database import Database
 from tests.api.conftest import Api
 from tests.claims import ask
 from tests.definition_of_plans import PlanDefinition, TooMany
-from tests.planner_clouds import LEVELS, LOCKS, MADE_CLASSES, MADE_TRAITS, body_of, random_cloud, random_request
+from tests.planner_clouds import LEVELS, LOCKS, body_of, make_names, random_cloud, random_request
 from tests.planner_hosts import CANDIDATES
-from tests.small_clouds import Cloud, Inventory, Node, write
+from tests.small_clouds import Cloud, Inventory, Node, load
 
 CLOUDS, REQUESTS = 12, 4
 NUMA, SWITCH = frozenset({LEVELS["numa"]}), frozenset({LEVELS["pcie"]})
@@ -21,17 +22,12 @@ GPU = {"resources": {"PGPU": 1}}
 NIC = {"resources": {"SRIOV_NET_VF": 1}}
 
 
-@pytest.fixture(autouse=True)
-def names(api: Api) -> None:
-    for name in MADE_TRAITS:
-        ask(api, "PUT", f"/traits/{name}")
-    for name in MADE_CLASSES:
-        ask(api, "PUT", f"/resource_classes/{name}")
-
-
-def load(app: Flask, cloud: Cloud) -> None:
-    with app.extensions["placement"].database.writer.begin() as connection:
-        write(connection, cloud)
+@pytest.fixture
+def database(app: Flask) -> Database:
+    """The application's, with the traits and classes of random clouds."""
+    found: Database = app.extensions["placement"].database
+    make_names(found)
+    return found
 
 
 def hosts(number: int, *, gpus: int) -> Cloud:
@@ -61,8 +57,8 @@ def explained(api: Api, body: dict[str, Any]) -> Any:
     return ask(api, "POST", CANDIDATES, body={**body, "explain": True})["explanation"]
 
 
-def test_more_than_any_tree_has(app: Flask, api: Api) -> None:
-    load(app, hosts(3, gpus=4))
+def test_more_than_any_tree_has(database: Database, api: Api) -> None:
+    load(database, hosts(3, gpus=4))
     found = explained(api, {"groups": {"_GPU": {**GPU, "count": 17}}})
     assert found["trees_with_candidates"] == 0
     assert found["cause"] == {
@@ -77,8 +73,8 @@ def test_more_than_any_tree_has(app: Flask, api: Api) -> None:
     assert (near_miss["condition"], near_miss["trees"], near_miss["complete"]) == ("count", 3, True)
 
 
-def test_more_than_one_numa_node_has(app: Flask, api: Api) -> None:
-    load(app, hosts(2, gpus=4))
+def test_more_than_one_numa_node_has(database: Database, api: Api) -> None:
+    load(database, hosts(2, gpus=4))
     body = {"groups": {"_GPU": {**GPU, "count": 5}}, "within": [{"groups": ["_GPU"], "level": LEVELS["numa"]}]}
     found = explained(api, body)
     assert (found["cause"]["condition"], found["cause"]["shortfall"]) == (
@@ -91,9 +87,9 @@ def test_more_than_one_numa_node_has(app: Flask, api: Api) -> None:
     ]
 
 
-def test_joined_with_what_is_elsewhere(app: Flask, api: Api) -> None:
+def test_joined_with_what_is_elsewhere(database: Database, api: Api) -> None:
     """Eight GPUs are there, and four NICs at the switch of half of them."""
-    load(app, hosts(1, gpus=4))
+    load(database, hosts(1, gpus=4))
     body = {
         "groups": {"_GPU": {**GPU, "count": 8}, "_NIC": NIC},
         "affinity": [{"groups": ["_GPU", "_NIC"], "level": LEVELS["pcie"]}],
@@ -103,8 +99,8 @@ def test_joined_with_what_is_elsewhere(app: Flask, api: Api) -> None:
     assert found["cause"]["shortfall"] == {"group": "_GPU", "asked": 8, "most": 4}
 
 
-def test_paths_that_do_not_nest(app: Flask, api: Api) -> None:
-    load(app, hosts(1, gpus=1))
+def test_paths_that_do_not_nest(database: Database, api: Api) -> None:
+    load(database, hosts(1, gpus=1))
     paths = {
         f"{LEVELS['pcie']}/A/PGPU": 1,
         f"{LEVELS['pcie']}/A/SRIOV_NET_VF": 1,
@@ -117,13 +113,13 @@ def test_paths_that_do_not_nest(app: Flask, api: Api) -> None:
 
 @pytest.mark.any_database
 def test_what_is_said_is_what_trying_everything_finds(
-    app: Flask, api: Api, is_long: bool, request: pytest.FixtureRequest
+    database: Database, api: Api, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
     first = 1000 * request.config.getoption("--seed")
     for seed in range(first, first + CLOUDS * (40 if is_long else 1)):
         chance = Random(seed)
         cloud = random_cloud(chance)
-        load(app, cloud)
+        load(database, cloud)
         for _ in range(REQUESTS):
             one_request(api, random_request(chance), cloud)
 

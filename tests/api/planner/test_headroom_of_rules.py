@@ -12,8 +12,8 @@ from placement.domain.planner_request import PlannerRequest
 from tests.api.conftest import Api
 from tests.claims import ask
 from tests.definition_of_plans import PlanDefinition, TooMany
-from tests.planner_clouds import LEVELS, LOCKS, MADE_CLASSES, MADE_TRAITS, body_of, random_hosts, random_request
-from tests.small_clouds import Cloud, shares_of, write
+from tests.planner_clouds import LEVELS, LOCKS, body_of, make_names, random_hosts, random_request
+from tests.small_clouds import Cloud, load, shares_of
 
 CLOUDS, REQUESTS, HOSTS = 4, 4, 2
 MOST_LOOKED_AT = 400
@@ -73,17 +73,14 @@ def _with(tree: Cloud, taken: Counter[tuple[int, str]]) -> Cloud:
 def test_copies_of_planner_requests_are_counted(
     app: Flask, api: Api, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
-    for name in MADE_TRAITS:
-        ask(api, "PUT", f"/traits/{name}")
-    for name in MADE_CLASSES:
-        ask(api, "PUT", f"/resource_classes/{name}")
+    database = app.extensions["placement"].database
+    make_names(database)
     first = 1000 * request.config.getoption("--seed")
     for seed in range(first, first + CLOUDS * (100 if is_long else 1)):
         chance = Random(seed)
         cloud = random_hosts(chance, HOSTS)
         if not shares_of(cloud):
-            with app.extensions["placement"].database.writer.begin() as connection:
-                write(connection, cloud)
+            load(database, cloud)
             for _ in range(REQUESTS):
                 one_request(api, cloud, random_request(chance))
 

@@ -26,15 +26,14 @@ from tests.planner_clouds import (
     LEVELS,
     LOCK,
     LOCKS,
-    MADE_CLASSES,
-    MADE_TRAITS,
     body_of,
+    make_names,
     random_cloud,
     random_hosts,
     random_request,
 )
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer
-from tests.small_clouds import Cloud, write
+from tests.small_clouds import Cloud, load
 
 CLOUDS, MEMBERS = 30, 4
 
@@ -76,17 +75,9 @@ class Drafts(Drafting):
 
 
 @pytest.fixture
-def names(api: Api) -> None:
+def names(app: Flask) -> None:
     """The traits and classes of random clouds."""
-    for name in MADE_TRAITS:
-        ask(api, "PUT", f"/traits/{name}")
-    for name in MADE_CLASSES:
-        ask(api, "PUT", f"/resource_classes/{name}")
-
-
-def store(app: Flask, cloud: Cloud) -> None:
-    with app.extensions["placement"].database.writer.begin() as connection:
-        write(connection, cloud)
+    make_names(app.extensions["placement"].database)
 
 
 def modest_request(chance: Random) -> PlannerRequest:
@@ -134,7 +125,7 @@ def test_one_search_finds_what_a_search_for_each_would(
     for seed in range(first, first + CLOUDS * (10 if is_long else 1)):
         chance = Random(seed)
         hosts = random_hosts(chance, chance.randint(3, 8), models=chance.choice((None, 1, 2)))
-        store(app, hosts if chance.random() < 0.8 else random_cloud(chance))
+        load(app.extensions["placement"].database, hosts if chance.random() < 0.8 else random_cloud(chance))
         profile = chance.choice(PROFILES)
         kinds = [any_request(chance) for _ in range(chance.choice((1, 1, 2, 3)))]
         members = [member(chance.choice(kinds), profile) for _ in range(chance.randint(2, 10))]
@@ -158,7 +149,7 @@ def test_a_gang_gets_what_single_claims_would_get_one_after_the_other(
     compared = 0
     for seed in range(first, first + CLOUDS):
         chance = Random(seed)
-        store(app, cloud := random_hosts(chance, chance.randint(4, 8)))
+        load(app.extensions["placement"].database, cloud := random_hosts(chance, chance.randint(4, 8)))
         wanted = body_of(replace(modest_request(chance), limit=1))
         gang = api.post(CLAIMS, {**wanted, "consumer": consumer(), "members": MEMBERS, "dry_run": True})
         singles = [one for _ in range(MEMBERS) if (one := put_the_best(api, wanted))]

@@ -12,14 +12,13 @@ from tests.definition_of_plans import Plan, PlanDefinition, TooMany
 from tests.planner_clouds import (
     LEVELS,
     LOCKS,
-    MADE_CLASSES,
-    MADE_TRAITS,
     body_of,
+    make_names,
     random_cloud,
     random_request,
 )
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer
-from tests.small_clouds import Cloud, write
+from tests.small_clouds import Cloud, load
 
 CLOUDS, REQUESTS = 25, 4
 
@@ -27,16 +26,13 @@ CLOUDS, REQUESTS = 25, 4
 def test_what_is_found_is_what_trying_everything_finds(
     app: Flask, api: Api, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
-    for name in MADE_TRAITS:
-        ask(api, "PUT", f"/traits/{name}")
-    for name in MADE_CLASSES:
-        ask(api, "PUT", f"/resource_classes/{name}")
+    database = app.extensions["placement"].database
+    make_names(database)
     first = 1000 * request.config.getoption("--seed")
     for seed in range(first, first + CLOUDS * (40 if is_long else 1)):
         chance = Random(seed)
         cloud = random_cloud(chance)
-        with app.extensions["placement"].database.writer.begin() as connection:
-            write(connection, cloud)
+        load(database, cloud)
         for _ in range(REQUESTS):
             one_request(api, chance, cloud)
 
