@@ -61,6 +61,7 @@ def test_nothing_is_lost_or_made_up_while_clocks_jump(
             for _ in range(JUMPS):
                 choice.choice(clocks).jump(choice.randint(-FARTHEST_S, FARTHEST_S))
                 wait_for(record, 3, timeout_s=600)
+        print("\n", dict(record.statuses), "acknowledged", len(record.acknowledged))
         assert record.statuses["broken"] == 0
         assert not any("503" in answer for answer in record.statuses), record.statuses
         check(record, urls[1])

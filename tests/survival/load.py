@@ -1,4 +1,4 @@
-"""Clients that claim, move, release, reshape and change inventories, and write down what they were answered.
+"""Clients that claim, alone and as gangs, move, release, reshape and change inventories, and write down the answers.
 
 Consumers come in groups of two, each with a pair of providers of its own between which reshapes move an inventory.
 Everything else is taken from hosts that all groups share, of which there is too little for all. So each group has a
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from tests.claims import entry, new_uuid
+from tests.claims import OWNER, entry, new_uuid
 from tests.survival.at_work import AtWork
 from tests.survival.history import LOST, NOTHING, Operation, Register, Shares
 
@@ -141,7 +141,15 @@ class Client:
         self._urls = urls
         self._choice = random.Random(seed)
         self._at = seed % len(urls)
-        self._steps = (self._claim, self._claim, self._release, self._move, self._reshape, self._set_memory)
+        self._steps = (
+            self._claim,
+            self._claim,
+            self._claim_gang,
+            self._release,
+            self._move,
+            self._reshape,
+            self._set_memory,
+        )
 
     def run(self, until: Callable[[], bool]) -> None:
         """Work until told to stop."""
@@ -186,7 +194,8 @@ class Client:
             if broken.was_sent:
                 self._group.history.append(Operation(start, LOST, seen, written))
             raise
-        if answer.status < 300:
+        # 200: another client has made this claim of the planner in the same words, and nothing is written.
+        if answer.status in (201, 204):
             end = time.monotonic()
             self._group.history.append(Operation(start, end, seen, written))
             self._record.acknowledged.append(end)
@@ -200,6 +209,14 @@ class Client:
 
     def _claim(self) -> None:
         self._replace(self._choice.choice(self._group.consumers), self._shares())
+
+    def _claim_gang(self) -> None:
+        """Let the planner place both consumers, or none, whatever they hold; each says on which host."""
+        changes = {consumer: (self.read(consumer), self._share_of_a_host()) for consumer in self._group.consumers}
+        self._write("POST", "/planner/v1/claims", _gang(changes), changes)
+
+    def _share_of_a_host(self) -> Shares:
+        return frozenset({(self._choice.choice(self._record.hosts), "VCPU", self._choice.randint(1, 9))})
 
     def _release(self) -> None:
         self._replace(self._choice.choice(self._group.consumers), NOTHING)
@@ -282,3 +299,14 @@ def wait_for(record: Record, count: int, *, timeout_s: float) -> None:
     while len(record.acknowledged) < goal:
         assert time.monotonic() < deadline, f"no progress: {record.statuses} {record.complaints[:3]}"
         time.sleep(0.005)
+
+
+def _gang(changes: Mapping[str, tuple[Register, Shares]]) -> dict[str, Any]:
+    """Return the body of a claim that gives each consumer its share of one host, in place of what it holds."""
+    members = []
+    for consumer, (before, shares) in changes.items():
+        [(host, name, amount)] = shares
+        who = {"uuid": consumer, "consumer_generation": before.generation, "consumer_type": "INSTANCE", **OWNER}
+        group = {"resources": {name: amount}, "in_tree": host}
+        members.append({"consumer": who, "request": {"groups": {"": group}}})
+    return {"members": members, "replaces": True}
