@@ -1,23 +1,29 @@
-"""How many of a mix of requests fit, such as seven small ones for three with GPUs: between two bounds.
+"""How many of a mix of requests fit, such as seven small ones for three with GPUs: exact as long as steps last.
 
 Of n copies in all each request has its share, cut off. No more fit than each request alone allows, and than all that is
-free of a class suffices for. So many certainly fit: every tree is given to one request as a whole, always to the one
-that is furthest behind its share.
+free of a class suffices for; what each tree can serve at a time tells the rest.
 """
 
 import math
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
-from placement.allocators.headroom import ENDLESS, Copies
+from placement.allocators.headroom import Copies, copies_of_mix, most_in_all, parts_of
 from placement.candidates.headroom.fleets import Fleets
 from placement.candidates.headroom.headroom import Headroom
+from placement.candidates.headroom.mixed_rooms import MixedRooms, PoolLimit
 from placement.domain.search_plan import Plan
 
 
 def of_mix(
-    shares: Mapping[str, Fraction], plans: Mapping[str, Plan], found: Mapping[str, Headroom], fleets: Fleets
+    shares: Mapping[str, Fraction],
+    plans: Mapping[str, Plan],
+    found: Mapping[str, Headroom],
+    fleets: Fleets,
+    *,
+    ruled: Collection[str] = (),
 ) -> Copies:
     """Return how many copies of a mix fit, all requests together.
 
@@ -26,15 +32,23 @@ def of_mix(
         plans: the requests.
         found: the headroom of each alone.
         fleets: the cloud.
+        ruled: those that say more than their plans do; what trees serve of them and others at a time is not known.
     """
-    alone = min([_most_in_all(found[name].copies.most, share) for name, share in shares.items()])
-    most = min([alone, *_by_class(shares, plans, fleets)])
-    return Copies(min(most, _apart(shares, found)), most)
+    parts = [*shares.values()]
+    mixed = MixedRooms(shares, plans, found, fleets, ruled=ruled)
+    alone = [most_in_all(found[name].copies.most, share) for name, share in shares.items()]
+    most = min([*alone, *_by_class(shares, plans, fleets)])
+    most = min([most, *[_within(limit, parts, most) for limit in mixed.limits]])
+    return copies_of_mix(parts, [*mixed.rooms(parts_of(most, parts))], most)
 
 
-def _most_in_all(copies: int, share: Fraction) -> int:
-    """Return the largest number of which a share, cut off, is no more than so many copies."""
-    return min(ENDLESS, math.ceil((copies + 1) / share) - 1)
+def _within(limit: PoolLimit, shares: Sequence[Fraction], most: int) -> int:
+    """Return how many copies pools allow."""
+
+    def taken(copies: int) -> int:
+        return sum(map(int.__mul__, limit.amounts, parts_of(copies, shares)))
+
+    return bisect_right(range(most + 1), limit.free, key=taken) - 1
 
 
 def _by_class(shares: Mapping[str, Fraction], plans: Mapping[str, Plan], fleets: Fleets) -> Sequence[int]:
@@ -54,20 +68,3 @@ def _by_class(shares: Mapping[str, Fraction], plans: Mapping[str, Plan], fleets:
         math.floor((free[class_id] + sum([amount for _share, amount in each])) / sum([s * a for s, a in each]))
         for class_id, each in asked.items()
     ]
-
-
-def _apart(shares: Mapping[str, Fraction], found: Mapping[str, Headroom]) -> int:
-    """Return how many fit if every tree serves one request alone; what is shared is left out."""
-    room: dict[int, dict[str, int]] = defaultdict(dict)
-    for name in shares:
-        for one in found[name].counted:
-            if not one.is_shared:
-                for root, least in zip(one.fleet.trees, one.least, strict=True):
-                    if least:
-                        room[root][name] = least
-    have = dict.fromkeys(shares, 0)
-    # Trees that serve few requests first: the others can make up for them.
-    for _root, of_tree in sorted(room.items(), key=lambda one: (len(one[1]), one[0])):
-        behind = min(of_tree, key=lambda name: (have[name] / shares[name], name))
-        have[behind] += of_tree[behind]
-    return min([_most_in_all(copies, shares[name]) for name, copies in have.items()])

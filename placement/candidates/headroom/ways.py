@@ -74,6 +74,12 @@ class Ways:
         """Whether there is any way."""
         return bool(self._of_shape.bundles) or not self._of_shape.complete
 
+    def all_ways(self) -> list[Mapping[Cell, int]] | None:
+        """Return what ways take of each provider and class, whatever is free; None where there are too many."""
+        if not self._of_shape.complete:
+            return None
+        return [{self._cells[index]: amount for index, amount in one.items()} for one in self._of_shape.bundles]
+
     def copies(self, columns: FreeColumns, most: Sequence[int], budget: Budget) -> list[Copies]:
         """Return how many copies there are in each tree.
 

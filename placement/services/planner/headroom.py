@@ -109,7 +109,8 @@ def headrooms(
     }
     plans = {name: counted_plan(request) for name, request in asked.items()}
     counted = {name: _counted(plan, fleets, listing, placed.get(name)) for name, plan in plans.items()}
-    together = of_mix(mix, plans, {name: one.found for name, one in counted.items()}, fleets) if mix else None
+    found = {name: one.found for name, one in counted.items()}
+    together = of_mix(mix, plans, found, fleets, ruled=placed) if mix else None
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
 
 

@@ -210,12 +210,24 @@ def test_candidates_are_planned_in_a_cloud_as_it_would_be(api: Api, cloud: Cloud
     assert hosts(without=[cloud.providers["host2"]]) == set()
 
 
-def test_a_mix_has_bounds(api: Api, cloud: Cloud) -> None:
+def test_a_mix_has_a_number_of_its_own(api: Api, cloud: Cloud) -> None:
     """GPUs bound the whole: every second copy takes one of 8, on hosts with room for 8 times 4 processors in all."""
     assert cloud
     requests = {"small": "resources=VCPU:1,MEMORY_MB:1", "gpu": "resources=VCPU:1,PGPU:1"}
     found = api.post(PATH, {"requests": requests, "mix": {"small": 1, "gpu": 1}}).get_json()
     assert found["mix"] == {"fits": 17, "at_most": 17, "complete": True}
+
+
+def test_hosts_serve_requests_of_a_mix_beside_each_other(api: Api) -> None:
+    """On a single host, with a pool: two small ones beside a large one, as often as their sums fit."""
+    stored(
+        api.app,
+        provider("host", VCPU=17, MEMORY_MB=100, aggregates=["A"]),
+        provider("pool", DISK_GB=80, traits=[SHARES], aggregates=["A"]),
+    )
+    requests = {"small": "resources=VCPU:1,DISK_GB:10", "large": "resources=VCPU:6,MEMORY_MB:20,DISK_GB:10"}
+    found = api.post(PATH, {"requests": requests, "mix": {"small": 2, "large": 1}}).get_json()
+    assert found["mix"] == {"fits": 8, "at_most": 8, "complete": True}
 
 
 @pytest.mark.parametrize(

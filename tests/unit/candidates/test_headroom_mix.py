@@ -1,19 +1,22 @@
-"""How many of a mix of requests fit: bounds around what filling small clouds up finds."""
+"""How many of a mix of requests fit: what filling small clouds up finds, or bounds around that."""
 
 import math
 from fractions import Fraction
 from functools import cache
 from random import Random
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from placement.allocators.headroom import Copies, mix
+from placement.candidates.headroom import mixed_rooms
 from placement.candidates.headroom.fleets import fleets_of
 from placement.candidates.headroom.headroom import headroom
 from placement.candidates.headroom.mix import of_mix
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
-from tests.small_clouds import random_cloud
+from tests.small_clouds import random_cloud, random_request
 from tests.unit.candidates.filling import takings, whole_cloud_of
 
 seeds = st.integers(0, 2**32).map(Random)
@@ -47,12 +50,16 @@ def fits_together(ways, numbers, left) -> bool:
     return fits(tuple(numbers), tuple(left.items()))
 
 
-@given(seeds)
-def test_the_bounds_of_a_mix_hold(chance: Random) -> None:
-    cloud = {id_: node for id_, node in random_cloud(chance).items() if id_ <= 4 and node.root <= 4}
-    requests = {"a": plain(chance), "b": plain(chance)}
-    share = Fraction(chance.choice((2, 5, 7)), 10)
-    shares = {"a": share, "b": 1 - share}
+def drawn_mix(chance: Random, request) -> tuple[dict[str, CandidateRequest], dict[str, Fraction]]:
+    """Return two or three requests, and how large a part of all each has."""
+    names = "abc"[: chance.choice((2, 2, 3))]
+    weights = {name: chance.choice((1, 2, 3, 7)) for name in names}
+    requests = {name: request(chance) for name in names}
+    return requests, {name: Fraction(weight, sum(weights.values())) for name, weight in weights.items()}
+
+
+def compare(requests, shares, cloud) -> Copies:
+    """Check the bounds of a mix in a cloud, and return them."""
     fleets = fleets_of(whole_cloud_of(cloud))
     plans = {name: plan_for(request) for name, request in requests.items()}
     found = {name: headroom(plan, fleets) for name, plan in plans.items()}
@@ -70,3 +77,37 @@ def test_the_bounds_of_a_mix_hold(chance: Random) -> None:
 
     assert fits(bounds.least)
     assert not fits(bounds.most + 1)
+    return bounds
+
+
+@given(seeds)
+def test_a_mix_in_a_few_plain_trees_is_known_exactly(chance: Random) -> None:
+    cloud = {id_: node for id_, node in random_cloud(chance).items() if id_ <= 4 and node.root <= 4}
+    bounds = compare(*drawn_mix(chance, plain), cloud)
+    assert bounds.is_exact
+
+
+@given(seeds)
+def test_the_bounds_of_any_mix_hold(chance: Random) -> None:
+    compare(*drawn_mix(chance, random_request), random_cloud(chance))
+
+
+@given(seeds)
+def test_the_bounds_of_a_mix_hold_when_no_steps_are_left(chance: Random) -> None:
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(mixed_rooms, "STEPS", chance.choice((0, 10, 40)))
+        changed.setattr(mix, "MOST_SUMS", 2)
+        compare(*drawn_mix(chance, chance.choice((plain, random_request))), random_cloud(chance))
+
+
+def test_nearly_every_mix_in_a_small_cloud_is_known_exactly() -> None:
+    """Pools that several requests draw from included; in some trees there are too many ways."""
+    found = []
+    for seed in range(100):
+        chance = Random(seed)
+        requests, shares = drawn_mix(chance, random_request)
+        fleets = fleets_of(whole_cloud_of(random_cloud(chance)))
+        plans = {name: plan_for(request) for name, request in requests.items()}
+        alone = {name: headroom(plan, fleets) for name, plan in plans.items()}
+        found.append(of_mix(shares, plans, alone, fleets).is_exact)
+    assert sum(found) >= 99

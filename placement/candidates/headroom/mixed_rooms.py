@@ -1,0 +1,250 @@
+"""What each tree of a cloud can serve of several requests at a time; trees that draw from the same pools together."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from placement.allocators.headroom import Budget, Copies, CopyCounts, JointPacking, MixedRoom, largest
+from placement.candidates.headroom.counting import CountedFleet
+from placement.candidates.headroom.fleets import Cell, Fleet, Fleets
+from placement.candidates.headroom.headroom import Headroom
+from placement.candidates.headroom.options import ShapeOptions
+from placement.candidates.headroom.ways import Ways
+from placement.domain.search_plan import Plan
+
+STEPS = 60_000
+"""How many steps may be taken to find out what trees can serve at a time, in all."""
+
+STEPS_OF_A_ROOM = 10_000
+
+MOST_GROUPS = 50
+"""So many groups of trees that draw from the same pools are looked at one by one; the rest as if it was one group."""
+
+_Takings = Sequence[Mapping[Cell, int]]
+
+
+class PoolLimit(NamedTuple):
+    """What every copy of each request takes of a class in a pool, wherever it is, and what is free of that."""
+
+    amounts: CopyCounts
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class _TreesOfShape:
+    """Trees of one shape, of which each can serve some of the requests.
+
+    Args:
+        fleet: the trees.
+        alone: for each request how many copies fit into a tree if there are no others, by its root.
+        ways: for each request what its copies may take there; None where that is not known.
+        is_shared: whether any of that may come from pools.
+    """
+
+    fleet: Fleet
+    alone: Sequence[Mapping[int, Copies]]
+    ways: Sequence[_Takings | None]
+    is_shared: bool
+
+    def copies(self, root: int) -> tuple[Copies, ...]:
+        return tuple([of.get(root, Copies(0, 0)) for of in self.alone])
+
+
+class MixedRooms:
+    """The rooms of a cloud for several requests.
+
+    Args:
+        shares: how large a part of all copies each request has.
+        plans: the requests.
+        found: the headroom of each of them alone.
+        fleets: the cloud.
+        ruled: those that say more than their plans do.
+    """
+
+    def __init__(
+        self,
+        shares: Mapping[str, Fraction],
+        plans: Mapping[str, Plan],
+        found: Mapping[str, Headroom],
+        fleets: Fleets,
+        *,
+        ruled: Collection[str],
+    ) -> None:
+        plans = {name: plans[name] for name in shares}
+        self._shares = [*shares.values()]
+        self._found = [found[name] for name in plans]
+        self._fleets = fleets
+        self._serving = [*_serving(plans, found, fleets, ruled)]
+        self._draws = _fixed_draws(len(plans), self._serving)
+        self._budget = Budget(STEPS)
+        self._for_bounds = Budget(STEPS)
+
+    @property
+    def limits(self) -> list[PoolLimit]:
+        """What bounds all trees together besides what they can serve; none where pools are not drawn from alike."""
+        draws = self._draws or ()
+        cells = {cell for of in draws for cell in of}
+        free = {cell: self._fleets.pools[cell[0]].free[cell[1]] for cell in sorted(cells)}
+        return [PoolLimit(tuple([of.get(cell, 0) for of in draws]), much) for cell, much in free.items()]
+
+    def rooms(self, caps: CopyCounts) -> Iterator[MixedRoom]:
+        """Yield what trees can serve, given how many copies of each request are enough."""
+        apart = [one for one in self._serving if self._draws is not None or not one.is_shared]
+        for one in apart:
+            yield from self._in_trees(one, caps)
+        together = [one for one in self._serving if self._draws is None and one.is_shared]
+        groups = sorted(_groups(together), key=len)
+        rest = [tree for group in groups[MOST_GROUPS:] for tree in group]
+        for group in [*groups[:MOST_GROUPS], *([rest] if rest else [])]:
+            yield self._in_group(group, caps)
+
+    def _in_trees(self, one: _TreesOfShape, caps: CopyCounts) -> Iterator[MixedRoom]:
+        """Yield what trees of one shape can serve, none of which has anything to do with another."""
+        cells = _Cells()
+        # What is drawn alike everywhere is a limit for all trees together.
+        known = [None if ways is None else [cells.own(0, _without_pools(way)) for way in ways] for ways in one.ways]
+        ways = [of for of in known if of is not None]
+        packing = JointPacking(ways, cells.kinds) if len(ways) == len(known) else None
+        columns = [one.fleet.free[cell] for _root, cell in cells.numbers]
+        rows = zip(*columns, strict=True) if columns else [()] * len(one.fleet.trees)
+        copies = map(one.copies, one.fleet.trees)
+        for (row, alone), places in Counter(zip(rows, copies, strict=True)).items():
+            yield self._room(packing, dict(enumerate(row)), caps, alone)._replace(places=places)
+
+    def _in_group(self, group: "Sequence[_TreeOf]", caps: CopyCounts) -> MixedRoom:
+        """Return what trees can serve together."""
+        roots = {one.root for one in group}
+        alone = tuple([of.among(roots) for of in self._found])
+        if any([ways is None for tree in group for ways in tree.of.ways]):
+            return self._room(None, {}, caps, alone)
+        cells = _Cells()
+        ways = [
+            [cells.own(tree.root, way) for tree in group for way in tree.of.ways[number] or ()]
+            for number in range(len(caps))
+        ]
+        index = {tree.root: (tree.of.fleet, tree.number) for tree in group}
+        free = {}
+        for (root, (place, name)), number in cells.numbers.items():
+            if place < 0:
+                free[number] = self._fleets.pools[place].free[name]
+            else:
+                fleet, in_fleet = index[root]
+                free[number] = fleet.free[place, name][in_fleet]
+        return self._room(JointPacking(ways, cells.kinds), free, caps, alone)
+
+    def _room(
+        self, packing: JointPacking | None, free: Mapping[int, int], caps: CopyCounts, alone: tuple[Copies, ...]
+    ) -> MixedRoom:
+        """Return what can be served; where that takes too long, one request alone, and what that bounds."""
+        enough = tuple([min(cap, copies.most) for cap, copies in zip(caps, alone, strict=True)])
+        together = packing and packing.frontier(free, caps=enough, budget=self._budget.child(STEPS_OF_A_ROOM))
+        if together:
+            return MixedRoom(together, together)
+        nothing = (0,) * len(alone)
+        sure = [(*nothing[:index], one.least, *nothing[index + 1 :]) for index, one in enumerate(alone)]
+        if packing:
+            sure += packing.some(free, caps=enough, shares=self._shares)
+            most = packing.bounding(free, caps=enough, budget=self._for_bounds.child(STEPS_OF_A_ROOM))
+        else:
+            most = [tuple([copies.most for copies in alone])]
+        return MixedRoom(largest(sure), most)
+
+
+def _serving(
+    plans: Mapping[str, Plan], found: Mapping[str, Headroom], fleets: Fleets, ruled: Collection[str]
+) -> Iterator[_TreesOfShape]:
+    """Yield the trees that can serve any of the requests."""
+    counted: dict[int, dict[str, CountedFleet]] = defaultdict(dict)
+    for name in plans:
+        for one in found[name].counted:
+            counted[id(one.fleet.shape)][name] = one
+    options = {name: ShapeOptions(plan, fleets) for name, plan in plans.items()}
+    for fleet in fleets.fleets:
+        there = counted.get(id(fleet.shape), {})
+        if there:
+            yield _TreesOfShape(
+                fleet,
+                [_by_root(there[name]) if name in there else {} for name in plans],
+                [
+                    _ways(plan, fleets, there[name], options[name], is_ruled=name in ruled) if name in there else ()
+                    for name, plan in plans.items()
+                ],
+                is_shared=any([one.is_shared for one in there.values()]),
+            )
+
+
+def _by_root(one: CountedFleet) -> dict[int, Copies]:
+    return dict(zip(one.fleet.trees, map(Copies, one.least, one.most), strict=True))
+
+
+def _ways(plan: Plan, fleets: Fleets, one: CountedFleet, options: ShapeOptions, *, is_ruled: bool) -> _Takings | None:
+    if is_ruled:
+        return None
+    shape = one.fleet.shape
+    met = options.met(shape, {place for slot in one.slots for place in slot.places})
+    return Ways(plan, fleets, shape, slots=one.slots, met=met).all_ways()
+
+
+def _without_pools(way: Mapping[Cell, int]) -> Mapping[Cell, int]:
+    return {cell: amount for cell, amount in way.items() if cell[0] >= 0}
+
+
+def _fixed_draws(requests: int, serving: Sequence[_TreesOfShape]) -> list[Mapping[Cell, int]] | None:
+    """Return what every copy of each request takes of pools; None if that differs from tree to tree, or is unknown."""
+    found: list[Mapping[Cell, int]] = []
+    for number in range(requests):
+        ways = [of for one in serving for of in (one.ways[number],) if of is not None]
+        if any([one.ways[number] is None and one.is_shared for one in serving]):
+            return None
+        draws = {frozenset({(cell, much) for cell, much in way.items() if cell[0] < 0}) for of in ways for way in of}
+        if len(draws) > 1:
+            return None
+        found.append(dict(*draws))
+    return found
+
+
+class _Cells:
+    """Cells of one tree or of several, numbered; pools are the same in all of them."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[tuple[int, Cell], int] = {}
+        """By the root of a tree, or 0, and the cell in it."""
+
+    def own(self, root: int, way: Mapping[Cell, int]) -> dict[int, int]:
+        """Return what a way takes in a tree, by numbers."""
+        return {
+            self.numbers.setdefault((root if cell[0] >= 0 else 0, cell), len(self.numbers)): amount
+            for cell, amount in way.items()
+        }
+
+    @property
+    def kinds(self) -> list[list[int]]:
+        """The cells of each class."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for (_root, (_place, name)), number in self.numbers.items():
+            found[name].append(number)
+        return [*found.values()]
+
+
+class _TreeOf(NamedTuple):
+    """One of the trees of a shape, by its number there."""
+
+    of: _TreesOfShape
+    number: int
+    root: int
+
+
+def _groups(serving: Sequence[_TreesOfShape]) -> list[list[_TreeOf]]:
+    """Return trees in groups of which none draws from a pool of another one's."""
+    groups: list[tuple[set[Hashable], list[_TreeOf]]] = []
+    for one in serving:
+        pools: set[Hashable] = {pool.number for pool in one.fleet.shape.pools}
+        joined = [_TreeOf(one, number, root) for number, root in enumerate(one.fleet.trees)]
+        for other in [group for group in groups if not group[0].isdisjoint(pools)]:
+            groups.remove(other)
+            pools |= other[0]
+            joined = other[1] + joined
+        groups.append((pools, joined))
+    return [trees for _pools, trees in groups]
