@@ -29,9 +29,10 @@ from placement.cli.packing.traces import PackingTrace
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner
 from placement.settings.planner.values import PlannerSettings
+from tests.bench.loading import load_idle
 from tests.bench.meters import CpuMeter, spent_ms
 from tests.bench.packing_cloud import claim, names, nodes, query, write_planner_file
-from tests.bench.planner import HEADERS, OWNER, Rows
+from tests.bench.planner import HEADERS, OWNER
 from tests.postgresql import running_postgresql
 
 COMPARED_EACH = 50
@@ -126,7 +127,7 @@ def served(url: str, trace: PackingTrace) -> Iterator[tuple[Flask, Flask]]:
         assert client.put(path, headers=HEADERS).status_code in {201, 204}
     databases = [app.extensions["placement"].database for app in apps]
     with databases[0].writer.begin() as connection:
-        Rows(connection).write(list(nodes(trace)))
+        load_idle(connection, nodes(trace))
         connection.execute(text("ANALYZE"))
     yield apps[0], apps[1]
     for database in databases:

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from flask import Flask
-from sqlalchemy import Connection, delete, insert, text
+from sqlalchemy import delete, insert, text
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, RankingSettings, Settings
 from placement.store import tables
 from tests.bench.clouds import Node
+from tests.bench.loading import load_idle
 from tests.postgresql import running_postgresql
 
 REPORT = Path(__file__).parent / "PLANNER.md"
@@ -51,43 +52,6 @@ def device_host(name: str, *, gpus: int = 1) -> Node:
     return host
 
 
-class Rows:
-    """Writes hosts into an empty database."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._classes = _ids(connection, "resource_classes")
-        self._traits = _ids(connection, "traits")
-        self._next = 1
-
-    def write(self, hosts: Sequence[Node]) -> None:
-        rows: dict[Any, list[dict[str, Any]]] = {
-            table: [] for table in (tables.resource_providers, tables.inventories, tables.resource_provider_traits)
-        }
-        for host in hosts:
-            self._add(host, None, None, rows)
-        for table, values in rows.items():
-            self._connection.execute(insert(table), values)
-
-    def _add(self, node: Node, parent: int | None, root: int | None, rows: dict[Any, list[dict[str, Any]]]) -> None:
-        own, self._next = self._next, self._next + 1
-        place = {"parent_provider_id": parent, "root_provider_id": root or own}
-        identity = {"id": own, "uuid": str(uuid.UUID(int=own)), "name": node.name, "generation": 0}
-        rows[tables.resource_providers].append({**identity, **place})
-        rule = {"reserved": 0, "min_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
-        for name, total in node.inventory.items():
-            spot = {"resource_provider_id": own, "resource_class_id": self._classes[name]}
-            rows[tables.inventories].append({**spot, **rule, "total": total, "max_unit": total})
-        for name in node.traits:
-            rows[tables.resource_provider_traits].append({"resource_provider_id": own, "trait_id": self._traits[name]})
-        for child in node.children:
-            self._add(child, own, root or own, rows)
-
-
-def _ids(connection: Connection, table: str) -> dict[str, int]:
-    return dict(connection.execute(text(f"SELECT name, id FROM {table}")).all())  # type: ignore[arg-type]
-
-
 def made(url: str, *, ranked: bool = True) -> Flask:
     """Return a server; with ``ranked`` it orders plain candidates, too."""
     database = DatabaseSettings(connection=url, sync_on_startup=True, max_pool_size=16, max_overflow=48)
@@ -102,7 +66,7 @@ def served(url: str, hosts: Sequence[Node]) -> Iterator[Flask]:
     app.test_client().put("/traits/CUSTOM_HW_PCIE_SWITCH", headers=HEADERS)
     database = app.extensions["placement"].database
     with database.writer.begin() as connection:
-        Rows(connection).write(hosts)
+        load_idle(connection, hosts)
         connection.execute(text("ANALYZE"))
     yield app
     database.dispose()
@@ -226,7 +190,7 @@ def fill(app: Flask) -> None:
     """Take all GPUs of the first hosts."""
     database = app.extensions["placement"].database
     with database.writer.begin() as connection:
-        gpu = _ids(connection, "resource_classes")["PGPU"]
+        (gpu,) = connection.execute(text("SELECT id FROM resource_classes WHERE name = 'PGPU'")).one()
         spots = connection.execute(
             text(
                 "SELECT i.resource_provider_id FROM inventories i JOIN resource_providers p "

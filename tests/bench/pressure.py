@@ -22,8 +22,10 @@ from sqlalchemy import text
 
 from tests import servers
 from tests.bench.clouds import Node
+from tests.bench.loading import load_idle
 from tests.bench.meters import CpuMeter, spent_ms, with_children
-from tests.bench.planner import HEADERS, OWNER, Rows, device_host, made
+from tests.bench.planner import HEADERS, OWNER, device_host, made
+from tests.bench.rows import provider_uuid
 from tests.bench.sides import Answer, Caller
 from tests.mariadb import running_mariadb
 from tests.postgresql import running_postgresql
@@ -86,7 +88,7 @@ def serving(url: str, hosts: Sequence[Node]) -> Iterator[tuple[str, CpuMeter]]:
     app.test_client().put("/resource_classes/CUSTOM_PCIE_LOCK", headers=HEADERS)
     database = app.extensions["placement"].database
     with database.writer.begin() as connection:
-        Rows(connection).write(hosts)
+        load_idle(connection, hosts)
     if database.dialect == "postgresql":
         with database.writer.begin() as connection:
             connection.execute(text("ANALYZE"))
@@ -231,8 +233,8 @@ def _slowest_put(url: str, body: dict[str, Any] | None) -> float:
     call, slowest = Caller(url, timeout_s=TIMEOUT_S), 0.0
     deadline = time.monotonic() + 10
     for number in range(10**6):
-        gpu = str(uuid.UUID(int=1 + 5 * (number % TREES)))
-        entry = {**OWNER, "allocations": {gpu: {"resources": {"MEMORY_MB": 1}}}}
+        host = provider_uuid(f"h{number % TREES}")
+        entry = {**OWNER, "allocations": {host: {"resources": {"MEMORY_MB": 1}}}}
         answer = call("PUT", f"/allocations/{uuid.uuid4()}", entry)
         assert answer.status == 204, answer.body
         slowest = max(slowest, answer.seconds)

@@ -44,12 +44,22 @@ def provider_uuid(name: str) -> str:
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of a cloud by table. ``fill`` is the share of everything that is in use, by so many consumers a host."""
+    """The rows of a cloud by table.
+
+    Args:
+        classes: ids by name.
+        traits: ids by name.
+        fill: the share of everything that is in use in trees that are added.
+        consumers: by so many consumers of each tree.
+        projects: they belong to so many projects in turn.
+        tables: the rows.
+    """
 
     classes: Mapping[str, int]
     traits: Mapping[str, int]
     fill: float
     consumers: int = CONSUMERS_PER_HOST
+    projects: int = 1
     tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
     _ids: Iterable[int] = field(default_factory=lambda: itertools.count(1))
     _chance: random.Random = field(default_factory=lambda: random.Random(1))
@@ -59,6 +69,11 @@ class Rows:
         nodes = self._add(root, None, None)
         if self.fill:
             self._fill(nodes)
+
+    def clear(self) -> None:
+        """Forget the rows; ids go on."""
+        for rows in self.tables.values():
+            rows.clear()
 
     def _add(self, node: Node, parent: int | None, root: int | None) -> list[tuple[int, Node]]:
         id_ = next(iter(self._ids))
@@ -87,7 +102,10 @@ class Rows:
                     consumer = consumers[(first + portion) % self.consumers]
                     holding.add(consumer)
                     self.tables["allocations"].append((id_, self.classes[name], consumer, used))
-        self.tables["consumers"] += [(consumer, 1, 1, 1) for consumer in consumers if consumer in holding]
+        known = self.tables["consumers"]
+        for consumer in consumers:
+            if consumer in holding:
+                known.append((consumer, 1 + len(known) % self.projects, 1, 1))
 
 
 def _shared_out(amount: int, portions: int) -> list[int]:

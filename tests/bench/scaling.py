@@ -19,8 +19,9 @@ from flask import Flask
 from sqlalchemy import text
 
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
+from tests.bench.loading import insert_rows, rows_for
 from tests.bench.meters import CpuMeter, spent_ms, with_children
-from tests.bench.planner import HEADERS, OWNER, Rows, made
+from tests.bench.planner import HEADERS, OWNER, made
 from tests.postgresql import running_postgresql
 
 TIMES, TOGETHER, WRITTEN_AT_ONCE = 15, 16, 20_000
@@ -68,9 +69,11 @@ def row(hosts: int) -> str:
         app = made(url)
         database = app.extensions["placement"].database
         with database.writer.begin() as connection:
-            rows = Rows(connection)
+            rows = rows_for(connection)
             for first in range(0, hosts, WRITTEN_AT_ONCE):
-                rows.write([flat_host(f"h{number}") for number in range(first, min(hosts, first + WRITTEN_AT_ONCE))])
+                for number in range(first, min(hosts, first + WRITTEN_AT_ONCE)):
+                    rows.add_tree(flat_host(f"h{number}"))
+                insert_rows(connection, rows)
         with database.writer.begin() as connection:
             connection.execute(text("ANALYZE"))
         with psycopg.connect(url) as plain:

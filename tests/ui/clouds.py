@@ -1,7 +1,5 @@
 """Clouds that pages show: that of ``placement demo`` with some consumers, and one of any size."""
 
-from sqlalchemy import insert, select
-
 from placement.cli.demo_cloud import CLOUD, uuid_of, walk
 from placement.domain.allocation import Claim
 from placement.domain.inventory import Inventory
@@ -11,9 +9,8 @@ from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import create_provider
 from placement.services.traits import ensure_trait, replace_provider_traits
 from placement.store.connection.database import Database
-from placement.store.tables import metadata, placement_aggregates, projects, resource_classes, traits, users
 from tests.bench.clouds import AGGREGATES, nested
-from tests.bench.rows import COLUMNS, Rows, provider_uuid
+from tests.bench.loading import insert_rows, make_owners, rows_for
 
 HELD = {
     "vm0": ("blue", "INSTANCE", {"compute1-numa0": {"VCPU": 16, "MEMORY_MB": 8192}, "compute1-gpu0": {"PGPU": 1}}),
@@ -62,24 +59,14 @@ class GrowingCloud:
         self._database = database
         self.hosts = 0
         with database.writer.begin() as connection:
-            classes = dict(connection.execute(select(resource_classes.c.name, resource_classes.c.id)).all())
-            known = dict(connection.execute(select(traits.c.name, traits.c.id)).all())
-            numbered = [{"id": number + 1, "uuid": provider_uuid(f"aggregate{number}")} for number in range(AGGREGATES)]
-            connection.execute(insert(placement_aggregates), numbered)
-            connection.execute(insert(projects), {"external_id": "blue"})
-            connection.execute(insert(users), {"external_id": "somebody"})
-        self._rows = Rows(classes, known, fill=0.5)
+            make_owners(connection, aggregates=[f"aggregate{number}" for number in range(AGGREGATES)])
+            self._rows = rows_for(connection)
 
     def grow(self, hosts: int) -> None:
         """Add so many hosts."""
-        for rows in self._rows.tables.values():
-            rows.clear()
         for index in range(self.hosts, self.hosts + hosts):
             self._rows.fill = 0.0 if index % 10 else 0.5
             self._rows.add_tree(nested(index))
         self.hosts += hosts
         with self._database.writer.begin() as connection:
-            for name, columns in COLUMNS.items():
-                rows = [dict(zip(columns, row, strict=True)) for row in self._rows.tables[name]]
-                if rows:
-                    connection.execute(insert(metadata.tables[name]), rows)
+            insert_rows(connection, self._rows)

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator
 
-from sqlalchemy import insert, select
-
 from placement.store.connection.database import Database
-from placement.store.tables import metadata, placement_aggregates, projects, resource_classes, traits, users
 from tests.bench.clouds import AGGREGATES, Node
-from tests.bench.rows import COLUMNS, Rows, provider_uuid
+from tests.bench.loading import insert_rows, make_owners, rows_for
 
 DOMAIN = "eu-west-1.cloud.example.net"
 DISABLED = "COMPUTE_STATUS_DISABLED"
@@ -80,19 +77,11 @@ def long_named(hosts: int) -> Iterator[Node]:
 def load_long_named(database: Database, hosts: int, *, fill: float = 0.7) -> None:
     """Put such a cloud into an empty database; of three hosts in four something is in use, of Ceph's disks nothing."""
     with database.writer.begin() as connection:
-        classes = dict(connection.execute(select(resource_classes.c.name, resource_classes.c.id)).all())
-        known = dict(connection.execute(select(traits.c.name, traits.c.id)).all())
-        numbered = [{"id": number + 1, "uuid": provider_uuid(f"aggregate{number}")} for number in range(AGGREGATES)]
-        connection.execute(insert(placement_aggregates), numbered)
-        connection.execute(insert(projects), [{"external_id": name} for name in PROJECTS])
-        connection.execute(insert(users), {"external_id": "somebody"})
-    rows = Rows(classes, known, fill)
-    for index, root in enumerate(long_named(hosts)):
-        rows.fill = 0.0 if index % 4 == 0 or root.name.startswith("ceph") else fill
-        rows.add_tree(root)
-    with database.writer.begin() as connection:
-        for table, columns in COLUMNS.items():
-            each = [dict(zip(columns, row, strict=True)) for row in rows.tables[table]]
-            if table == "consumers":
-                each = [{**row, "project_id": 1 + place % len(PROJECTS)} for place, row in enumerate(each)]
-            connection.execute(insert(metadata.tables[table]), each)
+        aggregates = [f"aggregate{number}" for number in range(AGGREGATES)]
+        make_owners(connection, aggregates=aggregates, names=PROJECTS)
+        rows = rows_for(connection)
+        rows.projects = len(PROJECTS)
+        for index, root in enumerate(long_named(hosts)):
+            rows.fill = 0.0 if index % 4 == 0 or root.name.startswith("ceph") else fill
+            rows.add_tree(root)
+        insert_rows(connection, rows)

@@ -2,19 +2,13 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import insert
 
 from placement.store.connection.database import Database
-from placement.store.tables import (
-    metadata,
-    placement_aggregates,
-    projects,
-    resource_classes,
-    traits,
-    users,
-)
+from placement.store.tables import traits
 from tests.bench.clouds import Node
-from tests.bench.rows import COLUMNS, CONSUMERS_PER_HOST, Rows, provider_uuid
+from tests.bench.loading import insert_rows, make_owners, rows_for
+from tests.bench.rows import CONSUMERS_PER_HOST, provider_uuid
 
 DOMAIN = ".eu-west-1.cloud.example.net"
 DISABLED_EACH = 50
@@ -62,28 +56,15 @@ def fill_racks(
     racks = -(-hosts // in_rack)
     with database.writer.begin() as connection:
         if not after:
-            _write_names(connection, zones)
-        classes = dict(connection.execute(select(resource_classes.c.name, resource_classes.c.id)).all())
-        known = dict(connection.execute(select(traits.c.name, traits.c.id)).all())
-        rows = Rows(classes, known, fill=0.0, consumers=2 if sparse else CONSUMERS_PER_HOST)
+            connection.execute(insert(traits), {"name": "CUSTOM_GPU_A100"})
+            names = [f"zone{zone}" for zone in range(zones)] + [f"rack{rack}" for rack in range(MOST_RACKS)]
+            make_owners(connection, aggregates=names)
+        rows = rows_for(connection, consumers=2 if sparse else CONSUMERS_PER_HOST)
         for number in range(hosts):
             if number == after:
-                for table in rows.tables.values():
-                    table.clear()
+                rows.clear()
             rows.fill = number % 11 / 10
             rows.add_tree(
                 _host(number, zones=zones, racks=racks, in_rack=in_rack, nodes=1 if sparse and number >= 1000 else 2)
             )
-        for name, columns in COLUMNS.items():
-            if rows.tables[name]:
-                written = [dict(zip(columns, row, strict=True)) for row in rows.tables[name]]
-                connection.execute(insert(metadata.tables[name]), written)
-
-
-def _write_names(connection: Connection, zones: int) -> None:
-    aggregates = [f"zone{zone}" for zone in range(zones)] + [f"rack{rack}" for rack in range(MOST_RACKS)]
-    numbered = [{"id": number + 1, "uuid": provider_uuid(name)} for number, name in enumerate(aggregates)]
-    connection.execute(insert(placement_aggregates), numbered)
-    connection.execute(insert(traits), {"name": "CUSTOM_GPU_A100"})
-    connection.execute(insert(projects), {"external_id": "blue"})
-    connection.execute(insert(users), {"external_id": "somebody"})
+        insert_rows(connection, rows)
