@@ -107,8 +107,8 @@ def random_cloud(chance: Random) -> Cloud:
     return builder.cloud
 
 
-def random_hosts(chance: Random, number: int, *, models: int | None = None) -> Cloud:
-    """Return so many hosts, and nothing that they share but what one of them may share.
+def random_hosts(chance: Random, number: int, *, models: int | None = None, pools: int = 0) -> Cloud:
+    """Return so many hosts, and nothing that they share but what one of them may share, and these pools.
 
     There are so many models of them, or else each is one of its own.
     """
@@ -117,6 +117,9 @@ def random_hosts(chance: Random, number: int, *, models: int | None = None) -> C
     for _ in range(number):
         builder.chance = Random(chance.choice(drawn)) if models else chance
         builder.host()
+    builder.chance = chance
+    for _ in range(pools):
+        builder.pool()
     return builder.cloud
 
 

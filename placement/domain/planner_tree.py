@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from placement.domain.amounts import summed
 from placement.domain.ancestry import upwards
@@ -38,6 +39,23 @@ class Stock:
         return is_unit and self.used + amount <= self.capacity
 
 
+class ProviderStocks(dict[str, Stock]):
+    """The stocks of a provider by class, which are not changed; providers that have the same may share them.
+
+    They are hashed once: what tells hosts apart is made of them (``candidates.alike_hosts``).
+    """
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(frozenset(self.items()))
+
+    def __hash__(self) -> int:  # type: ignore[override]  # a dictionary has none
+        return self._hash
+
+
+NO_STOCKS = ProviderStocks()
+
+
 @dataclass(slots=True)
 class PlannerTree:
     """The providers of one tree, and of those that share with it, in detail.
@@ -58,7 +76,7 @@ class PlannerTree:
     parents: Mapping[int, int | None]
     names: Mapping[int, str]
     traits: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    stocks: Mapping[int, Mapping[str, Stock]] = field(default_factory=dict)
+    stocks: Mapping[int, ProviderStocks] = field(default_factory=dict)
     positions: Mapping[int, Position] = field(default_factory=dict)
     places: Places = NOWHERE
     foreign_providers: Collection[int] = frozenset()
@@ -84,10 +102,10 @@ class PlannerTree:
         if not changed and not overlay.held:
             return self
         stocks = {
-            provider: {
-                name: stock.taken(overlay.changes[provider].get(name, 0))
+            provider: ProviderStocks(
+                (name, stock.taken(overlay.changes[provider].get(name, 0)))
                 for name, stock in self.stocks[provider].items()
-            }
+            )
             for provider in changed
         }
         return replace(self, stocks={**self.stocks, **stocks}, held=overlay.held)

@@ -10,7 +10,7 @@ from placement.allocators.devices.fit import DeviceStock, misfit
 from placement.candidates.packing import DeviceJudge
 from placement.domain.ancestry import upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
-from placement.domain.planner_tree import PlannerTree
+from placement.domain.planner_tree import NO_STOCKS, PlannerTree
 from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
 
@@ -107,7 +107,7 @@ class TreeParts:
         return misfits | self._judge.ranks(left, resources, row, count=count, requested=self._request.requested)
 
     def _misfit(self, slot: Slot, provider: int) -> int:
-        stocks = self._details.stocks.get(provider, {})
+        stocks = self._details.stocks.get(provider, NO_STOCKS)
         cells = {
             name: DeviceStock(stocks[name].capacity, stocks[name].used) for name, _ in slot.resources if name in stocks
         }

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from placement.candidates.compose.proposals import Lock
 from placement.domain.ancestry import upwards
 from placement.domain.planner_request import THE_DEVICE
-from placement.domain.planner_tree import PlannerTree, Stock
+from placement.domain.planner_tree import NO_STOCKS, PlannerTree, Stock
 
 
 class Locks:
@@ -95,5 +95,5 @@ class Locks:
         """Return what a place has of its lock, None where it has nothing."""
         if place is None or level not in self._classes:
             return None
-        found = details.stocks.get(place, {}).get(self._classes[level])
+        found = details.stocks.get(place, NO_STOCKS).get(self._classes[level])
         return found if found and found.capacity else None

@@ -18,7 +18,7 @@ from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import PlannerTree, Stock
+from placement.domain.planner_tree import NO_STOCKS, PlannerTree, Stock
 from placement.domain.tree import Tree
 
 Among = tuple[Mapping[int | None, Sequence[int]], frozenset[int]]
@@ -162,7 +162,7 @@ class PathComposer:
         outside = {name for one in self._containers for name in one.requirement.amounts}
         every = [one for container in self._containers for one in _walk(container.requirement)]
         inside = {name for one in every if one.level for name in one.amounts}
-        return frozenset(outside - inside - details.stocks.get(details.root, {}).keys())
+        return frozenset(outside - inside - details.stocks.get(details.root, NO_STOCKS).keys())
 
     def _translated(self, root: Location) -> list["WantedContainer"]:
         """Return the containers with the upper groups that their names leave out."""
@@ -173,7 +173,7 @@ class PathComposer:
         children, usable = among
         position = details.positions[provider]
         own = [self._levels.names[index] for index, here in enumerate(position) if here == provider]
-        stocks = details.stocks.get(provider, {}) if provider in usable else {}
+        stocks = details.stocks.get(provider, NO_STOCKS) if provider in usable else {}
         name = details.names[provider]
         capacities = {resource_class: _capacity(stock) for resource_class, stock in stocks.items()}
         # What may come from anywhere is a place of its own, wherever it is.

@@ -8,10 +8,11 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
-from placement.allocators.natural_order import natural_key
+from placement.candidates.alike_hosts import drawn
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
+from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 ComposerFor = Callable[[PlannerRequest], ProposalComposer]
@@ -41,15 +42,18 @@ class RuleSearch:
     """Trees with all their details, which requests are tried in.
 
     Args:
-        trees: the trees, with the options of the demands that all requests have in common.
+        plan: the demands that all requests have in common.
+        trees: the trees, with who can serve these.
         composer_for: makes what composes a request.
         budget: the steps of all searches together.
     """
 
-    def __init__(self, trees: Iterable[tuple[Tree, PlannerTree]], composer_for: ComposerFor, budget: Budget) -> None:
+    def __init__(
+        self, plan: Plan, trees: Iterable[tuple[Tree, PlannerTree]], composer_for: ComposerFor, budget: Budget
+    ) -> None:
         kinds: dict[object, _Alike] = {}
         for tree, details in trees:
-            kinds.setdefault(_form(tree, details), _Alike(set(), tree, details)).roots.add(tree.root)
+            kinds.setdefault(drawn([plan], [tree], details).form, _Alike(set(), tree, details)).roots.add(tree.root)
         self._kinds = list(kinds.values())
         self._composer_for = composer_for
         self._budget = budget
@@ -78,28 +82,3 @@ class RuleSearch:
                 undecided |= roots
         self._known.append((request, ServingTrees(trees, undecided)))
         return self._known[-1][1]
-
-
-def _form(tree: Tree, details: PlannerTree) -> object:
-    """Return what is the same of two trees only if they are alike: with ranks in the order of names for providers."""
-    providers = sorted(details.names, key=lambda provider: natural_key(details.names[provider]))
-    rank: dict[int | None, int | None] = {provider: number for number, provider in enumerate(providers)}
-    rank[None] = None
-    foreign = frozenset(details.foreign_providers)
-    return (
-        tuple(
-            [
-                (
-                    rank.get(details.parents[provider]),
-                    details.traits.get(provider, frozenset()),
-                    tuple(sorted(details.stocks.get(provider, {}).items())),
-                    tuple([rank.get(place) for place in details.positions.get(provider, ())]),
-                    provider in foreign,
-                    tree.met.get(provider, 0),
-                )
-                for provider in providers
-            ]
-        ),
-        tuple([frozenset([rank[provider] for provider in row]) for row in tree.options]),
-        frozenset([(rank[provider], name, room) for (provider, name), room in tree.room.items() if provider in rank]),
-    )

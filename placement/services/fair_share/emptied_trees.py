@@ -9,7 +9,7 @@ from placement.allocators.fair_share.tenants import Need
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.overlaid import with_stocks
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import PlannerTree, Stock
+from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
 from placement.services.fair_share.rule_places import PlaceRule, place_rules
 from placement.services.planner.composers import Composers, PlannerOptions
@@ -110,13 +110,13 @@ class EmptiedTrees:
         return bool(self._prepared.composer.proposals(there, changed, self._composers.share).found)
 
 
-def _without(details: PlannerTree, freed: FreedByProvider) -> dict[int, dict[str, Stock]]:
+def _without(details: PlannerTree, freed: FreedByProvider) -> dict[int, ProviderStocks]:
     """Return the stocks of providers of which something becomes free."""
     return {
-        provider: {
-            name: replace(stock, used=stock.used - freed[provider][name])
+        provider: ProviderStocks(
+            (name, replace(stock, used=stock.used - freed[provider][name]))
             for name, stock in details.stocks[provider].items()
-        }
+        )
         for provider in freed
         if provider in details.stocks
     }

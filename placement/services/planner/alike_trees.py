@@ -5,8 +5,8 @@ Said of members that want the same, where what is taken of a tree changes nothin
 
 from typing import TYPE_CHECKING
 
+from placement.candidates.alike_hosts import DrawnHost, moved
 from placement.domain.overlay import Overlay
-from placement.services.planner.alike_hosts import DrawnHost, moved
 from placement.services.planner.planning import FIRST, Planning, RankedProposal
 
 if TYPE_CHECKING:

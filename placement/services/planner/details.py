@@ -6,19 +6,14 @@ from heapq import heappop, heappush
 from itertools import count, islice
 from typing import NamedTuple
 
-from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.device_parts import Levels
-from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.frontier import Key, Keyed
-from placement.domain.inventory import Inventory
-from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import Layout, Places, level_bits
-from placement.domain.planner_tree import PlannerTree, Stock
+from placement.domain.planner_tree import PlannerTree, ProviderStocks, Stock
 from placement.domain.tree import Tree
-from placement.services.planner.composers import Composers
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.planner_trees import UnitRules, provider_names, unit_rules, unusual_unit_rules
-from placement.store.search.summaries import Summaries, tree_summaries
+from placement.store.search.summaries import StockRow, Summaries, tree_summaries
 
 LARGEST_BATCH = 64
 """Trees whose details are read together at most: not many more than are needed, and not each by itself."""
@@ -29,8 +24,43 @@ class _Rows(NamedTuple):
 
     summaries: Summaries
     names: Mapping[int, str]
-    units: UnitRules
+    stocks: Mapping[int, ProviderStocks]
+    traits: Mapping[int, frozenset[str]]
     layout: Layout
+
+
+class _KindsOfProviders:
+    """What providers of one kind have in common, made once for all of them."""
+
+    def __init__(self) -> None:
+        self._stocks: dict[object, ProviderStocks] = {}
+        self._traits: dict[tuple[int, ...], frozenset[str]] = {}
+
+    def stocks(self, found: Summaries, units: UnitRules) -> dict[int, ProviderStocks]:
+        """Return the stocks of each provider that has any."""
+        names, known, stocks = found.class_names, self._stocks, {}
+        for provider, rows in found.stocks.items():
+            kind: tuple[object, ...] = tuple(rows)
+            if units:
+                kind = (*kind, *[units.get((provider, row[0])) for row in rows])
+            of_kind = known.get(kind)
+            if of_kind is None:
+                of_kind = known[kind] = ProviderStocks(
+                    (names[row[0]], _stock(StockRow(*row), units.get((provider, row[0]), ()))) for row in rows
+                )
+            stocks[provider] = of_kind
+        return stocks
+
+    def traits(self, found: Summaries) -> dict[int, frozenset[str]]:
+        """Return the traits of each provider that has any."""
+        names, known, traits = found.trait_names, self._traits, {}
+        for provider, ids in found.traits.items():
+            kind = tuple(ids)
+            of_kind = known.get(kind)
+            if of_kind is None:
+                of_kind = known[kind] = frozenset(names[trait] for trait in ids)
+            traits[provider] = of_kind
+        return traits
 
 
 class Details:
@@ -52,13 +82,20 @@ class Details:
         self.level_ids = [ids.get(trait) for trait in levels.traits]
         """The ids of the traits of levels, None for one that does not exist."""
         self.summaries = Summaries()
+        self._kinds = _KindsOfProviders()
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
         """Read trees, with those that share with them."""
         roots = {root for tree in trees for root in _roots(tree)}
         found = tree_summaries(self._tx, roots)
         self.summaries = merged(self.summaries, found)
-        rows = _Rows(found, provider_names(self._tx, roots), self._units(found, roots), self._layout(found))
+        rows = _Rows(
+            found,
+            provider_names(self._tx, roots),
+            self._kinds.stocks(found, self._units(found, roots)),
+            self._kinds.traits(found),
+            self._layout(found),
+        )
         by_root: dict[int, list[int]] = defaultdict(list)
         for member in found.members.values():
             by_root[member.root_id].append(member.id)
@@ -146,68 +183,12 @@ def _tree(tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
         root=tree.root,
         parents={provider: found.members[provider].parent_id for provider in providers},
         names={provider: rows.names[provider] for provider in providers},
-        traits={
-            provider: frozenset(found.trait_names[trait] for trait in found.traits[provider])
-            for provider in providers
-            if provider in found.traits
-        },
-        stocks={provider: _stocks(rows, provider) for provider in providers if provider in found.stocks},
+        traits={provider: rows.traits[provider] for provider in providers if provider in rows.traits},
+        stocks={provider: rows.stocks[provider] for provider in providers if provider in rows.stocks},
         positions=layout.positions_of({*providers}, inside),
         places=Places({provider: masks[provider] for provider in own if provider in masks}, layout.levels),
         foreign_providers={*providers} - own,
     )
-
-
-class DetailedComposer:
-    """Composes the proposals for one request in trees that it reads in detail.
-
-    Args:
-        details: reads them.
-        composers: whose share of steps may be taken.
-        composer: composes in one tree.
-        overlay: what would differ.
-    """
-
-    def __init__(
-        self, details: Details, composers: Composers, composer: ProposalComposer, *, overlay: Overlay = AS_IT_IS
-    ) -> None:
-        self._details = details
-        self._composers = composers
-        self._composer = composer
-        self._overlay = overlay
-        self.known: dict[int, PlannerTree] = {}
-        """The trees that were composed in, by root id."""
-        self.exhausted: dict[int, bool] = {}
-        """The roots of trees where nothing was found, and whether it is certain that there is nothing."""
-        self._cut_off: set[int] = set()
-
-    @property
-    def complete(self) -> bool:
-        """Whether no search was cut off; of a tree that was composed in again, the last one."""
-        return not self._cut_off
-
-    def is_certain(self, root: int) -> bool:
-        """Tell whether the last search in a tree was not cut off."""
-        return root not in self._cut_off
-
-    def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Proposal]]:
-        """Yield the proposals of each tree."""
-        for tree, as_it_is in zip(trees, self._details.of(trees), strict=True):
-            yield Composed((), iter(self.found(tree, as_it_is.under(self._overlay))))
-
-    def rule_out(self, root: int) -> None:
-        """Take note that there is nothing in a tree."""
-        self.exhausted[root] = True
-        self._cut_off.discard(root)
-
-    def found(self, tree: Tree, details: PlannerTree) -> Sequence[Proposal]:
-        """Return the proposals of one tree, with its details as they are or would be."""
-        self.known[tree.root] = details
-        found = self._composer.proposals(tree, details, self._composers.share)
-        (self._cut_off.discard if found.complete else self._cut_off.add)(tree.root)
-        if not found.found:
-            self.exhausted[tree.root] = found.complete
-        return found.found
 
 
 def _roots(tree: Tree) -> frozenset[int]:
@@ -218,14 +199,8 @@ def _roots(tree: Tree) -> frozenset[int]:
     return frozenset([tree.root, *sharing])
 
 
-def _stocks(rows: _Rows, provider: int) -> dict[str, Stock]:
-    found, units = rows.summaries, rows.units
-    return {
-        found.class_names[class_id]: Stock(
-            Inventory(total, reserved, allocation_ratio=ratio).capacity, int(used), *units.get((provider, class_id), ())
-        )
-        for class_id, total, reserved, ratio, used in found.stocks[provider]
-    }
+def _stock(row: StockRow, units: Sequence[int]) -> Stock:
+    return Stock(row.capacity, int(row.used), *units)
 
 
 def merged(known: Summaries, more: Summaries) -> Summaries:

@@ -1,6 +1,5 @@
 """Why does this request of the planner have no candidates? First what single providers miss, then what its rules do."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from placement.allocators.budget import Budget
@@ -9,9 +8,7 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explain_rules import explained_with_rules
 from placement.candidates.explain.rule_search import RuleSearch
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import plan_for
-from placement.domain.tree import Tree
 from placement.services.explain import Explained
 from placement.services.planner.composers import STEPS_PER_REQUEST, Composers, PlannerOptions
 from placement.services.planner.ground import Ground
@@ -33,15 +30,15 @@ def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bo
     if explanation.cause is None:
         # Levels that only rules name are there without these rules, too.
         levels = dict(zip(prepared.levels.names, prepared.levels.traits, strict=True))
-        search = _search(ground.in_detail(), replace(options, levels=levels))
+        search = _search(ground, replace(options, levels=levels))
         explanation = explained_with_rules(explanation, request, search)
     if explanation.cause is None and explanation.complete and nothing_found and options.profile.filters:
         explanation = explanation.left_out_by_profile()
     return Explained(explanation, named_providers(ground.tx, explanation.providers()))
 
 
-def _search(trees: Iterable[tuple[Tree, PlannerTree]], options: PlannerOptions) -> RuleSearch:
+def _search(ground: Ground, options: PlannerOptions) -> RuleSearch:
     def composer_for(request: PlannerRequest) -> ProposalComposer:
         return Composers().prepared(request, options).composer
 
-    return RuleSearch(trees, composer_for, Budget(STEPS_PER_REQUEST))
+    return RuleSearch(ground.prepared.plan, ground.in_detail(), composer_for, Budget(STEPS_PER_REQUEST))

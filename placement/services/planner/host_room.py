@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.fabric import Mix, Posting
+from placement.candidates.alike_hosts import DrawnHost, drawn, moved
 from placement.domain.overlay import Overlay
-from placement.services.planner.alike_hosts import DrawnHost, drawn, moved
 from placement.services.planner.drafting import Drafting, draft_of
 from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE, with_more_places
 from placement.services.planner.members import ClaimMember, Draft

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from placement.allocators.budget import Budget
 from placement.allocators.headroom import Copies, exactly
+from placement.candidates.alike_hosts import drawn
 from placement.candidates.headroom.placed import MOST_PLANNED, MOST_WAYS, TreeFilling
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
-from placement.services.planner.alike_hosts import drawn
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import emptied, overlaid

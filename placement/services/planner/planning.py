@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from placement.allocators.strategy_fit import ScoredNode
+from placement.candidates.alike_hosts import DrawnHost, drawn
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import ONE_BY_ONE, Keyed, Portion, best_first
 from placement.candidates.overlaid import with_stocks
@@ -11,10 +12,10 @@ from placement.candidates.scores import Score, score
 from placement.domain.amounts import summed
 from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.planner_tree import PlannerTree
+from placement.domain.planner_tree import NO_STOCKS, PlannerTree
 from placement.domain.tree import Tree
-from placement.services.planner.alike_hosts import DrawnHost, drawn
-from placement.services.planner.details import LARGEST_BATCH, DetailedComposer, ReadingAhead
+from placement.services.planner.detailed_composer import DetailedComposer
+from placement.services.planner.details import LARGEST_BATCH, ReadingAhead
 from placement.services.planner.forecast import Forecast
 from placement.services.planner.ground import Ground
 from placement.store.search.summaries import Summaries
@@ -55,7 +56,7 @@ class Planning:
         # Narrow and read: little of each tree, the most promising first; places are counted only if scores fall short.
         self._forecast = Forecast(ground, overlay, wanted=wanted)
         # Compose: one by one; everything is read of these trees alone, and of some that will come next together.
-        self._composer = DetailedComposer(ground.details, ground.composers, self.prepared.composer, overlay=overlay)
+        self._composer = DetailedComposer(ground.details, ground.composers, self.prepared, overlay=overlay)
         self._ahead = ReadingAhead(ground.details, wanted=wanted, first=min(wanted, first_trees))
         # Rank, then limit: in ``proposals``; who takes ten proposals has no more trees read and composed than for ten.
 
@@ -104,7 +105,9 @@ class Planning:
         for tree, as_it_is in self._in_detail(root):
             part = overlay.within(as_it_is.parents)
             details = as_it_is.under(part)
-            changed = with_stocks(tree, self.prepared.plan, {one: details.stocks.get(one, {}) for one in part.changes})
+            changed = with_stocks(
+                tree, self.prepared.plan, {one: details.stocks.get(one, NO_STOCKS) for one in part.changes}
+            )
             key = self._forecast.key(details)
             if key is None or not all(changed.options) or self.prepared.composer.is_hopeless(changed):
                 break

@@ -1,7 +1,7 @@
 """What is taken of locks comes in an order that does not depend on the process: texts hash differently in each."""
 
 from placement.candidates.compose.locks import Locks
-from placement.domain.planner_tree import PlannerTree, Stock
+from placement.domain.planner_tree import PlannerTree, ProviderStocks, Stock
 
 NODES = range(101, 121)
 DEVICES = range(1, 21)
@@ -9,7 +9,7 @@ DEVICES = range(1, 21)
 
 def test_the_amounts_of_locks_come_in_the_order_of_the_providers() -> None:
     positions = {device: (node,) for device, node in zip(DEVICES, NODES, strict=True)}
-    stocks = {node: {"CUSTOM_LOCK": Stock(8, 0)} for node in NODES}
+    stocks = {node: ProviderStocks({"CUSTOM_LOCK": Stock(8, 0)}) for node in NODES}
     details = PlannerTree(1, {}, {}, stocks=stocks, positions=positions)
     amounts = {device: {"PGPU": 1} for device in DEVICES}
     held = Locks(["numa"], {"numa": "CUSTOM_LOCK"}).taken(details, [*DEVICES], [(103, "numa")], amounts)

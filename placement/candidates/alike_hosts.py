@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from placement.allocators.natural_order import natural_key
+from placement.allocators.natural_order import natural_order
 from placement.candidates.canonical import CanonicalForm
 from placement.candidates.compose.proposals import Lock, Proposal
 from placement.domain.planner_tree import PlannerTree
@@ -23,36 +23,32 @@ class DrawnHost(NamedTuple):
 
 
 def drawn(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTree) -> DrawnHost:
-    """Draw a host that nobody shares with.
+    """Draw a host, with those that share with it; of places only those of the same levels are compared.
 
-    Providers are numbered in the natural order of their names: that is all that matters of them, as their order is all
-    that matters of ids.
+    Of ids and of names nothing matters but their order. Providers are numbered by their ids.
 
     Args:
         plans: what is asked for there.
         trees: who can serve it, for each plan.
         details: the host; the same for all plans.
     """
-    names = details.names
-    providers = sorted(details.parents, key=lambda provider: (natural_key(names[provider]), provider))
-    numbers = {provider: number for number, provider in enumerate(providers)}
+    providers = sorted(details.parents)
+    numbers: dict[int | None, int] = {provider: number for number, provider in enumerate(providers)}
     asked = [_asked(plan, tree, providers, numbers) for plan, tree in zip(plans, trees, strict=True)]
+    foreign, held = details.foreign_providers, details.held
     form = (
-        tuple([numbers[provider] for provider in sorted(providers)]),
-        tuple([numbers.get(details.parents[provider] or 0) for provider in providers]),
-        tuple([details.traits.get(provider) for provider in providers]),
-        tuple([tuple(sorted(details.stocks.get(provider, {}).items(), key=_class)) for provider in providers]),
-        tuple([tuple([numbers.get(place or 0) for place in details.positions[one]]) for one in providers]),
+        natural_order([details.names[provider] for provider in providers]),
+        tuple([numbers.get(parent) for parent in map(details.parents.get, providers)]),
+        tuple(map(details.traits.get, providers)),
+        tuple(map(details.stocks.get, providers)),
+        (numbers[details.root], tuple([provider in foreign for provider in providers])) if foreign else None,
+        tuple([provider in held for provider in providers]) if held else None,
         *asked,
     )
     return DrawnHost(form, providers)
 
 
-def _class(stock: tuple[str, object]) -> str:
-    return stock[0]
-
-
-def _asked(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[int, int]) -> CanonicalForm:
+def _asked(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[int | None, int]) -> CanonicalForm:
     return (
         tuple([tuple([numbers[provider] for provider in row]) for row in tree.options]),
         tuple([tree.met.get(provider, 0) for provider in providers]) if plan.trait_sets else (),

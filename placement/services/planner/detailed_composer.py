@@ -1,0 +1,84 @@
+"""Composes one planner request in trees that are read in detail for it, and in trees that are alike only once."""
+
+from collections.abc import Iterator, Sequence
+
+from placement.candidates.alike_hosts import DrawnHost, drawn, moved
+from placement.candidates.canonical import Memo
+from placement.candidates.compose.composer import Composed
+from placement.candidates.compose.proposals import Proposal, Proposals
+from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.planner_tree import PlannerTree
+from placement.domain.tree import Tree
+from placement.services.planner.composers import Composers, Prepared
+from placement.services.planner.details import Details
+
+
+class DetailedComposer:
+    """Composes the proposals for one request, tree by tree.
+
+    Args:
+        details: reads them.
+        composers: whose share of steps may be taken.
+        prepared: the request.
+        overlay: what would differ.
+    """
+
+    def __init__(
+        self, details: Details, composers: Composers, prepared: Prepared, *, overlay: Overlay = AS_IT_IS
+    ) -> None:
+        self._details = details
+        self._composers = composers
+        self._plan, self._composer = prepared.plan, prepared.composer
+        self._overlay = overlay
+        self._models: Memo[tuple[DrawnHost, Proposals]] = Memo()
+        self.known: dict[int, PlannerTree] = {}
+        """The trees that were composed in, by root id."""
+        self.exhausted: dict[int, bool] = {}
+        """The roots of trees where nothing was found, and whether it is certain that there is nothing."""
+        self._cut_off: set[int] = set()
+
+    @property
+    def complete(self) -> bool:
+        """Whether no search was cut off; of a tree that was composed in again, the last one."""
+        return not self._cut_off
+
+    def is_certain(self, root: int) -> bool:
+        """Tell whether the last search in a tree was not cut off."""
+        return root not in self._cut_off
+
+    def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Proposal]]:
+        """Yield the proposals of each tree."""
+        for tree, as_it_is in zip(trees, self._details.of(trees), strict=True):
+            yield Composed((), iter(self._found_alike(tree, as_it_is)))
+
+    def rule_out(self, root: int) -> None:
+        """Take note that there is nothing in a tree."""
+        self.exhausted[root] = True
+        self._cut_off.discard(root)
+
+    def found(self, tree: Tree, details: PlannerTree) -> Sequence[Proposal]:
+        """Return the proposals of one tree, with its details as they are or would be."""
+        return self._noted(details, self._composer.proposals(tree, details, self._composers.share))
+
+    def _found_alike(self, tree: Tree, as_it_is: PlannerTree) -> Sequence[Proposal]:
+        """Return the proposals of one tree: those of one that is alike, where one was composed in."""
+        details = as_it_is.under(self._overlay)
+        if details is not as_it_is:
+            return self.found(tree, details)
+        host = drawn([self._plan], [tree], details)
+        known = self._models.get(host.form)
+        if known is None:
+            found = self._composer.proposals(tree, details, self._composers.share)
+            self._models.remember(host.form, (host, found))
+            return self._noted(details, found)
+        model, found = known
+        return [moved(proposal, model, host) for proposal in self._noted(details, found)]
+
+    def _noted(self, details: PlannerTree, found: Proposals) -> Sequence[Proposal]:
+        """Take note of what was found in a tree, and return it."""
+        root = details.root
+        self.known[root] = details
+        (self._cut_off.discard if found.complete else self._cut_off.add)(root)
+        if not found.found:
+            self.exhausted[root] = found.complete
+        return found.found
