@@ -171,7 +171,7 @@ class Layout:
 
     def inside(self, providers: Set[int]) -> dict[int, int]:
         """Return the innermost place around each provider that lies in one and is none."""
-        return self._above(providers - self._level_bits.keys())
+        return self._above({provider for provider in providers if provider not in self._level_bits})
 
     def masks_of(self, inside: Mapping[int, int]) -> dict[int, int]:
         """Return the set of places that each place, and each provider inside of one, lies in."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
@@ -98,7 +97,7 @@ def _answer(planning: Planning, further: FurtherTrees, candidates: list[PlannedC
     complete = planning.complete and further.complete
     if not candidates and not complete:
         raise OutOfSteps
-    providers = reduce(merged, further.summaries, planning.summaries)
+    providers = merged([planning.summaries, *further.summaries])
     return PlannerAnswer(
         candidates=candidates,
         providers=providers,

@@ -2,18 +2,21 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from heapq import heappop, heappush
 from itertools import count, islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.frontier import Key, Keyed
-from placement.domain.places import Layout, Places, level_bits
+from placement.domain.places import Layout, Places, Position, level_bits
 from placement.domain.planner_tree import PlannerTree, ProviderStocks, Stock
 from placement.domain.tree import Tree
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.planner_trees import UnitRules, provider_names, unit_rules, unusual_unit_rules
 from placement.store.search.summaries import StockRow, Summaries, tree_summaries
+
+T = TypeVar("T")
 
 LARGEST_BATCH = 64
 """Trees whose details are read together at most: not many more than are needed, and not each by itself."""
@@ -26,7 +29,8 @@ class _Rows(NamedTuple):
     names: Mapping[int, str]
     stocks: Mapping[int, ProviderStocks]
     traits: Mapping[int, frozenset[str]]
-    layout: Layout
+    positions: Mapping[int, Position]
+    places: Places
 
 
 class _KindsOfProviders:
@@ -81,25 +85,38 @@ class Details:
         ids = tx.names.traits.ids(tx.connection, set(levels.traits))
         self.level_ids = [ids.get(trait) for trait in levels.traits]
         """The ids of the traits of levels, None for one that does not exist."""
-        self.summaries = Summaries()
+        self._read: list[Summaries] = []
         self._kinds = _KindsOfProviders()
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
         """Read trees, with those that share with them."""
         roots = {root for tree in trees for root in _roots(tree)}
         found = tree_summaries(self._tx, roots)
-        self.summaries = merged(self.summaries, found)
-        rows = _Rows(
-            found,
-            provider_names(self._tx, roots),
-            self._kinds.stocks(found, self._units(found, roots)),
-            self._kinds.traits(found),
-            self._layout(found),
-        )
+        self._read.append(found)
+        rows = self._rows(found, roots)
         by_root: dict[int, list[int]] = defaultdict(list)
         for member in found.members.values():
             by_root[member.root_id].append(member.id)
         return [_tree(tree, [one for root in _roots(tree) for one in by_root[root]], rows) for tree in trees]
+
+    @property
+    def summaries(self) -> Summaries:
+        """What has been read."""
+        if len(self._read) > 1:
+            self._read = [merged(self._read)]
+        return self._read[0] if self._read else Summaries()
+
+    def _rows(self, found: Summaries, roots: Collection[int]) -> _Rows:
+        layout = self._layout(found)
+        inside = layout.inside(found.members.keys())
+        return _Rows(
+            found,
+            provider_names(self._tx, roots),
+            self._kinds.stocks(found, self._units(found, roots)),
+            self._kinds.traits(found),
+            layout.positions_of(found.members.keys(), inside),
+            Places(layout.masks_of(inside), layout.levels),
+        )
 
     def _units(self, found: Summaries, roots: Collection[int]) -> UnitRules:
         if self._with_units:
@@ -108,7 +125,8 @@ class Details:
         return unusual_unit_rules(self._tx, roots, locks) if locks else {}
 
     def _layout(self, found: Summaries) -> Layout:
-        bits = {provider: level_bits(traits, self.level_ids) for provider, traits in found.traits.items()}
+        bits_of = cache(lambda traits: level_bits(traits, self.level_ids))
+        bits = {provider: bits_of(tuple(traits)) for provider, traits in found.traits.items()}
         anchors = {provider: of for provider, of in bits.items() if of and provider in found.members}
         homes = {provider: found.members[provider].root_id for provider in anchors}
         parents = {provider: member.parent_id for provider, member in found.members.items()}
@@ -175,18 +193,16 @@ class ReadingAhead:
 
 
 def _tree(tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
-    found, layout = rows.summaries, rows.layout
-    own = {provider for provider in providers if found.members[provider].root_id == tree.root}
-    inside = layout.inside({*providers})
-    masks = layout.masks_of(inside)
+    members, masks = rows.summaries.members, rows.places.of
+    own = {provider for provider in providers if members[provider].root_id == tree.root}
     return PlannerTree(
         root=tree.root,
-        parents={provider: found.members[provider].parent_id for provider in providers},
+        parents={provider: members[provider].parent_id for provider in providers},
         names={provider: rows.names[provider] for provider in providers},
         traits={provider: rows.traits[provider] for provider in providers if provider in rows.traits},
         stocks={provider: rows.stocks[provider] for provider in providers if provider in rows.stocks},
-        positions=layout.positions_of({*providers}, inside),
-        places=Places({provider: masks[provider] for provider in own if provider in masks}, layout.levels),
+        positions={provider: rows.positions[provider] for provider in providers},
+        places=Places({provider: masks[provider] for provider in own if provider in masks}, rows.places.levels),
         foreign_providers={*providers} - own,
     )
 
@@ -203,12 +219,19 @@ def _stock(row: StockRow, units: Sequence[int]) -> Stock:
     return Stock(row.capacity, int(row.used), *units)
 
 
-def merged(known: Summaries, more: Summaries) -> Summaries:
-    """Return what both say."""
+def merged(several: Sequence[Summaries]) -> Summaries:
+    """Return what all of some summaries say."""
     return Summaries(
-        members={**known.members, **more.members},
-        stocks={**known.stocks, **more.stocks},
-        traits={**known.traits, **more.traits},
-        class_names={**known.class_names, **more.class_names},
-        trait_names={**known.trait_names, **more.trait_names},
+        members=_together([one.members for one in several]),
+        stocks=_together([one.stocks for one in several]),
+        traits=_together([one.traits for one in several]),
+        class_names=_together([one.class_names for one in several]),
+        trait_names=_together([one.trait_names for one in several]),
     )
+
+
+def _together(several: Iterable[Mapping[int, T]]) -> dict[int, T]:
+    together: dict[int, T] = {}
+    for one in several:
+        together.update(one)
+    return together
