@@ -1,9 +1,11 @@
 """The headroom of planner requests in small random clouds is what filling these up in every way finds."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import chain
 from random import Random
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -12,10 +14,13 @@ from placement.domain.planner_request import PlannerRequest
 from tests.api.conftest import Api
 from tests.claims import ask
 from tests.definition_of_plans import PlanDefinition, TooMany
-from tests.planner_clouds import LEVELS, LOCKS, body_of, make_names, random_hosts, random_request
+from tests.planner_clouds import LEVELS, LOCKS, body_of, make_names, random_cloud, random_hosts, random_request
 from tests.small_clouds import Cloud, load, shares_of
 
+PATH = "/planner/v1/headroom"
+
 CLOUDS, REQUESTS, HOSTS = 4, 4, 2
+POOLED_CLOUDS = 3
 MOST_LOOKED_AT = 400
 """In how many ways copies may be taken, in all, before a cloud is too large."""
 
@@ -30,10 +35,10 @@ State = tuple[Taken, frozenset[int]]
 
 
 class Filling:
-    """Takes copies of a request in a tree, in every way."""
+    """Takes copies of a request in some trees of a cloud, in every way."""
 
-    def __init__(self, request: PlannerRequest, tree: Cloud, root: int) -> None:
-        self._request, self._tree, self._root = request, tree, root
+    def __init__(self, request: PlannerRequest, cloud: Cloud, roots: Collection[int]) -> None:
+        self._request, self._cloud, self._roots = request, cloud, sorted(roots)
         self._looked_at = 0
         self._known: dict[object, int] = {}
 
@@ -47,8 +52,8 @@ class Filling:
     def _following(
         self, taken: Counter[tuple[int, str]], held: frozenset[int]
     ) -> Iterator[tuple[Taken, frozenset[int]]]:
-        definition = PlanDefinition(self._request, _with(self._tree, taken), levels=LEVELS, locks=LOCKS)
-        for placed in definition.allowed(self._root):
+        definition = PlanDefinition(self._request, _with(self._cloud, taken), levels=LEVELS, locks=LOCKS)
+        for placed in chain.from_iterable(map(definition.allowed, self._roots)):
             inside = {above for _slot, provider in placed for above in definition.plain.ancestry(provider)}
             if inside.isdisjoint(held):
                 self._looked_at += 1
@@ -58,7 +63,7 @@ class Filling:
                 yield tuple(sorted(after.items())), held | definition.held(placed)
 
 
-def _with(tree: Cloud, taken: Counter[tuple[int, str]]) -> Cloud:
+def _with(cloud: Cloud, taken: Counter[tuple[int, str]]) -> Cloud:
     return {
         id_: replace(
             node,
@@ -66,7 +71,7 @@ def _with(tree: Cloud, taken: Counter[tuple[int, str]]) -> Cloud:
                 name: replace(stock, used=stock.used + taken[id_, name]) for name, stock in node.inventories.items()
             },
         )
-        for id_, node in tree.items()
+        for id_, node in cloud.items()
     }
 
 
@@ -85,15 +90,44 @@ def test_copies_of_planner_requests_are_counted(
                 one_request(api, cloud, random_request(chance))
 
 
+def test_copies_that_draw_from_pools_have_bounds(
+    app: Flask, api: Api, is_long: bool, request: pytest.FixtureRequest
+) -> None:
+    """What is known is what filling finds in the whole cloud, too."""
+    database = app.extensions["placement"].database
+    make_names(database)
+    first, compared = 1000 * request.config.getoption("--seed"), 0
+    for seed in range(first, first + POOLED_CLOUDS * (100 if is_long else 1)):
+        chance = Random(seed)
+        cloud = random_cloud(chance)
+        if shares_of(cloud):
+            load(database, cloud)
+            for _ in range(REQUESTS):
+                wanted = random_request(chance)
+                try:
+                    expected = Filling(wanted, cloud, _roots(cloud)).most()
+                except TooMany:
+                    continue
+                found = headroom_of(api, wanted)
+                assert found["fits"] <= expected <= found["at_most"], (seed, body_of(wanted), expected, found)
+                compared += bool(expected)
+    assert compared
+
+
+def headroom_of(api: Api, wanted: PlannerRequest) -> dict[str, Any]:
+    """Return the headroom of a request, tree by tree."""
+    body = {name: value for name, value in body_of(wanted).items() if name != "limit"}
+    return ask(api, "POST", PATH, body={"requests": {"it": body}, "per": "tree"})["headroom"]["it"]
+
+
 def one_request(api: Api, cloud: Cloud, wanted: PlannerRequest) -> None:
     """Compare the headroom of one request, in all and tree by tree."""
     trees = {root: {node.id: node for node in cloud.values() if node.root == root} for root in _roots(cloud)}
     try:
-        expected = {cloud[root].uuid: Filling(wanted, tree, root).most() for root, tree in trees.items()}
+        expected = {cloud[root].uuid: Filling(wanted, tree, [root]).most() for root, tree in trees.items()}
     except TooMany:
         return
-    body = {name: value for name, value in body_of(wanted).items() if name != "limit"}
-    found = ask(api, "POST", "/planner/v1/headroom", body={"requests": {"it": body}, "per": "tree"})["headroom"]["it"]
+    body, found = body_of(wanted), headroom_of(api, wanted)
     assert found["fits"] <= sum(expected.values()) <= found["at_most"], (body, expected, found)
     assert found["complete"], (body, expected, found)
     of_trees = {one["uuid"]: one["fits"] for one in found["trees"]}
