@@ -56,7 +56,7 @@ class TreeScores:
         packing: TreePacking | None = None,
     ) -> None:
         profile = ranking.profile
-        self._scorer = scorer_for(profile.strategy, requested, known)
+        self._scorer = scorer_for(profile.strategy, requested, known, is_alone=False)
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
         self._per_compactness = self._per_point * float(profile.compactness)
         self._most_compact = self._per_compactness * MAX_COMPACTNESS

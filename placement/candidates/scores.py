@@ -55,7 +55,8 @@ def score(
     (57.5, 75.0, None, 40.0)
     """
     strategy = profile.strategy
-    verdict = assess(strategy, requested, node)
+    # What a tree has too little of is given by providers that share with it, or it is no candidate.
+    verdict = assess(strategy, requested, node, is_alone=False)
     compact = compactness([max(1, number) for number in touched])
     total = verdict.total + exact(profile.compactness) * Fraction(compact)
     if profile.fragmentation is not None:

@@ -88,13 +88,16 @@ def can_serve(requested: NodeAmounts, node: ScoredNode) -> bool:
     return all(amount <= node.idle(name) for name, amount in asked_amounts(requested).items())
 
 
-def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode) -> Fraction:
+def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, *, is_alone: bool = True) -> Fraction:
     """Return how well a request fits a node: from 0 to 100 x ``fit.weight``, exactly.
 
     For each class that is asked for and configured, with used' = used + requested: used'/allocatable (MostAllocated)
     or (allocatable - used')/allocatable (LeastAllocated); of these the weighted mean. The whole is 0 where one of the
     classes does not suffice. A class that the node lacks contributes 0 and keeps its weight in the mean. Where nothing
     that is asked for is configured, every node gets 0.
+
+    Where the node is not alone (``is_alone``), others give what it has too little of: of such a class nothing is taken
+    from it, so it is one that the node lacks. Volcano's nodes are alone.
 
     Source: Volcano's ResourceStrategyFit; RS-01 to RS-23, RS-30.
 
@@ -115,7 +118,9 @@ def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode) -> Fraction:
         if node.has(name):
             left = node.idle(name) - amount
             if left < 0:
-                return Fraction()
+                if is_alone:
+                    return Fraction()
+                continue
             least = Fraction(left, node.allocatable[name])
             parts += exact(preference.weight) * (least if preference.type == "LeastAllocated" else 1 - least)
     return MAX_NODE_SCORE * exact(fit.weight) * parts / weights if weights else Fraction()
@@ -214,8 +219,8 @@ class Assessment:
         return MAX_NODE_SCORE * self.total / self.maximum if self.maximum else Fraction()
 
 
-def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode) -> Assessment:
-    """Return what a profile says about a node, in parts.
+def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode, *, is_alone: bool = True) -> Assessment:
+    """Return what a profile says about a node, in parts; ``is_alone`` as for ``fit_score``.
 
     Raises:
         ValueError: for a negative amount.
@@ -227,7 +232,7 @@ def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode) -> Assess
     return Assessment(
         can_serve=can_serve(requested, node),
         keeps_proportion=profile.proportional is None or keeps_proportion(profile.proportional, requested, node),
-        fit=fit_score(profile.fit, requested, node) if profile.fit else Fraction(),
+        fit=fit_score(profile.fit, requested, node, is_alone=is_alone) if profile.fit else Fraction(),
         sra=sra_score(profile.sra, requested, node) if profile.sra else Fraction(),
         maximum=profile.maximum,
     )

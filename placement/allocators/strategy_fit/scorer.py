@@ -21,6 +21,8 @@ ProportionCheck = Callable[[Sequence[int], Sequence[int]], bool]
 """The same, for a question."""
 
 _Positions = Mapping[str, int]
+_Mean = Callable[[Sequence[int], Sequence[int]], tuple[int, int]]
+_Avoided = Callable[[Sequence[int]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,16 @@ class NodeScorer:
     maximum: float
 
 
-def scorer_for(profile: Profile, requested: Mapping[str, int], known: Iterable[str] = ()) -> NodeScorer:
+def scorer_for(
+    profile: Profile, requested: Mapping[str, int], known: Iterable[str] = (), *, is_alone: bool = True
+) -> NodeScorer:
     """Compile a profile for a request.
 
     Args:
         profile: the policies.
         requested: resource class -> amount.
         known: every class that nodes may have; needed where scarce or primary classes are given as a family.
+        is_alone: whether a node has to give everything itself, as for ``fit_score``.
 
     Source: the vectors of the plain functions; ``score`` is exactly ``float(assess(...).total)``.
 
@@ -69,18 +74,18 @@ def scorer_for(profile: Profile, requested: Mapping[str, int], known: Iterable[s
     terms = terms_of(profile, requested, known)
     at = {name: position for position, name in enumerate(terms.classes)}
     maximum = profile.maximum
+    mean, avoided = _mean(terms, at, is_alone=is_alone), _avoided(terms, at)
     return NodeScorer(
         classes=terms.classes,
-        score=_score(profile, terms, at, Fraction(1)),
-        normalised=_score(profile, terms, at, MAX_NODE_SCORE / maximum if maximum else Fraction()),
+        score=_score(profile, terms, mean, avoided, scale=Fraction(1)),
+        normalised=_score(profile, terms, mean, avoided, scale=MAX_NODE_SCORE / maximum if maximum else Fraction()),
         keeps_proportion=_verdict(terms, at),
         maximum=float(maximum),
     )
 
 
-def _score(profile: Profile, terms: ScoringTerms, at: _Positions, scale: Fraction) -> AmountScore:
+def _score(profile: Profile, terms: ScoringTerms, mean: _Mean, avoided: _Avoided, *, scale: Fraction) -> AmountScore:
     """Return the sum of the scores, each a whole number times a constant, over one common denominator."""
-    mean, avoided = _mean(terms, at), _avoided(terms, at)
     per_mean = scale * _per_unit(profile.fit, [term.weight for term in terms.fit])
     per_avoided = scale * _per_unit(profile.sra, [term.weight for term in terms.scarce])
     common = lcm(per_mean.denominator, per_avoided.denominator)
@@ -100,7 +105,7 @@ def _per_unit(policy: Fit | Sra | None, weights: list[int]) -> Fraction:
     return MAX_NODE_SCORE * exact(policy.weight) / sum(weights) if policy and any(weights) else Fraction()
 
 
-def _mean(terms: ScoringTerms, at: _Positions) -> Callable[[Sequence[int], Sequence[int]], tuple[int, int]]:
+def _mean(terms: ScoringTerms, at: _Positions, *, is_alone: bool) -> _Mean:
     """Return the sum of weight x ratio over the classes that are asked for, as numerator and denominator."""
     numbered = tuple((at[term.name], term.weight, term.amount, term.packs) for term in terms.fit)
 
@@ -111,7 +116,9 @@ def _mean(terms: ScoringTerms, at: _Positions) -> Callable[[Sequence[int], Seque
             if there > 0:
                 after = used[position] + amount
                 if after > there:
-                    return 0, 1
+                    if is_alone:
+                        return 0, 1
+                    continue
                 numerator = numerator * there + weight * denominator * (after if packs else there - after)
                 denominator *= there
         return numerator, denominator
@@ -119,7 +126,7 @@ def _mean(terms: ScoringTerms, at: _Positions) -> Callable[[Sequence[int], Seque
     return mean
 
 
-def _avoided(terms: ScoringTerms, at: _Positions) -> Callable[[Sequence[int]], int]:
+def _avoided(terms: ScoringTerms, at: _Positions) -> _Avoided:
     """Return the weight of the scarce resources that do not count against a node."""
     everything = sum(term.weight for term in terms.scarce)
     scarce = tuple((term.weight, tuple(at[name] for name in term.names)) for term in terms.scarce if term.names)

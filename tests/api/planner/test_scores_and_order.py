@@ -53,7 +53,8 @@ def host(dice: random.Random, number: int) -> Provider:
         if dice.random() < 0.5:
             switches.append(provider(f"{name}vf", SRIOV_NET_VF=dice.randint(1, 4)))
         nodes.append(provider(name, *switches, traits=["HW_NUMA_ROOT"], VCPU=dice.randint(2, 8)))
-    return provider(f"h{number}", *nodes, VCPU=dice.randint(4, 16), aggregates=["A"])
+    disk = {"DISK_GB": dice.choice((5, 40))} if dice.random() < 0.5 else {}
+    return provider(f"h{number}", *nodes, VCPU=dice.randint(4, 16), aggregates=["A"], **disk)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -92,6 +93,24 @@ def tree_of(answer: dict, candidate: dict, pool: str) -> str:
     """The root of the tree that a candidate is of, apart from the pool."""
     provider_uuid = next(uuid for uuid in candidate["allocations"] if uuid != pool)
     return answer["provider_summaries"][provider_uuid]["root_provider_uuid"]
+
+
+@pytest.mark.any_database
+def test_what_a_pool_gives_is_not_charged_to_the_host(app: Flask) -> None:
+    """Nor does it help the host to have none of it: a disk that is too small is as good as none."""
+    pool = provider("pool", traits=[SHARES], aggregates=["A"], DISK_GB=1000)
+    sizes = {"small": {"VCPU": 8}, "own disk": {"VCPU": 64, "DISK_GB": 10}, "large": {"VCPU": 64}}
+    built = stored(app, pool, *[provider(name, aggregates=["A"], **stock) for name, stock in sizes.items()])
+    both = RankingProfile("both", Profile(fit=Fit(dict.fromkeys(("VCPU", "DISK_GB"), Preference("LeastAllocated")))))
+    planner = PlannerSettings(profiles={"both": both}, default_profile="both")
+    api = Api(create_app(replace(app.extensions["placement"].settings, planner=planner)))
+    answer = api.post("/planner/v1/candidates", {"groups": {"": {"resources": {"VCPU": 4, "DISK_GB": 500}}}}).json
+    hosts = [
+        next(built.name_of(uuid) for uuid in one["allocations"] if uuid != built.providers["pool"])
+        for one in answer["allocation_requests"]
+    ]
+    assert hosts == ["own disk", "large", "small"]
+    assert [one["fit"] for one in answer["scores"]] == [46.875, 46.875, 25.0]
 
 
 ALL = {"groups": {"_C": {"resources": {"VCPU": 1}, "count": "all"}}}

@@ -53,15 +53,22 @@ def in_order(scorer, node: ScoredNode) -> tuple[list[int], list[int]]:
     ]
 
 
-@given(profiles, requests, nodes)
-def test_the_compiled_form_equals_the_plain_one(profile, requested, node) -> None:
+@given(profiles, requests, nodes, st.booleans())
+def test_the_compiled_form_equals_the_plain_one(profile, requested, node, is_alone) -> None:
     """To the last bit: nodes that are equally good stay equal, and neither form can order them otherwise."""
-    scorer = scorer_for(profile, requested, node.allocatable)
-    verdict = assess(profile, requested, node)
+    scorer = scorer_for(profile, requested, node.allocatable, is_alone=is_alone)
+    verdict = assess(profile, requested, node, is_alone=is_alone)
     assert scorer.score(*in_order(scorer, node)) == float(verdict.total)
     assert scorer.normalised(*in_order(scorer, node)) == float(verdict.normalised)
     assert scorer.keeps_proportion(*in_order(scorer, node)) == verdict.keeps_proportion
     assert scorer.maximum == float(verdict.maximum)
+
+
+@given(fits, requests, nodes)
+def test_what_others_give_is_as_if_the_node_had_none_of_it(fit, requested, node) -> None:
+    enough = [name for name, amount in requested.items() if amount <= node.idle(name)]
+    without = ScoredNode({name: node.allocatable[name] for name in enough if name in node.allocatable}, node.used)
+    assert fit_score(fit, requested, node, is_alone=False) == fit_score(fit, requested, without)
 
 
 def test_equally_good_nodes_get_the_same_float() -> None:
