@@ -9,25 +9,18 @@ import time
 from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import TYPE_CHECKING
 
 from placement.candidates.frontier import Key
 from placement.candidates.ranking import TreeScores
+from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import trees_changed
 from placement.store.search.scores import sums_by_name
-
-if TYPE_CHECKING:
-    from placement.store.journal.cursor import Cursor
 
 MOST_KEYS = 500_000
 """So many keys are kept in all, some hundred megabytes; then the order that was not asked for longest is forgotten."""
 
 
 MOST_ORDERS = 256
-
-LONGEST_KEPT_S = 300.0
-"""After so long an order is made anew: whoever removes the triggers of the journal while servers run leaves no row."""
 
 
 class TreeOrders:
@@ -46,7 +39,7 @@ class TreeOrders:
         most_orders: int = MOST_ORDERS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clock = clock
+        self.histories = TreeHistories(clock)
         self._most_keys = most_keys
         self._most_orders = most_orders
         self._lock = threading.Lock()
@@ -67,13 +60,22 @@ class TreeOrders:
         """
         if scores.signature is None or not scores.classes:
             return None
-        name = (id(tx.database), scores.signature, tuple(found_by))
+        moment = self.histories.of(tx.database).moment(tx)
+        return None if moment is None else self.at(tx, moment, scores, found_by)
+
+    def at(self, tx: Transaction, moment: Moment, scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
+        """Return the same to who has asked where the snapshot stands."""
+        if scores.signature is None or not scores.classes:
+            return None
+        # A class may take the name of another, of which no row of a tree tells.
+        ids = tx.names.classes.ids(tx.connection, {*scores.classes, *found_by})
+        name = (id(tx.database), scores.signature, tuple(found_by), frozenset(ids.items()))
         with self._lock:
             if name not in self._orders:
-                self._orders[name] = _KeptKeys(scores, found_by, self._clock)
+                self._orders[name] = _KeptKeys(scores, found_by)
             order = self._orders[name]
             self._orders.move_to_end(name)
-        keys = order.in_snapshot(tx)
+        keys = order.at(tx, moment, self.histories.of(tx.database))
         with self._lock:
             while len(self._orders) > self._most_orders or (self.kept_keys > self._most_keys and len(self._orders) > 1):
                 self._orders.popitem(last=False)
@@ -81,49 +83,53 @@ class TreeOrders:
 
 
 class _KeptKeys:
-    """The keys of all trees for some scores, and where in the journal whoever reads on has to begin."""
+    """The keys of all trees for some scores, in the state that they were last brought up to."""
 
-    def __init__(self, scores: TreeScores, found_by: Sequence[str], clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._kept_since = clock()
+    def __init__(self, scores: TreeScores, found_by: Sequence[str]) -> None:
         self._scores = scores
         self._found_by = found_by
         self._lock = threading.Lock()
         self._order: list[Key] = []
         """It is replaced, not changed: others may be going through it."""
         self._by_root: dict[int, Key] = {}
-        self._place: Cursor | None = None
+        self._number = 0
 
     def __len__(self) -> int:
         return len(self._order)
 
-    def in_snapshot(self, tx: Transaction) -> Sequence[Key] | None:
+    def at(self, tx: Transaction, moment: Moment, history: TreeHistory) -> Sequence[Key]:
+        """Return the keys as a snapshot shows them. Only what is not older than what is kept replaces that."""
         with self._lock:
-            is_old = self._clock() - self._kept_since > LONGEST_KEPT_S
-            changed = trees_changed(tx, None if is_old else self._place)
+            changed = history.changed(self._number, moment.number)
+            if moment.number < self._number or moment.apart:
+                return self._aside(tx, None if changed is None else changed | moment.apart)
             if changed is None:
-                return None
-            if changed.roots is None:
-                self._read_all(tx)
-            elif changed.roots:
-                self._update(changed.roots, self._keys(tx, changed.roots))
-            self._place = changed.place
+                self._order = sorted(self._keys(tx))
+                self._by_root = {key[2]: key for key in self._order}
+            elif changed:
+                keys = self._keys(tx, changed)
+                self._order = self._with(changed, keys)
+                for root in changed:
+                    self._by_root.pop(root, None)
+                self._by_root.update((key[2], key) for key in keys)
+            self._number = moment.number
             return self._order
+
+    def _aside(self, tx: Transaction, changed: Collection[int] | None) -> Sequence[Key]:
+        """Return the keys as a snapshot shows them that is older than what is kept."""
+        if changed is None:
+            return sorted(self._keys(tx))
+        return self._with(changed, self._keys(tx, changed)) if changed else self._order
 
     def _keys(self, tx: Transaction, roots: Collection[int] | None = None) -> list[Key]:
         return self._scores.keys(sums_by_name(tx, self._scores.classes, self._found_by, roots))
 
-    def _read_all(self, tx: Transaction) -> None:
-        self._kept_since = self._clock()
-        self._order = sorted(self._keys(tx))
-        self._by_root = {key[2]: key for key in self._order}
-
-    def _update(self, changed: Collection[int], keys: Sequence[Key]) -> None:
+    def _with(self, changed: Collection[int], keys: Sequence[Key]) -> list[Key]:
+        """Return the order as it is with other keys of some trees."""
         order = self._order.copy()
         for root in changed:
-            if (key := self._by_root.pop(root, None)) is not None:
+            if (key := self._by_root.get(root)) is not None:
                 del order[bisect_left(order, key)]
         for key in keys:
-            self._by_root[key[2]] = key
             insort(order, key)
-        self._order = order
+        return order

@@ -13,11 +13,12 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.services.tree_orders import LONGEST_KEPT_S, TreeOrders
+from placement.services.tree_history import LONGEST_KEPT_S, Moment, TreeHistory
+from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal import triggers
-from placement.store.journal.changes import MOST_CHANGED, trees_changed
+from placement.store.journal.changes import MOST_CHANGED, place_of, trees_changed
 from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.search.devices import ProviderAmount, left_by_provider
 from placement.store.search.scores import sums_by_name
@@ -187,6 +188,45 @@ def test_orders_follow_whatever_happens_to_providers(cloud: Database) -> None:
             run(connection, *statements)
         assert_in_order(cloud, orders)
         assert_in_order(cloud, orders, ["DISK_GB"])
+
+
+def test_a_class_that_takes_the_name_of_another_has_an_order_of_its_own(cloud: Database) -> None:
+    orders = TreeOrders()
+    add = "INSERT INTO resource_classes (id, name) VALUES ({}, '{}')"
+    with cloud.writer.begin() as connection:
+        run(connection, add.format(10_001, "CUSTOM_A"), add.format(10_002, "CUSTOM_B"), EMPTIED)
+        run(connection, stocking((5, 10_002), total=7))
+    assert_in_order(cloud, orders, ["CUSTOM_A"])
+    with cloud.writer.begin() as connection:
+        for before, after in (("CUSTOM_A", "CUSTOM_C"), ("CUSTOM_B", "CUSTOM_A")):
+            run(connection, f"UPDATE resource_classes SET name = '{after}' WHERE name = '{before}'")
+    assert_in_order(cloud, orders, ["CUSTOM_A"])
+
+
+def test_an_older_snapshot_is_told_which_trees_may_be_otherwise(cloud: Database) -> None:
+    history = TreeHistory()
+    with cloud.writer.begin() as connection:
+        allocate(connection, "first", {(2, VCPU): 1})
+    first = moment_of(cloud, history)
+
+    @reads
+    def read_late(tx: Transaction) -> Moment | None:
+        place_of(tx)
+        with cloud.writer.begin() as connection:
+            allocate(connection, "late", {(3, VCPU): 1})
+        assert moment_of(cloud, history) == Moment(first.number + 1)
+        return history.moment(tx)
+
+    assert read_late(cloud) == Moment(first.number + 1, frozenset({3}))
+    assert history.changed(first.number, first.number + 1) == {3}
+    assert moment_of(cloud, history) == Moment(first.number + 1)
+
+
+@reads
+def moment_of(tx: Transaction, history: TreeHistory) -> Moment:
+    moment = history.moment(tx)
+    assert moment is not None
+    return moment
 
 
 def test_what_is_committed_late_by_an_older_transaction_is_seen(postgresql: Database) -> None:

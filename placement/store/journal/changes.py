@@ -9,13 +9,13 @@ from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import POSTGRESQL, SQLITE, CursorGone, J, JournalOfAnother, now, verify
-from placement.store.journal.watched import AGGREGATE, CONSUMER, GENERATION, PROVIDER
+from placement.store.journal.watched import CONSUMER, GENERATION, PROVIDER
 
 MOST_CHANGED = 1024
 """Where more has changed, everything is read again."""
 
-_OF_NO_TREE = (CONSUMER, GENERATION, AGGREGATE)
-"""Kinds of rows after which every tree has what it had."""
+_OF_NO_TREE = (CONSUMER, GENERATION)
+"""Kinds of rows after which every tree has, and is, what it was."""
 
 
 class TreesChanged(NamedTuple):
@@ -40,20 +40,34 @@ def trees_changed(tx: Transaction, since: Cursor | None) -> TreesChanged | None:
         tx: the snapshot.
         since: where the reader stands; None before it has read anything.
     """
-    if not tx.is_snapshot or not tx.database.keeps_journal or tx.dialect not in {POSTGRESQL, SQLITE}:
-        return None
-    try:
-        place = now(tx)
-    except JournalOfAnother:
+    place = place_of(tx)
+    if place is None:
         return None
     if since is None or not since.seen.is_part_of(place.seen):
         return TreesChanged(place, None)
+    return TreesChanged(place, roots_changed(tx, since, place))
+
+
+def place_of(tx: Transaction) -> Cursor | None:
+    """Return where a snapshot stands in the journal; None where no journal tells, and to a transaction that writes."""
+    if not tx.is_snapshot or not tx.database.keeps_journal or tx.dialect not in {POSTGRESQL, SQLITE}:
+        return None
+    try:
+        return now(tx)
+    except JournalOfAnother:
+        return None
+
+
+def roots_changed(tx: Transaction, since: Cursor, place: Cursor) -> frozenset[int] | None:
+    """Return the roots of the trees of which something has changed up to a snapshot; None for everything.
+
+    Args:
+        tx: the snapshot.
+        since: where it was seen before, by an older snapshot.
+        place: where this one stands.
+    """
     if (since.seen, since.anchor) == (place.seen, place.anchor):
-        return TreesChanged(place, frozenset())
-    return TreesChanged(place, _roots_changed(tx, since))
-
-
-def _roots_changed(tx: Transaction, since: Cursor) -> frozenset[int] | None:
+        return frozenset()
     try:
         verify(tx, since)
     except CursorGone:
