@@ -24,6 +24,7 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
+from placement.services.kept_trees import KeptTrees
 from placement.services.packing import Packers
 from placement.services.tree_orders import TreeOrders
 from placement.settings import Settings
@@ -85,6 +86,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         usage_cache=UsageCache(settings.planner.fair_share),
         packers=Packers(settings.planner.profiles),
         orders=TreeOrders(),
+        kept_trees=KeptTrees(),
         listeners=Listeners(database, settings.journal.listeners),
         plain_gate=_plain_gate(settings),
         limits=limits,

@@ -18,6 +18,7 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
+from placement.services.kept_trees import KeptTrees
 from placement.services.packing import Packers
 from placement.services.tree_orders import TreeOrders
 from placement.settings import Settings
@@ -45,6 +46,7 @@ class Server:
     listeners: Listeners
     packers: Packers
     orders: TreeOrders
+    kept_trees: KeptTrees
     plain_gate: PlainGate | None = None
     limits: SearchLimits = LIMITS
     meters: Meters = field(default_factory=NoMeters)

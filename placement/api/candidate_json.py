@@ -5,12 +5,15 @@ have the same. So what recurs is written once, instead of building a dictionary 
 test holds the result against plainly built dictionaries.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
 from placement.api.versions import Version
-from placement.services.allocation_candidates import Answer, Candidate, Plan, StockRow, Summaries
+from placement.services.allocation_candidates import Answer, Candidate, Plan, StockRow, Summaries, TreeMember
+from placement.services.written_candidates import WrittenAnswer
+from placement.services.written_trees import TextsOfTree
 
 Part = TypeVar("Part")
 
@@ -20,13 +23,40 @@ AT_ONCE = 2_000
 
 def candidates_json(answer: Answer, version: Version, *, at_once: int = AT_ONCE) -> Iterator[bytes]:
     """Yield the answer in the form of a microversion, so many candidates or summaries at once."""
-    # Uuids and names of classes and traits are hexadecimal digits, A-Z and the like: nothing to escape.
-    uuids = {id_: f'"{member.uuid}"' for id_, member in answer.providers.members.items()}
+    uuids = _quoted_uuids(answer)
     requests = _Requests(answer.plan, uuids, version)
-    yield from _listed(
-        '{"allocation_requests":[', (_texts(portion, requests) for portion in _portions(answer.candidates, at_once))
-    )
-    yield from _listed('],"provider_summaries":{', _portions(_summaries(answer, uuids, version), at_once))
+    texts = (_texts(portion, requests) for portion in _portions(answer.candidates, at_once))
+    summaries = _summaries(_shown(answer, version), answer, uuids, version)
+    return _answer_json(texts, _portions(summaries, at_once))
+
+
+def written_json(answer: WrittenAnswer) -> Iterator[bytes]:
+    """Yield the same of an answer that is written tree by tree."""
+    return _answer_json([answer.candidates], [answer.providers])
+
+
+def texts_by_tree(answer: Answer, version: Version) -> dict[int, TextsOfTree]:
+    """Write an answer whose trees share nothing tree by tree, by root; from 1.29 on."""
+    uuids = _quoted_uuids(answer)
+    requests = _Requests(answer.plan, uuids, version)
+    candidates: dict[int, list[str]] = defaultdict(list)
+    for root, choice in answer.candidates:
+        candidates[root].append(requests.text(choice))
+    providers: dict[int, list[str]] = defaultdict(list)
+    shown = _shown(answer, version)
+    for member, text in zip(shown, _summaries(shown, answer, uuids, version), strict=True):
+        providers[member.root_id].append(text)
+    return {root: TextsOfTree(tuple(texts), ",".join(providers[root])) for root, texts in candidates.items()}
+
+
+def _quoted_uuids(answer: Answer) -> dict[int, str]:
+    # Uuids and names of classes and traits are hexadecimal digits, A-Z and the like: nothing to escape.
+    return {id_: f'"{member.uuid}"' for id_, member in answer.providers.members.items()}
+
+
+def _answer_json(candidates: Iterable[Sequence[str]], summaries: Iterable[Sequence[str]]) -> Iterator[bytes]:
+    yield from _listed('{"allocation_requests":[', candidates)
+    yield from _listed('],"provider_summaries":{', summaries)
     yield b"}}"
 
 
@@ -116,14 +146,16 @@ class _Requests:
         return f'%s:{{"resources":{{{resources}}}}}'
 
 
-def _summaries(answer: Answer, uuids: dict[int, str], version: Version) -> list[str]:
-    """Return the summaries: from 1.29 of all providers of the trees taken from, before of those that serve alone."""
+def _shown(answer: Answer, version: Version) -> list[TreeMember]:
+    """Return who is summarised: from 1.29 all providers of the trees taken from, before those that serve alone."""
     members = answer.providers.members
     if version >= (1, 29):
-        shown = [member for member in members.values() if member.root_id in answer.taken_from]
-    else:
-        serving = {provider for _root, choice in answer.candidates for provider in choice} | answer.serving_others
-        shown = [member for id_, member in members.items() if id_ in serving]
+        return [member for member in members.values() if member.root_id in answer.taken_from]
+    serving = {provider for _root, choice in answer.candidates for provider in choice} | answer.serving_others
+    return [member for id_, member in members.items() if id_ in serving]
+
+
+def _summaries(shown: Sequence[TreeMember], answer: Answer, uuids: Mapping[int, str], version: Version) -> list[str]:
     resources = _resources(answer, version).get
     if version < (1, 17):
         return [f'{uuids[id_]}:{{"resources":{{{resources(id_, "")}}}}}' for id_, *_ in shown]

@@ -37,6 +37,11 @@ class Ranking:
     near_equal: float = 0.0
     seed: int | None = None
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether chance decides nothing."""
+        return self.seed is None or not self.near_equal
+
 
 class TreeScores:
     """The scores of trees for one request.

@@ -103,12 +103,19 @@ def promising_first(
     """
     if not scores.tell_trees_apart or not reader.is_possible or reader.only_root is not None:
         return by_root(scores, reader, wanted)
-    asked = amounts_of(reader.plan)
-    # Where nothing is shared, a tree that can serve has some of every class that is asked for.
-    found_by = [] if asked.keys() & {*scores.classes} else sorted(asked)[:1]
+    found_by = classes_to_find(reader.plan, scores)
     order = kept_order(scores, found_by) if kept_order else None
     keys = UnsortedKeys(_keys(reader, scores, found_by)) if order is None else SortedKeys(order)
     return ByScore(scores, keys, reader, complete=not reader.shares, limits=limits).portions(wanted)
+
+
+def classes_to_find(plan: Plan, scores: TreeScores) -> list[str]:
+    """Return what trees have to be found by besides the classes of their scores; as ``found_by`` of ``Reader.sums``.
+
+    Where nothing is shared, a tree that can serve has some of every class that is asked for.
+    """
+    asked = amounts_of(plan)
+    return [] if asked.keys() & {*scores.classes} else sorted(asked)[:1]
 
 
 def _keys(reader: Reader, scores: TreeScores, found_by: Sequence[str]) -> list[Key]:

@@ -26,7 +26,7 @@ from placement.store.locks import withheld_providers
 from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
-from placement.store.search.summaries import StockRow, Summaries, tree_summaries
+from placement.store.search.summaries import StockRow, Summaries, TreeMember, tree_summaries
 from placement.store.search.trees import TreeReader
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "SearchOptions",
     "StockRow",
     "Summaries",
+    "TreeMember",
     "allocation_candidates",
     "answer_to",
 ]

@@ -4,6 +4,7 @@
 prints these. The server is gunicorn with two workers; CPU time is that of the server and of the database.
 """
 
+import json
 import random
 import statistics
 import sys
@@ -28,6 +29,8 @@ ROUNDS, TIMEOUT_S = 3, 120
 FLAT, DEVICES = 5000, 500
 MEMBERS, GANGS, OF_A_GANG = 1000, 100, 8
 CLIENTS, SECONDS = 32, 6.0
+OF_THE_BEST = 10
+DECODER = json.JSONDecoder()
 
 FLAVOR = {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 20}
 SMALL = {"groups": {"": {"resources": FLAVOR}}}
@@ -115,8 +118,8 @@ class Bench:
     def _pairs(self, deadline: float) -> tuple[int, Counter[int]]:
         call, statuses, done = Caller(self.url, timeout_s=TIMEOUT_S), Counter[int](), 0
         while time.monotonic() < deadline:
-            found = call("GET", f"/allocation_candidates?{NOVAS_QUERY}").document()["allocation_requests"]
-            answer = call("PUT", f"/allocations/{uuid.uuid4()}", {**random.choice(found[:10]), **OWNER})
+            found = _first_candidates(call("GET", f"/allocation_candidates?{NOVAS_QUERY}").body, OF_THE_BEST)
+            answer = call("PUT", f"/allocations/{uuid.uuid4()}", {**random.choice(found), **OWNER})
             statuses[answer.status] += 1
             done += answer.status == 204
         call.close()
@@ -125,6 +128,18 @@ class Bench:
 
 def _until(deadline: float, body: dict[str, Any]) -> dict[str, Any] | None:
     return body if time.monotonic() < deadline else None
+
+
+def _first_candidates(body: bytes, number: int) -> list[Any]:
+    """Return the first candidates of an answer. To read them all costs as much as to answer does, on the same cores."""
+    begun = b'{"allocation_requests":['
+    assert body.startswith(begun)
+    text, place, found = body[len(begun) : len(begun) + 1000 * number].decode(), 0, []
+    for _ in range(number):
+        candidate, place = DECODER.raw_decode(text, place)
+        found.append(candidate)
+        place += 1
+    return found
 
 
 def flat_host(name: str) -> Node:

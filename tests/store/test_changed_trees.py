@@ -13,8 +13,13 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking, TreeScores
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
+from placement.services.kept_trees import KeptRequest
 from placement.services.tree_history import LONGEST_KEPT_S, Moment, TreeHistory
 from placement.services.tree_orders import TreeOrders
+from placement.services.written_candidates import Question, written_answer
+from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal import triggers
@@ -227,6 +232,47 @@ def moment_of(tx: Transaction, history: TreeHistory) -> Moment:
     moment = history.moment(tx)
     assert moment is not None
     return moment
+
+
+def texts_of(answer: Answer) -> dict[int, TextsOfTree]:
+    """Write what an answer tells of each tree, somehow."""
+    stocks, members = answer.providers.stocks, answer.providers.members.values()
+    return {
+        root: TextsOfTree(
+            tuple([str(choice) for tree, choice in answer.candidates if tree == root]),
+            str([(member, sorted(stocks.get(member.id, []))) for member in members if member.root_id == root]),
+        )
+        for root, _choice in answer.candidates
+    }
+
+
+REQUEST = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 3}),), limit=5)
+QUESTION = Question("three", REQUEST, SearchOptions(breadth_first=True), Ranking(RankingProfile()), texts_of)
+
+
+@reads
+def assert_answered(tx: Transaction, kept: KeptRequest, orders: TreeOrders) -> None:
+    """Compare what is put together from kept trees with what a search in the same snapshot finds."""
+    searched = answer_to(tx, QUESTION.request, QUESTION.options, QUESTION.ranking)
+    texts = texts_of(searched)
+    in_order = [texts[root] for root, _choice in searched.candidates]
+    expected = ([text.candidates[0] for text in in_order], [text.providers for text in in_order])
+    # A snapshot that is older than all that the others have had is searched.
+    assert written_answer(tx, QUESTION, kept, orders) in (expected, ([], []))
+
+
+def test_answers_from_kept_trees_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
+    kept, orders = KeptRequest(), TreeOrders()
+    with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
+
+        def read() -> None:
+            while are_at_work():
+                assert_answered(cloud, kept, orders)
+
+        for done in [readers.submit(read) for _ in range(READERS)]:
+            done.result()
+    assert_answered(cloud, kept, orders)
+    assert kept.size
 
 
 def test_what_is_committed_late_by_an_older_transaction_is_seen(postgresql: Database) -> None:

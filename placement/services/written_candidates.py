@@ -1,0 +1,193 @@
+"""Where can this request go, asked again? The answer of ``allocation_candidates``, put together from kept trees.
+
+Which trees have changed since they were written, the request's own snapshot tells; these alone are read, composed and
+written. It works where an answer is the sum of its trees: the best come first, nothing is shared among trees, no lock
+holds places back, and no tree has more than a few candidates.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, islice
+from operator import itemgetter
+from typing import NamedTuple
+
+from placement.candidates.frontier import LAST, Key
+from placement.candidates.key_queues import FAILING
+from placement.candidates.ranking import Ranking, TreeScores, amounts_of
+from placement.candidates.reading import classes_to_find
+from placement.domain.candidate_request import CandidateRequest
+from placement.domain.search_plan import plan_for
+from placement.services.allocation_candidates import SearchOptions
+from placement.services.families import classes_in_families
+from placement.services.kept_trees import KeptRequest, KeptTrees, Trees, WrittenTree
+from placement.services.tree_orders import TreeOrders
+from placement.services.written_trees import TreeWriter, Write
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.search.names import ids_for
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that may have been asked before.
+
+    Args:
+        name: tells it, and the form of its answer, from all others.
+        request: what is asked for.
+        options: how candidates are generated.
+        ranking: what is best.
+        write: writes what trees give.
+    """
+
+    name: Hashable
+    request: CandidateRequest
+    options: SearchOptions
+    ranking: Ranking
+    write: Write
+
+    @property
+    def key(self) -> Hashable:
+        """What else than the database an answer depends on."""
+        return self.name, self.options, id(self.ranking.profile), self.ranking.levels
+
+    @property
+    def may_be_sum(self) -> bool:
+        """Whether an answer may be the sum of its trees, as far as the request tells."""
+        return bool(self.wanted) and not any(group.in_tree for group in self.request.groups)
+
+    @property
+    def wanted(self) -> int | None:
+        """How many candidates are wanted; None for all there are."""
+        return min([most for most in (self.request.limit, self.options.most) if most is not None], default=None)
+
+
+class WrittenAnswer(NamedTuple):
+    """The texts of an answer: of each candidate, and of the providers of each tree that these are in."""
+
+    candidates: list[str]
+    providers: list[str]
+
+
+def written_candidates(
+    database: Database, question: Question, kept: KeptTrees, orders: TreeOrders
+) -> WrittenAnswer | None:
+    """Return the answer to a question; None where it has to be searched for, or where there is no candidate.
+
+    Raises:
+        Invalid: a resource class or trait does not exist.
+    """
+    of_question = kept.of(question.key) if question.may_be_sum else None
+    if of_question is None:
+        return None
+    answer = reads_anywhere(written_answer)(database, question, of_question, orders)
+    if answer is None:
+        kept.refuse(question.key)
+    kept.trim()
+    return answer if answer and answer.candidates else None
+
+
+def written_answer(tx: Transaction, question: Question, kept: KeptRequest, orders: TreeOrders) -> WrittenAnswer | None:
+    """Return the answer as a snapshot shows it; None if it is more than the sum of its trees, or nothing is kept.
+
+    It is empty where there is no candidate, and where this snapshot alone has to be searched.
+    """
+    plan, options, ranking = plan_for(question.request), question.options, question.ranking
+    ids = ids_for(tx, plan, ranking.levels, locks=options.locks)
+    if ids.shares or ids.locks:
+        return None
+    history = orders.histories.of(tx.database)
+    moment = history.moment(tx)
+    if moment is None:
+        return WrittenAnswer([], []) if history.has_begun else None
+    scores = TreeScores(amounts_of(plan), ranking, classes_in_families(tx, ranking))
+    keys = orders.at(tx, moment, scores, classes_to_find(plan, scores))
+    if keys is None:
+        return None
+    if scores.filters:
+        keys = keys[: bisect_left(keys, FAILING)]
+    writer = TreeWriter(tx, plan, ids, limits=options.limits, write=question.write)
+    search = _SearchOfWritten(keys, scores, kept.in_snapshot(tx, moment, ids, history), writer)
+    answer = search.answer(question)
+    if writer.written and answer is not None:
+        kept.keep(writer.written, writer.names, seen=moment, ids=ids, history=history, used=search.trees)
+    return answer
+
+
+class _SearchOfWritten:
+    """The search of ``candidates.search``, in trees that are written.
+
+    Args:
+        keys: the keys of all trees, in ascending order.
+        scores: what trees can score.
+        kept: what some trees give.
+        writer: writes the others.
+    """
+
+    def __init__(self, keys: Sequence[Key], scores: TreeScores, kept: Trees, writer: TreeWriter) -> None:
+        self._keys = keys
+        self._scores = scores
+        self._kept = kept
+        self._writer = writer
+        self._can_all_be_written = True
+        self.trees: dict[int, WrittenTree | None] = {}
+        """What was looked at."""
+
+    def answer(self, question: Question) -> WrittenAnswer | None:
+        """Return the best candidates, as many as are wanted; None if any tree cannot be written."""
+        wanted, limits = question.wanted, question.options.limits
+        assert wanted is not None
+        trees = self._in_order(max(limits.first_trees, wanted), limits.growth)
+        answer = (_breadth_first if question.options.breadth_first else _depth_first)(trees, wanted)
+        served = len(self.trees) - [*self.trees.values()].count(None)
+        is_bounded = self._writer.is_bounded(wanted=wanted, trees=served)
+        return answer if self._can_all_be_written and is_bounded else None
+
+    def _in_order(self, size: int, growth: int) -> Iterator[WrittenTree]:
+        """Yield the trees, the best first; so many are looked at first, and so many times as many each time."""
+        keys, start, lost = self._keys, 0, self._scores.lost
+        found: list[tuple[Key, WrittenTree]] = []
+        while start < len(keys) and self._can_all_be_written:
+            some, start = keys[start : start + size], start + size
+            trees = zip(some, self._written([root for _fails, _highest, root in some]), strict=True)
+            # Roots are all different, so keys alone are compared.
+            found += [((key[0], key[1] + lost(tree.counts), key[2]), tree) for key, tree in trees if tree is not None]
+            found.sort()
+            rest = keys[start] if start < len(keys) else LAST
+            ready = bisect_left(found, rest, key=itemgetter(0))
+            yield from [tree for _key, tree in found[:ready]]
+            del found[:ready]
+            size *= growth
+
+    def _written(self, roots: Collection[int]) -> list[WrittenTree | None]:
+        missing = [root for root in roots if root not in self._kept]
+        if missing:
+            self._can_all_be_written = self._writer.has_written(missing, of=len(self._keys))
+        known, new = self._kept.get, self._writer.written
+        trees = [new[root] if root in new else known(root) for root in roots]
+        self.trees.update(zip(roots, trees, strict=True))
+        return trees
+
+
+def _breadth_first(trees: Iterable[WrittenTree], wanted: int) -> WrittenAnswer:
+    """Return the first candidate of each tree before the second of any."""
+    taken = list(islice(trees, wanted))
+    texts: list[str] = []
+    for number in count():
+        of_round = [tree.candidates[number] for tree in taken if len(tree.candidates) > number]
+        texts += of_round[: wanted - len(texts)]
+        if len(texts) == wanted or not of_round:
+            break
+    return WrittenAnswer(texts, [tree.providers for tree in taken])
+
+
+def _depth_first(trees: Iterable[WrittenTree], wanted: int) -> WrittenAnswer:
+    """Return all candidates of a tree before the next."""
+    texts: list[str] = []
+    providers: list[str] = []
+    for tree in trees:
+        texts += tree.candidates[: wanted - len(texts)]
+        providers.append(tree.providers)
+        if len(texts) == wanted:
+            break
+    return WrittenAnswer(texts, providers)

@@ -1,0 +1,100 @@
+"""What trees give to a request: read, composed and written as text, tree by tree, to be kept."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import prod
+from typing import NamedTuple
+
+from placement.allocators.compactness import Counts
+from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.compact import CompactFirst
+from placement.candidates.layout import laid_out
+from placement.domain.search_limits import SearchLimits
+from placement.domain.search_plan import Choice, Plan
+from placement.domain.tree import Tree
+from placement.services.allocation_candidates import Answer
+from placement.services.kept_trees import NamesInText, WrittenTree
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.names import NamedIds
+from placement.store.search.narrowing import Narrowing
+from placement.store.search.summaries import tree_summaries
+from placement.store.search.trees import TreeReader
+
+MOST_COMBINATIONS = 16
+"""Trees with more combinations of providers are not written: of these a search finds only the first."""
+
+
+class TextsOfTree(NamedTuple):
+    """What is written of a tree: each of its candidates in an answer, in their order, and all its providers."""
+
+    candidates: tuple[str, ...]
+    providers: str
+
+
+Write = Callable[[Answer], Mapping[int, TextsOfTree]]
+"""Writes an answer tree by tree, by root."""
+
+
+class TreeWriter:
+    """Writes what trees give, where nothing is shared and no lock holds places back.
+
+    Args:
+        tx: where to read.
+        plan: what is asked for.
+        ids: the ids of the names in it.
+        limits: those of a search.
+        write: writes the answers.
+    """
+
+    def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds, *, limits: SearchLimits, write: Write) -> None:
+        self._tx = tx
+        self._plan = plan
+        self._ids = ids
+        self._limits = limits
+        self._write = write
+        self._steps = MOST_COMBINATIONS * (len(plan.slots) + 2)
+        self.written: dict[int, WrittenTree | None] = {}
+        """What trees give by root; None is nothing."""
+        self.names = NamesInText()
+        """The names of classes and traits in the texts."""
+
+    def is_bounded(self, *, wanted: int, trees: int) -> bool:
+        """Tell whether a search for so many candidates, through so many trees like these, ends before its limits."""
+        limits, slots = self._limits, len(self._plan.slots)
+        steps_suffice = self._steps <= limits.steps_per_tree and trees * self._steps <= limits.steps_per_request
+        return steps_suffice and wanted * slots <= limits.placements
+
+    def has_written(self, roots: Collection[int], *, of: int) -> bool:
+        """Write the trees with these roots, of so many in all; return False if any of them cannot be written."""
+        trees = self._trees(roots, of)
+        if any(
+            prod([len(tree.options[slot.demand]) for slot in self._plan.slots]) > MOST_COMBINATIONS for tree in trees
+        ):
+            return False
+        self.written.update(dict.fromkeys(roots))
+        budget = RequestBudget(per_tree=self._steps, per_request=self._steps * len(roots))
+        composed = CompactFirst(self._plan, budget, all_wanted=False).composed(trees)
+        found = {tree.root: (one.counts, [*one.ways]) for tree, one in zip(trees, composed, strict=True) if one}
+        if found and not budget.was_hit:
+            self._written(found)
+        return not budget.was_hit
+
+    def _trees(self, roots: Collection[int], of: int) -> Sequence[Tree]:
+        with_fit_counts = any(self._ids.levels)
+        narrowing = Narrowing(self._tx, self._plan, self._ids, with_fit_counts=with_fit_counts)
+        reader = TreeReader(self._tx, narrowing, limits=self._limits)
+        if not reader.is_possible:
+            return []
+        if 2 * len(roots) <= of and len(roots) <= reader.most_listed:
+            return laid_out(reader.trees_of([*roots]))
+        wanted = {*roots}
+        return [tree for tree in laid_out(reader.all_trees()) if tree.root in wanted]
+
+    def _combinations(self, tree: Tree) -> int:
+        return prod([len(tree.options[slot.demand]) for slot in self._plan.slots])
+
+    def _written(self, found: Mapping[int, tuple[Counts, list[Choice]]]) -> None:
+        candidates = [(root, choice) for root, (_counts, choices) in found.items() for choice in choices]
+        providers = tree_summaries(self._tx, found.keys())
+        self.names = self.names.together_with(NamesInText(providers.class_names, providers.trait_names))
+        texts = self._write(Answer(self._plan, candidates, providers, frozenset(found)))
+        self.written.update({root: WrittenTree(counts, *texts[root]) for root, (counts, _choices) in found.items()})

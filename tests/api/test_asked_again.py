@@ -1,0 +1,276 @@
+"""GET /allocation_candidates asked again: put together from what trees gave before, and never another answer."""
+
+import uuid
+from itertools import count
+from random import Random
+from typing import Any
+
+import pytest
+
+from placement.services.kept_trees import KeptTrees
+from placement.services.tree_history import LONGEST_KEPT_S
+from tests.api.conftest import Api
+from tests.api.test_allocation_candidates import with_limits, with_options
+from tests.api.test_reshaper import inventories, reshape
+from tests.api.test_statement_counts import statements
+from tests.claims import generation, held
+from tests.clouds import SHARES, Cloud, Provider, allocate, provider
+from tests.stored_clouds import stored
+
+HOSTS, STEPS = 6, 40
+FAST, NUMA, GOLD, SILVER = "CUSTOM_FAST", "HW_NUMA_ROOT", "CUSTOM_GOLD", "CUSTOM_SILVER"
+BRASS, LOCK = "CUSTOM_BRASS", "CUSTOM_DEVICE_LOCK"
+PLAIN = "resources=VCPU:1,MEMORY_MB:10&limit=1000"
+QUERIES = (
+    PLAIN,
+    "resources=VCPU:2&limit=3",
+    "resources=MEMORY_MB:10&resources_N=VCPU:1&required_N=HW_NUMA_ROOT&limit=4",
+    "resources_A=VCPU:1&resources_B=VCPU:1&group_policy=isolate&limit=1000",
+    f"resources=VCPU:1&required=!{FAST}&limit=5",
+    f"resources={GOLD}:1&limit=1000",
+    "resources=VCPU:1&member_of={a}&limit=1000",
+    "resources=VCPU:1&member_of=!{a}&limit=1000",
+    "resources=VCPU:1&member_of=00000000-1111-4222-8333-444444444444&limit=1000",
+)
+
+
+def host(number: int) -> Provider:
+    numa = [provider(f"host{number}-numa{node}", VCPU=8, traits=[NUMA]) for node in range(2)]
+    traits, extra = ([FAST] if number % 3 == 0 else []), ({GOLD: 5} if number % 2 else {})
+    return provider(
+        f"host{number}", *numa, MEMORY_MB=1000, traits=traits, aggregates=["a"] if number < 2 else [], **extra
+    )
+
+
+@pytest.fixture
+def cloud(api: Api) -> Cloud:
+    """Some hosts of two NUMA nodes, and an empty provider."""
+    # What was refused once is tried again at once.
+    keep_elsewhere(api, KeptTrees(clock=count(step=LONGEST_KEPT_S).__next__))
+    made = stored(api.app, *[host(number) for number in range(HOSTS)], provider("other", VCPU=4, MEMORY_MB=100))
+    for name in (SILVER, GOLD, LOCK):
+        api.put(f"/resource_classes/{name}")
+    return made
+
+
+def keep_elsewhere(api: Api, kept: KeptTrees) -> KeptTrees:
+    """Change what keeps trees in a running application; return what did so before."""
+    server = api.app.extensions["placement"]
+    before: KeptTrees = server.kept_trees
+    object.__setattr__(server, "kept_trees", kept)
+    return before
+
+
+def answer(api: Api, query: str) -> tuple[int, Any]:
+    """Return an answer without what differs in any two."""
+    response = api.get(f"/allocation_candidates?{query}")
+    document = response.json
+    for error in document.get("errors", []):
+        del error["request_id"]
+    return response.status_code, document
+
+
+def assert_same(api: Api, queries: list[str]) -> None:
+    """Compare answers to questions that were asked before with those that are searched for."""
+    for query in queries:
+        kept = keep_elsewhere(api, KeptTrees())
+        searched = answer(api, query)
+        keep_elsewhere(api, kept)
+        assert answer(api, query) == searched
+
+
+def kept_bytes(api: Api) -> int:
+    size: int = api.app.extensions["placement"].kept_trees.size
+    return size
+
+
+class Writes:
+    """Whatever may alter an answer. A write may be refused."""
+
+    def __init__(self, api: Api, cloud: Cloud, choice: Random) -> None:
+        self._api = api
+        self._choice = choice
+        self._uuids = list(cloud.providers.values())
+        self._aggregates = list(cloud.aggregates.values())
+        self._consumers: list[str] = []
+
+    def some(self) -> None:
+        """Write something."""
+        writes = [self.claim] * 4 + [self.release, self.stock, self.drop_stock]
+        writes += [self.traits, self.aggregates, self.rename, self.come_and_go, self.move, self.rename_class]
+        writes += [self.delete_names, self.reshape, self.by_sql]
+        self._choice.choice(writes)(self._choice.choice(self._uuids))
+
+    def claim(self, _one: str) -> None:
+        found = self._api.get(f"/allocation_candidates?{PLAIN}").json["allocation_requests"]
+        if found:
+            self._consumers.append(str(uuid.uuid4()))
+            owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
+            self._api.put(f"/allocations/{self._consumers[-1]}", {**self._choice.choice(found), **owner})
+
+    def release(self, _one: str) -> None:
+        if self._consumers:
+            self._api.delete(f"/allocations/{self._consumers.pop()}")
+
+    def stock(self, one: str) -> None:
+        name, total = self._choice.choice(["VCPU", "MEMORY_MB", GOLD, SILVER, LOCK]), self._choice.randint(1, 900)
+        body = {"resource_provider_generation": generation(self._api, one), "total": total}
+        if self._api.put(f"/resource_providers/{one}/inventories/{name}", body).status_code == 404:
+            self._api.post(f"/resource_providers/{one}/inventories", {**body, "resource_class": name})
+
+    def drop_stock(self, one: str) -> None:
+        self._api.delete(f"/resource_providers/{one}/inventories/{self._choice.choice(['VCPU', GOLD, LOCK])}")
+
+    def traits(self, one: str) -> None:
+        self._api.put("/traits/CUSTOM_NEW")
+        traits = self._choice.sample([FAST, NUMA, "CUSTOM_NEW"], self._choice.randint(0, 3))
+        body = {"resource_provider_generation": generation(self._api, one), "traits": traits}
+        self._api.put(f"/resource_providers/{one}/traits", body)
+
+    def aggregates(self, one: str) -> None:
+        chosen = self._choice.sample(self._aggregates, self._choice.randint(0, len(self._aggregates)))
+        body = {"resource_provider_generation": generation(self._api, one), "aggregates": chosen}
+        self._api.put(f"/resource_providers/{one}/aggregates", body)
+
+    def rename(self, one: str) -> None:
+        parent = self._api.get(f"/resource_providers/{one}").json["parent_provider_uuid"]
+        self._api.put(f"/resource_providers/{one}", {"name": str(uuid.uuid4()), "parent_provider_uuid": parent})
+
+    def come_and_go(self, one: str) -> None:
+        body = {"name": str(uuid.uuid4()), "uuid": str(uuid.uuid4()), "parent_provider_uuid": one}
+        self._api.post("/resource_providers", body)
+        self.stock(body["uuid"])
+        if self._choice.random() < 0.5:
+            self._api.delete(f"/resource_providers/{body['uuid']}")
+
+    def move(self, one: str) -> None:
+        shown = self._api.get(f"/resource_providers/{one}").json
+        parent = self._choice.choice([None, *self._uuids])
+        self._api.put(f"/resource_providers/{one}", {"name": shown["name"], "parent_provider_uuid": parent})
+
+    def rename_class(self, _one: str) -> None:
+        """Let one class have the name of another for a while."""
+        names = [(GOLD, BRASS), (SILVER, GOLD), (GOLD, SILVER), (BRASS, GOLD)]
+        for before, after in names:
+            self._api.put(f"/resource_classes/{before}", {"name": after}, version="1.6")
+            assert_same(self._api, [PLAIN, f"resources={GOLD}:1&limit=1000"])
+
+    def delete_names(self, _one: str) -> None:
+        """Delete a class and a trait, so that others may get their ids."""
+        self._api.delete(f"/resource_classes/{SILVER}")
+        self._api.delete("/traits/CUSTOM_NEW")
+        self._api.put("/traits/CUSTOM_NEWER")
+        self._api.put(f"/resource_classes/{SILVER}")
+
+    def reshape(self, one: str) -> None:
+        if not held(self._api, one):
+            reshape(self._api, {one: inventories(generation(self._api, one), VCPU=self._choice.randint(1, 99))})
+
+    def by_sql(self, _one: str) -> None:
+        with self._api.app.extensions["placement"].database.writer.begin() as connection:
+            connection.exec_driver_sql("UPDATE inventories SET reserved = 1 - reserved WHERE id > 3 AND reserved < 2")
+
+
+@pytest.mark.parametrize("seed", [1, *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(2, 8)]])
+def test_an_answer_is_that_of_a_search_whatever_was_written_between(api: Api, cloud: Cloud, seed: int) -> None:
+    choice = Random(seed)
+    writes = Writes(api, cloud, choice)
+    queries = [query.format(**cloud.aggregates) for query in QUERIES]
+    for _ in range(STEPS):
+        assert_same(api, choice.sample(queries, 3))
+        writes.some()
+    assert_same(api, queries)
+    assert_same(api, queries)
+    assert kept_bytes(api)
+
+
+def test_only_trees_that_changed_are_read(api: Api, cloud: Cloud) -> None:
+    first, second = (cloud.providers[f"host{number}-numa0"] for number in range(2))
+    for _ in range(2):
+        assert_same(api, [PLAIN])
+    with statements(api.app) as sent:
+        before = answer(api, PLAIN)
+    assert not [statement for statement in sent if "inventories.total" in statement]
+    allocate(api.call, first, {"VCPU": 3})
+    before[1]["provider_summaries"][first]["resources"]["VCPU"]["used"] = 3
+    _status, after = answer(api, PLAIN)
+    assert after["provider_summaries"] == before[1]["provider_summaries"]
+    assert after["provider_summaries"][second]["resources"]["VCPU"]["used"] == 0
+
+
+def test_a_trait_that_takes_the_name_of_another_is_what_is_asked_about(api: Api, cloud: Cloud) -> None:
+    """No row of a tree tells of it, and what gave no text before gives some now."""
+    query = f"resources=VCPU:1&required=!{FAST}&limit=1000"
+    api.put("/traits/CUSTOM_NEW")
+    for _ in range(2):
+        assert_same(api, [query])
+    with api.app.extensions["placement"].database.writer.begin() as connection:
+        for before, after in ((FAST, "CUSTOM_OLD"), ("CUSTOM_NEW", FAST)):
+            connection.exec_driver_sql(f"UPDATE traits SET name = '{after}' WHERE name = '{before}'")
+    assert_same(api, [query])
+    assert len(answer(api, query)[1]["allocation_requests"]) == 2 * HOSTS + 1
+
+
+def test_where_somebody_shares_candidates_are_searched_for(api: Api, cloud: Cloud) -> None:
+    pool = cloud.providers["other"]
+    query = f"resources=VCPU:1,{SILVER}:1&limit=1000"
+    body = {"resource_provider_generation": generation(api, pool), "resource_class": SILVER, "total": 9}
+    api.post(f"/resource_providers/{pool}/inventories", body)
+    body = {"resource_provider_generation": generation(api, pool), "aggregates": [*cloud.aggregates.values()]}
+    api.put(f"/resource_providers/{pool}/aggregates", body)
+    for traits in ([], [SHARES], []):
+        body = {"resource_provider_generation": generation(api, pool), "traits": traits}
+        api.put(f"/resource_providers/{pool}/traits", body)
+        for _ in range(2):
+            assert_same(api, [query, PLAIN])
+
+
+def test_where_a_lock_may_hold_places_back_candidates_are_searched_for(api: Api, cloud: Cloud) -> None:
+    one = cloud.providers["host3"]
+    query = "resources=MEMORY_MB:10&limit=1000"
+    for _ in range(2):
+        assert_same(api, [query])
+    body = {"resource_provider_generation": generation(api, one), "resource_class": LOCK, "total": 1}
+    api.post(f"/resource_providers/{one}/inventories", body)
+    assert_same(api, [query])
+    allocate(api.call, one, {LOCK: 1})
+    assert_same(api, [query])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"allocation_candidates_generation_strategy": "depth-first"},
+        {"max_allocation_candidates": 3},
+        {"randomize_allocation_candidates": False},
+    ],
+    ids=str,
+)
+def test_options_of_the_operator_hold_as_before(api: Api, cloud: Cloud, options: dict[str, Any]) -> None:
+    with_options(api.app, **options)
+    for _ in range(3):
+        assert_same(api, [query.format(**cloud.aggregates) for query in QUERIES])
+        allocate(api.call, cloud.providers["host1-numa0"], {"VCPU": 1})
+
+
+@pytest.mark.parametrize("limits", [{"steps_per_request": 20}, {"steps_per_tree": 1}, {"placements": 2}], ids=str)
+def test_a_search_that_would_reach_its_limits_is_made(api: Api, cloud: Cloud, limits: dict[str, int]) -> None:
+    with_limits(api.app, **limits)
+    for _ in range(3):
+        assert_same(api, [PLAIN])
+    assert not kept_bytes(api)
+
+
+def test_what_was_not_asked_for_longest_is_forgotten(api: Api, cloud: Cloud) -> None:
+    for _ in range(2):
+        assert_same(api, [PLAIN])
+    size = kept_bytes(api)
+    keep_elsewhere(api, KeptTrees(most_bytes=2 * size))
+    for limit in range(900, 910):
+        for _ in range(2):
+            assert_same(api, [PLAIN.replace("1000", str(limit))])
+    assert kept_bytes(api) == 2 * size
+    keep_elsewhere(api, KeptTrees(most_bytes=size - 1))
+    for _ in range(4):
+        assert_same(api, [PLAIN])
+    assert kept_bytes(api) == 0
