@@ -88,15 +88,19 @@ class Tenants:
 
     def _is_theirs(self, tenants: Iterable[Tenant]) -> bool:
         """Tell whether owners keep what is theirs if just these go."""
-        court, spent, bound = self._court, defaultdict[tuple[str, str], int](int), set[tuple[str, str]]()
+        court = self._court
+        spent, bound = defaultdict[tuple[str, str], int](int), set[tuple[str, str]]()
         for one in tenants:
-            amounts, is_free = one.held.amounts, self._is_free(court, one.held)
-            takes = [(name, amounts[name]) for name in court.classes if amounts.get(name)]
-            for purse, much in [((path, name), much) for path in court.keepers(one.held.leaf) for name, much in takes]:
-                spent[purse] += much
-                if not is_free:
-                    bound.add(purse)
-        return all([spent[path, name] <= court.surplus(path)[name] for path, name in bound])
+            amounts, is_free, keepers = one.held.amounts, self._is_free(court, one.held), court.keepers(one.held.leaf)
+            for name in court.classes:
+                much = amounts.get(name, 0)
+                for path in keepers if much else ():
+                    spent[path, name] += much
+                    if not is_free:
+                        bound.add((path, name))
+                    if (path, name) in bound and spent[path, name] > court.surplus(path)[name]:
+                        return False
+        return True
 
     @property
     def least_value(self) -> Number | None:
@@ -128,14 +132,14 @@ class Tenants:
 
     @property
     def useful(self) -> "Tenants":
-        """Those without whom less would be free of what is needed, as far as sums tell."""
+        """Those without whom less would be free of what is needed, as far as sums tell; all if nothing is missing."""
         needed = [need for need, amount in self._missing.items() if amount > 0]
         useful = [
             one
             for one in self._tenants
             if any([one.inside.get(need) for need in needed]) or any(self._towards_limits(one.held))
         ]
-        return self._like(useful, self._missing)
+        return self._like(useful, self._missing) if useful else self
 
     def nothing(self) -> Basket:
         """Return the empty choice among them in kinds: what is alike but for value and name."""

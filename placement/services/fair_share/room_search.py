@@ -9,7 +9,6 @@ give.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
 
 from placement.allocators.budget import Budget
 from placement.allocators.entries import Number
@@ -24,7 +23,7 @@ from placement.allocators.fair_share.tenants import Tenant, Tenants, all_freed
 from placement.services.fair_share.emptied_trees import EmptiedTrees
 from placement.services.fair_share.host_courts import HostCourts
 from placement.services.fair_share.host_queue import BoundBy, HostQueue, HostWithTenants
-from placement.services.fair_share.rule_places import RulePlaces
+from placement.services.fair_share.rule_places import Missing, RulePlaces
 from placement.services.fair_share.tenants_by_host import TenantsByHost
 
 MOST_STEPS = 20_000
@@ -48,6 +47,10 @@ class CheapestRoom:
     def feasible(self) -> bool:
         """Whether somebody can."""
         return self.root is not None
+
+
+InPlaces = Callable[[int, Tenants], Iterable[Missing]]
+"""Yields what more has to be free in places of a tree, for each choice of them that could become so."""
 
 
 Judgement = Callable[[Court, Held], bool]
@@ -96,34 +99,37 @@ class RoomSearch:
 
     def fewest(self) -> CheapestRoom:
         """Return the fewest without whom the request fits on a host, of these the least valuable."""
-        return self._cheapest(self._hosts(is_reclaimable, _is_bound))
+        return self._cheapest(
+            self._hosts(is_reclaimable, _is_bound),
+            lambda root, tenants: self._places.missing(root, tenants.could_free),
+        )
 
     def least_important(self, priority: Number) -> CheapestRoom:
         """Return the same, but the lowest priority that gives first; values are priorities."""
         hosts = self._hosts(partial(_is_preemptible, priority), partial(_is_less_important, priority))
-        # By the sums no host has enough that is less important than that.
-        values = [(value, root, tenants) for root, tenants in hosts if (value := tenants.least_value) is not None]
+        choices = {root: (tenants, self._valued_choices(root, tenants)) for root, tenants in hosts}
+        # By the sums nobody has enough that is less important than that.
+        least = {root: min([value for value, _missing in of]) for root, (_tenants, of) in choices.items() if of}
+
+        def in_places(highest: Number, root: int, tenants: Tenants) -> Iterator[Missing]:
+            return filter(tenants.could_free, [missing for value, missing in choices[root][1] if value <= highest])
 
         def up_to(highest: Number) -> CheapestRoom:
-            return self._cheapest((root, tenants.up_to(highest)) for value, root, tenants in values if value <= highest)
+            asked = ((root, choices[root][0].up_to(highest)) for root, value in least.items() if value <= highest)
+            return self._cheapest(asked, partial(in_places, highest))
 
-        least = self._least_value(values, priority)
-        return lowest(up_to, sorted({value for value in self._values if least <= value <= priority}) or [priority])
+        first = min([priority, *least.values()])
+        return lowest(up_to, sorted({value for value in self._values if first <= value <= priority}) or [priority])
 
-    def _least_value(self, values: Sequence[tuple[Number, int, Tenants]], priority: Number) -> Number:
-        """Return the least value up to which some host has enough in its places, as far as sums tell."""
-        least = priority
-        for value, root, tenants in sorted(values, key=itemgetter(0)):
-            if value >= least:
-                break
-            inside = [one.least_value for one in self._in_places(root, tenants)]
-            least = min([least, *[one for one in inside if one is not None]])
-        return least
+    def _valued_choices(self, root: int, tenants: Tenants) -> list[tuple[Number, Missing]]:
+        """Return each choice of places that could become free, with the least value up to which there is enough."""
+        choices = [(tenants.with_more_missing(one), one) for one in self._places.missing(root, tenants.could_free)]
+        return [(value, one) for here, one in choices if (value := here.least_value) is not None]
 
-    def _cheapest(self, asked: Iterable[tuple[int, Tenants]]) -> CheapestRoom:
+    def _cheapest(self, asked: Iterable[tuple[int, Tenants]], in_places: InPlaces) -> CheapestRoom:
         """Return the cheapest room on some hosts, given with those who may be asked there."""
         best, found = None, CheapestRoom()
-        queue = HostQueue(_bounded(asked), self._split, self._for_bounds)
+        queue = HostQueue(_bounded(asked), partial(_split, in_places), self._for_bounds)
         while (hosts := queue.next(best)) and not self._budget.is_used_up:
             self._read([host.root for host in hosts])
             for host in hosts:
@@ -155,18 +161,6 @@ class RoomSearch:
             ]
             yield root, Tenants(court, asked, missing=missing, values=self._values, is_free=is_free)
 
-    def _split(self, host: HostWithTenants) -> Iterator[HostWithTenants]:
-        """Yield a host with each choice of places in which all who may be asked would be enough."""
-        for here in self._in_places(host.root, host.tenants):
-            bound = here.bound
-            if bound is not None:
-                yield replace(host, tenants=here, bound=max(host.bound, bound), bound_by=BoundBy.PLACES)
-
-    def _in_places(self, root: int, tenants: Tenants) -> Iterator[Tenants]:
-        """Yield what is missing in places as well, for each choice of them in which that could become free."""
-        for missing in self._places.missing(root, tenants.could_free):
-            yield tenants.with_more_missing(missing)
-
     def _read(self, roots: Sequence[int]) -> None:
         new = self._trees.unread([*dict.fromkeys(roots)])
         if new and self._budget.take(READING * len(new)):
@@ -183,6 +177,15 @@ class RoomSearch:
         found = search.best(best)
         self._budget.take(before - steps.left)
         return found and (found[0], CheapestRoom(tenants.chosen(found[1]), host.root))
+
+
+def _split(in_places: InPlaces, host: HostWithTenants) -> Iterator[HostWithTenants]:
+    """Yield a host with each choice of places in which all who may be asked would be enough."""
+    for missing in in_places(host.root, host.tenants):
+        here = host.tenants.with_more_missing(missing)
+        bound = here.bound
+        if bound is not None:
+            yield replace(host, tenants=here, bound=max(host.bound, bound), bound_by=BoundBy.PLACES)
 
 
 def _bounded(hosts: Iterable[tuple[int, Tenants]]) -> Iterator[HostWithTenants]:

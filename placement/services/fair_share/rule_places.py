@@ -93,9 +93,15 @@ class RulePlaces:
             could_free: tells whether so much could become free there; of what could not, nothing is chosen.
         """
         choices = []
+        looked_at: dict[frozenset[tuple[Need, int]], bool] = {}
         for rule in self._rules:
             alone = [(anchor, self._missing({anchor: rule.asked})) for anchor in self._of_root[rule.level, root]]
-            choices.append([(anchor, missing) for anchor, missing in alone if could_free(missing)])
+            for _anchor, missing in alone:
+                # Rules that ask the same of a place are one question.
+                key = frozenset(missing.items())
+                if key not in looked_at:
+                    looked_at[key] = could_free(missing)
+            choices.append([(anchor, missing) for anchor, missing in alone if looked_at[frozenset(missing.items())]])
         if len(choices) == 1:
             yield from {frozenset(missing.items()): missing for _anchor, missing in choices[0]}.values()
         elif prod(map(len, choices)) > MOST_CHOICES:

@@ -92,13 +92,14 @@ class TenantsByHost:
         owners: dict[str, int | None] = {}
         counted: dict[str, dict[str, int]] = defaultdict(dict)
         inside: dict[tuple[str, int], dict[Need, int]] = defaultdict(dict)
+        members = self._members
         for uuid, owner, provider, root, class_id, used in rows:
             name, here = names[class_id], inside[uuid, root]
             owners[uuid] = owner
             here[name] = here.get(name, 0) + used
             for anchor in anchors.get(provider, ()):
                 here[anchor, name] = here.get((anchor, name), 0) + used
-            if class_id in counting and self._is_member(provider):
+            if class_id in counting and (members is None or provider in members):
                 of = counted[uuid]
                 of[name] = of.get(name, 0) + used
         return owners, counted, inside

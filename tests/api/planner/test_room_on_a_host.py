@@ -114,6 +114,23 @@ def beside(*, vcpus: int) -> dict[str, object]:
     }
 
 
+def several(*, vcpus: int) -> dict[str, object]:
+    """Return a request of two GPUs that have another one each beside them, behind the same switches."""
+    groups = {name: {"resources": {"PGPU": 1}, "count": 2} for name in ("_P", "_S")}
+    rule = {"groups": ["_P", "_S"], "primary": "_P", "level": "pcie"}
+    return {"groups": {"": {"resources": {"VCPU": vcpus}}, **groups}, "affinity": [rule]}
+
+
+def tied(*, vcpus: int) -> dict[str, object]:
+    """Return a request of two GPUs below one switch, said with same_subtree."""
+    groups = {name: {"resources": {"PGPU": 1}} for name in ("_G", "_H")}
+    return {
+        "groups": {"": {"resources": {"VCPU": vcpus}}, "_T": {"required": [SWITCH]}, **groups},
+        "same_subtree": [["_T", "_G", "_H"]],
+        "group_policy": "isolate",
+    }
+
+
 def reclaimed(api: Api, request: object, member: str = "cat", **more: object):
     answer = ask(api, "POST", RECLAIM, body={"claimant": {"project_id": member}, "request": request, **more})
     return answer, {held["consumer_uuid"] for held in answer["give_back"]}
@@ -246,11 +263,12 @@ def fits_without(tx: Transaction, request: PlannerRequest, options: PlannerOptio
     return next(planning.proposals(), None) is not None
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(10), 27, 65])
 def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int) -> None:
     """Against every set of consumers on one host, on small clouds with switches, other queues and values."""
     rng = random.Random(seed)
-    capacity = {f"h{number}": {"PGPU": 4, "VCPU": rng.choice([6, 8])} for number in range(2)}
+    priority = rng.choice([None, None, 2])
+    capacity = {f"h{number}": {"PGPU": 4, "VCPU": rng.choice([8, 9])} for number in range(2)}
     stored(planner.app, *[host(name, vcpus=of["VCPU"]) for name, of in capacity.items()])
     places = {
         f"h{number}": [f"h{number}-s{switch}-g{g}" for switch in range(2) for g in range(2)] for number in range(2)
@@ -260,7 +278,7 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
     owner, holds, values = {}, {}, {}
     for name, gpus in places.items():
         for place in rng.sample(gpus, rng.randint(2, 4)):
-            project = rng.choice(["ann", "ann", "ann", "bob", "cat"])
+            project = rng.choice(["ann", "ann", "ann", "bob", "cat"] if priority is None else ["ann", "ann", "bob"])
             vcpus = rng.randint(1, 2)
             consumer = take(planner, project, gpu(place, vcpus))
             on_host[name].append(consumer)
@@ -276,10 +294,13 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
             (3, pairs(2, 1, vcpus=vcpus)),
             (2, pairs(1, 1, vcpus=vcpus)),
             (2, beside(vcpus=vcpus)),
+            (4, several(vcpus=vcpus)),
+            (2, tied(vcpus=vcpus)),
         ]
     )
     task = {"PGPU": gpus, "VCPU": vcpus}
-    answer, gone = reclaimed(planner, body, values=values)
+    more = {} if priority is None else {"priority": priority}
+    answer, gone = reclaimed(planner, body, values=values, **more)
 
     queue_of = {"ann": "root/a", "bob": "root/b", "cat": "root/c"}
     root = TREE.tree([])
@@ -321,13 +342,20 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
     if fits_without(database, request, options, []):
         assert (answer["feasible"], gone) == (True, set())
         return
+
+    def cost(chosen) -> tuple[int, ...]:
+        """Return what a choice costs; by priorities the highest one that gives comes first."""
+        each = [values[one] for one in chosen]
+        return (*([] if priority is None else [max(each)]), len(each), sum(each))
+
     costs = [
-        (size, sum(values[one] for one in chosen))
+        cost(chosen)
         for name, consumers in on_host.items()
         for size in range(1, len(consumers) + 1)
         for chosen in combinations([one for one in consumers if owner[one] != "cat"], size)
+        if priority is None or cost(chosen)[0] <= priority
         if is_fair(name, chosen) and fits_without(database, request, options, list(chosen))
     ]
-    found = (len(gone), sum(values[one] for one in gone)) if answer["feasible"] else None
+    found = cost(gone) if answer["feasible"] else None
     assert answer["complete"]
     assert found == min(costs, default=None)
