@@ -119,9 +119,14 @@ class TreeScores:
         highest = self._scorer.score(capacity, used) * self._per_point + self._most_compact
         return not self._scorer.keeps_proportion(capacity, used), -highest
 
+    def keys_of_nothing(self, roots: Iterable[int]) -> list[Key]:
+        """Return the keys of trees that have none of the classes."""
+        nothing = [0] * 2 * len(self.classes)
+        return self.keys([(root, *nothing) for root in roots])
+
     def key_of_nothing(self, root: int) -> Key:
-        """Return the key of a tree that has none of the classes."""
-        return self.keys([(root, *[0] * 2 * len(self.classes))])[0]
+        """Return the key of one such tree."""
+        return self.keys_of_nothing([root])[0]
 
     @property
     def least_key_of_nothing(self) -> Key:

@@ -126,9 +126,9 @@ def _keys(reader: Reader, scores: TreeScores, found_by: Sequence[str]) -> list[K
 def by_root(scores: TreeScores, reader: Reader, wanted: int | None) -> Iterator[Portion]:
     """Yield all trees, where nothing but compactness and the root tells them apart."""
     for read, last in reader.chunks(wanted):
-        yield Portion(
-            [(scores.key_of_nothing(tree.root), tree) for tree in laid_out(read)], scores.key_of_nothing(last + 1)
-        )
+        trees = laid_out(read)
+        *keys, rest = scores.keys_of_nothing([*[tree.root for tree in trees], last + 1])
+        yield Portion([*zip(keys, trees, strict=True)], rest)
 
 
 class ByScore:
@@ -177,6 +177,8 @@ class ByScore:
             size *= self._limits.growth
 
     def _all_left(self) -> list[Keyed]:
-        unread = {key[2]: key for key in self._keys}
+        known = {key[2]: key for key in self._keys}
         trees = [tree for tree in laid_out(self._reader.all_trees()) if tree.root not in self._left_out]
-        return [(unread.get(tree.root) or self._scores.key_of_nothing(tree.root), tree) for tree in trees]
+        without = [tree.root for tree in trees if tree.root not in known]
+        known |= {key[2]: key for key in self._scores.keys_of_nothing(without)}
+        return [(known[tree.root], tree) for tree in trees]

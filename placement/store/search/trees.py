@@ -91,13 +91,18 @@ class TreeReader:
             yield self.trees_of([root]), root
             return
         highest = self._ids.highest_root
-        first, span = 0, highest + 1 if wanted is None else wanted * self._limits.ids_per_wanted
+        first, span, found = 0, highest + 1 if wanted is None else wanted * self._limits.ids_per_wanted, 0
         if span > highest:
             yield self.all_trees(), highest
             return
         while first <= highest:
-            yield self._read(Extent.between(first, first + span - 1)), first + span - 1
-            first, span = first + span, span * self._limits.growth
+            read = self._read(Extent.between(first, first + span - 1))
+            yield read, first + span - 1
+            first, found = first + span, found + len(read.trees)
+            span *= self._limits.growth
+            if wanted and 0 < found < wanted:
+                # Where trees lie as dense as so far, twice what is lacking is enough.
+                span = min(span, 2 * first * (wanted - found) // found)
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
         """Return those of the trees with these roots that can serve every slot, by root id."""
