@@ -4,7 +4,6 @@ A cloud has many hosts of a few models, and gangs go to many of them at a time.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from placement.allocators.natural_order import natural_order
@@ -59,10 +58,11 @@ def _asked(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[in
 def moved(proposal: Proposal, source: DrawnHost, target: DrawnHost) -> Proposal:
     """Return a proposal as it is in another host of the same form."""
     numbers = dict(zip(source.providers, target.providers, strict=True))
-    return replace(
-        proposal,
+    return Proposal(
         root=numbers[proposal.root],
         amounts={numbers[provider]: amounts for provider, amounts in proposal.amounts.items()},
         mappings={suffix: tuple([numbers[one] for one in served]) for suffix, served in proposal.mappings.items()},
+        touched=proposal.touched,
         locks=tuple([Lock(numbers[lock.provider], lock.resource_class) for lock in proposal.locks]),
+        group_score=proposal.group_score,
     )

@@ -44,7 +44,7 @@ class Overlay:
     def taking(self, amounts: ProviderAmounts, *, held: Collection[int] = ()) -> "Overlay":
         """Return this with more in use, and places held exclusively."""
         changed = {one: summed([self.changes.get(one, {}), of_one]) for one, of_one in amounts.items()}
-        return replace(self, changes={**self.changes, **changed}, held=self.held.union(held))
+        return Overlay({**self.changes, **changed}, self.held.union(held), self.avoided)
 
     def releasing(self, amounts: ProviderAmounts) -> "Overlay":
         """Return this with less in use."""

@@ -1,8 +1,8 @@
 """What the planner costs: candidates on 1,000 hosts of devices beside the plain form, and claims beside GET and PUT.
 
-``python -m tests.bench.planner`` prints the tables and writes them to tests/bench/PLANNER.md; with ``candidates`` or
-``claims`` only that one is measured and the other stays as it is. The server runs in this process: CPU time is that of
-its code and of SQLite, claims are made on PostgreSQL.
+``python -m tests.bench.planner`` prints the tables and writes them to tests/bench/PLANNER.md; with ``candidates``,
+``claims`` or ``gangs`` only that one is measured and the others stay as they are. The server runs in this process: CPU
+time is that of its code and of SQLite, claims by many clients are made on PostgreSQL.
 """
 
 import contextlib
@@ -21,20 +21,19 @@ from pathlib import Path
 from typing import Any
 
 from flask import Flask
-from sqlalchemy import delete, insert, text
+from sqlalchemy import Connection, delete, insert, text
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, RankingSettings, Settings
 from placement.store import tables
 from tests.bench.clouds import Node
-from tests.bench.loading import load_idle
 from tests.postgresql import running_postgresql
 
 REPORT = Path(__file__).parent / "PLANNER.md"
 HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
 
-HOSTS, LIMIT, ROUNDS = 1000, 10, 10
+HOSTS, LIMIT, ROUNDS, GANG = 1000, 10, 10, 64
 CLIENTS, FULL_HOSTS, FREE_HOSTS, CLAIM_ROUNDS = 64, 58, 6, 5
 
 
@@ -52,6 +51,43 @@ def device_host(name: str, *, gpus: int = 1) -> Node:
     return host
 
 
+class Rows:
+    """Writes hosts into an empty database."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._classes = _ids(connection, "resource_classes")
+        self._traits = _ids(connection, "traits")
+        self._next = 1
+
+    def write(self, hosts: Sequence[Node]) -> None:
+        rows: dict[Any, list[dict[str, Any]]] = {
+            table: [] for table in (tables.resource_providers, tables.inventories, tables.resource_provider_traits)
+        }
+        for host in hosts:
+            self._add(host, None, None, rows)
+        for table, values in rows.items():
+            self._connection.execute(insert(table), values)
+
+    def _add(self, node: Node, parent: int | None, root: int | None, rows: dict[Any, list[dict[str, Any]]]) -> None:
+        own, self._next = self._next, self._next + 1
+        place = {"parent_provider_id": parent, "root_provider_id": root or own}
+        identity = {"id": own, "uuid": str(uuid.UUID(int=own)), "name": node.name, "generation": 0}
+        rows[tables.resource_providers].append({**identity, **place})
+        rule = {"reserved": 0, "min_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
+        for name, total in node.inventory.items():
+            spot = {"resource_provider_id": own, "resource_class_id": self._classes[name]}
+            rows[tables.inventories].append({**spot, **rule, "total": total, "max_unit": total})
+        for name in node.traits:
+            rows[tables.resource_provider_traits].append({"resource_provider_id": own, "trait_id": self._traits[name]})
+        for child in node.children:
+            self._add(child, own, root or own, rows)
+
+
+def _ids(connection: Connection, table: str) -> dict[str, int]:
+    return dict(connection.execute(text(f"SELECT name, id FROM {table}")).all())  # type: ignore[arg-type]
+
+
 def made(url: str, *, ranked: bool = True) -> Flask:
     """Return a server; with ``ranked`` it orders plain candidates, too."""
     database = DatabaseSettings(connection=url, sync_on_startup=True, max_pool_size=16, max_overflow=48)
@@ -66,7 +102,7 @@ def served(url: str, hosts: Sequence[Node]) -> Iterator[Flask]:
     app.test_client().put("/traits/CUSTOM_HW_PCIE_SWITCH", headers=HEADERS)
     database = app.extensions["placement"].database
     with database.writer.begin() as connection:
-        load_idle(connection, hosts)
+        Rows(connection).write(hosts)
         connection.execute(text("ANALYZE"))
     yield app
     database.dispose()
@@ -186,11 +222,53 @@ def claim_rows() -> Iterator[str]:
             yield f"| {ways[way]} | {rate:.1f} | {cpu:.1f} | {dict(sum([one[2] for one in results], Counter()))} |"
 
 
+GANGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a GPU each": ({"groups": {"_GPU": {"resources": {"PGPU": 1}}}}, {}),
+    "a GPU each, on different hosts": (
+        {"groups": {"_GPU": {"resources": {"PGPU": 1}}}},
+        {"apart": {"level": "host"}},
+    ),
+    "a GPU and a NIC on its switch each": (
+        {
+            "groups": {"_GPU": {"resources": {"PGPU": 1}}, "_NIC": {"resources": {"SRIOV_NET_VF": 1}}},
+            "affinity": [{"groups": ["_GPU", "_NIC"], "level": "pcie"}],
+        },
+        {},
+    ),
+}
+"""What a member wants, and how the members are to lie."""
+
+
+def gang_rows() -> Iterator[str]:
+    hosts = [device_host(f"host{number}") for number in range(HOSTS)]
+    with tempfile.TemporaryDirectory() as directory, served(f"sqlite:///{directory}/bench.db", hosts) as app:
+        for name, (wanted, rules) in GANGS.items():
+            found = []
+            for further in ({"dry_run": True}, {}):
+                one, all_ = claim_cpu_ms(app, [{**wanted, **further}, {**wanted, **rules, **further, "members": GANG}])
+                found.append(f"{one:.1f} | {all_:.1f} | {all_ / one:.2f}x")
+            yield f"| {name} | {' | '.join(found)} |"
+
+
+def claim_cpu_ms(app: Flask, bodies: Sequence[dict[str, Any]]) -> list[float]:
+    """Return the median CPU time of each of some claims, made in turn and given back."""
+    found: list[list[float]] = [[] for _ in bodies]
+    for _ in range(ROUNDS):
+        for body, times in zip(bodies, found, strict=True):
+            wanted = {**body, "consumer": {"uuid": str(uuid.uuid4()), **OWNER}}
+            begun = time.process_time()
+            answer = app.test_client().post("/planner/v1/claims", json=wanted, headers=HEADERS)
+            times.append((time.process_time() - begun) * 1000)
+            assert answer.status_code in (200, 201), answer.text
+            free(app)
+    return [statistics.median(times) for times in found]
+
+
 def fill(app: Flask) -> None:
     """Take all GPUs of the first hosts."""
     database = app.extensions["placement"].database
     with database.writer.begin() as connection:
-        (gpu,) = connection.execute(text("SELECT id FROM resource_classes WHERE name = 'PGPU'")).one()
+        gpu = _ids(connection, "resource_classes")["PGPU"]
         spots = connection.execute(
             text(
                 "SELECT i.resource_provider_id FROM inventories i JOIN resource_providers p "
@@ -244,6 +322,18 @@ def claims() -> list[str]:
     ]
 
 
+def gangs() -> list[str]:
+    return [
+        f"## Gangs: {GANG} members of one claim and its first member alone, {HOSTS:,} hosts of 8 + 8, SQLite",
+        "",
+        f"{measured()} Medians of {ROUNDS} rounds in turn, in CPU ms: planned (`dry_run`), and planned and allocated.",
+        "",
+        f"| what | planned: one | {GANG} | to one | allocated: one | {GANG} | to one |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        *gang_rows(),
+    ]
+
+
 def measured() -> str:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
     return f"Measured on {date.today()}, commit {commit.stdout.strip()}."
@@ -264,7 +354,7 @@ def report(lines: Sequence[str]) -> None:
     REPORT.write_text("\n\n".join([head.strip(), *sections.values()]) + "\n")
 
 
-SECTIONS = {"candidates": candidates, "claims": claims}
+SECTIONS = {"candidates": candidates, "claims": claims, "gangs": gangs}
 
 if __name__ == "__main__":
     main(sys.argv[1:])

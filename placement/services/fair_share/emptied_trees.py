@@ -90,7 +90,7 @@ class EmptiedTrees:
     def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
         """Read trees as they are, with the options that would have room if so much became free."""
         trees = self._reader(freed).trees_of(roots).trees
-        details = Details(self._tx, self._prepared.levels, with_units=True).of(trees)
+        details = Details(self._tx, self._prepared.levels).of(trees)
         self._known.update(dict.fromkeys(roots))
         self._known.update({tree.root: (tree, detail) for tree, detail in zip(trees, details, strict=True)})
 

@@ -29,32 +29,36 @@ class AlikeTrees:
         self._overlay = overlay
         self._members: dict[int, int] = {}
         """How many have been placed in each tree."""
+        self._with_others: set[int] = set()
+        """The trees of which somebody else took something, too."""
         self._drawn: dict[int, tuple[DrawnHost, _ForFurther] | None] = {}
-        """Trees without ids, with what is known of all like them; None where somebody else took of them, too."""
+        """Trees without ids, with what is known of all like them."""
         self._found: dict[CanonicalForm, _ForFurther] = {}
 
     def note(self, root: int, *, is_own: bool) -> None:
         """Take note that the next member was placed in a tree; or that somebody else took something of it."""
         self._members[root] = self._members.get(root, 0) + 1
         if not is_own:
-            self._drawn[root] = None
-        elif root not in self._drawn:
-            self._drawn[root] = self._as_it_was(root)
+            self._with_others.add(root)
 
     def _as_it_was(self, root: int) -> tuple[DrawnHost, _ForFurther] | None:
-        host = self._planning.drawn(root)
-        if host is None or not self._overlay.within(host.providers).is_empty:
+        """Return a tree before anything was taken, with what is known of all like it."""
+        if root in self._with_others:
             return None
-        return host, self._found.setdefault(host.form, [])
+        if root not in self._drawn:
+            host = self._planning.drawn(root)
+            is_as_it_is = host is not None and self._overlay.within(host.providers).is_empty
+            self._drawn[root] = (host, self._found.setdefault(host.form, [])) if host and is_as_it_is else None
+        return self._drawn[root]
 
     def knows(self, root: int) -> bool:
         """Tell whether it is known what the next member gets in a tree."""
-        drawn = self._drawn.get(root)
+        drawn = self._as_it_was(root)
         return drawn is not None and len(drawn[1]) >= self._members[root]
 
     def next_of(self, root: int) -> RankedProposal | None:
         """Return what the next member gets in a tree of which it is known; None if nothing."""
-        drawn = self._drawn[root]
+        drawn = self._as_it_was(root)
         assert drawn is not None
         target, found = drawn
         source, ranked = found[self._members[root] - 1]
@@ -65,7 +69,7 @@ class AlikeTrees:
 
     def learn(self, root: int, ranked: RankedProposal | None) -> None:
         """Take note of what the next member gets in a tree, once it was composed in again."""
-        drawn = self._drawn.get(root)
+        drawn = self._as_it_was(root)
         if drawn is None or not self._planning.is_certain(root):
             return
         host, found = drawn

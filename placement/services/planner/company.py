@@ -101,7 +101,7 @@ def _is_possible(drafting: Drafting, members: Sequence[ClaimMember]) -> bool:
     """Tell whether all names in what members want exist. Who names others is to learn that alone."""
     try:
         for member in members:
-            drafting.ground(member, members=2)
+            drafting.ground(member)
     except PlacementError:
         return False
     return True

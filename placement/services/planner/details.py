@@ -9,12 +9,13 @@ from typing import NamedTuple, TypeVar
 
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.frontier import Key, Keyed
+from placement.domain.inventory import Inventory
 from placement.domain.places import Layout, Places, Position, level_bits
 from placement.domain.planner_tree import PlannerTree, ProviderStocks, Stock
 from placement.domain.tree import Tree
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import UnitRules, provider_names, unit_rules, unusual_unit_rules
-from placement.store.search.summaries import StockRow, Summaries, tree_summaries
+from placement.store.search.summaries import StockRow, Summaries, TreeMember
+from placement.store.search.tree_rows import NamedMember, Relevant, StockWithUnits, TreeRows, tree_rows
 
 T = TypeVar("T")
 
@@ -22,43 +23,42 @@ LARGEST_BATCH = 64
 """Trees whose details are read together at most: not many more than are needed, and not each by itself."""
 
 
-class _Rows(NamedTuple):
-    """What has been read of some trees."""
-
-    summaries: Summaries
-    names: Mapping[int, str]
-    stocks: Mapping[int, ProviderStocks]
-    traits: Mapping[int, frozenset[str]]
-    positions: Mapping[int, Position]
-    places: Places
-
-
 class _KindsOfProviders:
-    """What providers of one kind have in common, made once for all of them."""
+    """What providers of one kind have in common, made once for all of them.
 
-    def __init__(self) -> None:
+    Args:
+        tx: where names are read.
+    """
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self.class_names: dict[int, str] = {}
+        self.trait_names: dict[int, str] = {}
         self._stocks: dict[object, ProviderStocks] = {}
         self._traits: dict[tuple[int, ...], frozenset[str]] = {}
 
-    def stocks(self, found: Summaries, units: UnitRules) -> dict[int, ProviderStocks]:
+    def learn_names(self, rows: TreeRows) -> None:
+        """Read the names of all classes and traits that are not known yet."""
+        classes = {row[0] for of in rows.stocks.values() for row in of} - self.class_names.keys()
+        traits = {trait for of in rows.traits.values() for trait in of} - self.trait_names.keys()
+        self.class_names.update(self._tx.names.classes.names(self._tx.connection, classes))
+        self.trait_names.update(self._tx.names.traits.names(self._tx.connection, traits))
+
+    def stocks(self, rows: TreeRows) -> dict[int, ProviderStocks]:
         """Return the stocks of each provider that has any."""
-        names, known, stocks = found.class_names, self._stocks, {}
-        for provider, rows in found.stocks.items():
-            kind: tuple[object, ...] = tuple(rows)
-            if units:
-                kind = (*kind, *[units.get((provider, row[0])) for row in rows])
+        names, known, stocks = self.class_names, self._stocks, {}
+        for provider, of in rows.stocks.items():
+            kind = tuple(of)
             of_kind = known.get(kind)
             if of_kind is None:
-                of_kind = known[kind] = ProviderStocks(
-                    (names[row[0]], _stock(StockRow(*row), units.get((provider, row[0]), ()))) for row in rows
-                )
+                of_kind = known[kind] = ProviderStocks((names[row[0]], _stock(StockWithUnits(*row))) for row in of)
             stocks[provider] = of_kind
         return stocks
 
-    def traits(self, found: Summaries) -> dict[int, frozenset[str]]:
+    def traits(self, rows: TreeRows) -> dict[int, frozenset[str]]:
         """Return the traits of each provider that has any."""
-        names, known, traits = found.trait_names, self._traits, {}
-        for provider, ids in found.traits.items():
+        names, known, traits = self.trait_names, self._traits, {}
+        for provider, ids in rows.traits.items():
             kind = tuple(ids)
             of_kind = known.get(kind)
             if of_kind is None:
@@ -67,77 +67,106 @@ class _KindsOfProviders:
         return traits
 
 
+class _TreesInDetail(NamedTuple):
+    """Some trees that were read together."""
+
+    rows: TreeRows
+    stocks: Mapping[int, ProviderStocks]
+    traits: Mapping[int, frozenset[str]]
+    positions: Mapping[int, Position]
+    places: Places
+
+
 class Details:
     """The details of trees that have been read, as of the snapshot of one transaction.
 
     Args:
         tx: the transaction.
         levels: the levels.
-        with_units: whether unit rules are read, too.
-        locks: the lock classes, whose unit rules are read in any case.
+        classes: of which classes inventories are read; None for all.
+        traits: which traits are read beside those of the levels; None for all.
     """
 
-    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool, locks: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        levels: Levels,
+        *,
+        classes: Collection[str] | None = None,
+        traits: Collection[str] | None = None,
+    ) -> None:
         self._tx = tx
-        self._levels = levels
-        self._with_units = with_units
-        self._locks = locks
         ids = tx.names.traits.ids(tx.connection, set(levels.traits))
         self.level_ids = [ids.get(trait) for trait in levels.traits]
         """The ids of the traits of levels, None for one that does not exist."""
-        self._read: list[Summaries] = []
-        self._kinds = _KindsOfProviders()
+        self._relevant = Relevant(
+            None if classes is None else tx.names.classes.ids(tx.connection, {*classes}).values(),
+            None if traits is None else {*ids.values(), *tx.names.traits.ids(tx.connection, {*traits}).values()},
+        )
+        self.members: dict[int, NamedMember] = {}
+        """All providers that have been read."""
+        self._read: list[TreeRows] = []
+        self._kinds = _KindsOfProviders(tx)
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
         """Read trees, with those that share with them."""
-        roots = {root for tree in trees for root in _roots(tree)}
-        found = tree_summaries(self._tx, roots)
-        self._read.append(found)
-        rows = self._rows(found, roots)
+        portion = self._portion({root for tree in trees for root in _roots(tree)})
         by_root: dict[int, list[int]] = defaultdict(list)
-        for member in found.members.values():
+        for member in portion.rows.members.values():
             by_root[member.root_id].append(member.id)
-        return [_tree(tree, [one for root in _roots(tree) for one in by_root[root]], rows) for tree in trees]
+        return [_tree(tree, [one for root in _roots(tree) for one in by_root[root]], portion) for tree in trees]
 
     @property
     def summaries(self) -> Summaries:
         """What has been read."""
-        if len(self._read) > 1:
-            self._read = [merged(self._read)]
-        return self._read[0] if self._read else Summaries()
+        return Summaries(
+            {one.id: TreeMember(one.id, one.uuid, one.root_id, one.parent_id) for one in self.members.values()},
+            {
+                provider: [StockRow._make(row[: len(StockRow._fields)]) for row in of]
+                for rows in self._read
+                for provider, of in rows.stocks.items()
+            },
+            {provider: of for rows in self._read for provider, of in rows.traits.items()},
+            self._kinds.class_names,
+            self._kinds.trait_names,
+        )
 
-    def _rows(self, found: Summaries, roots: Collection[int]) -> _Rows:
-        layout = self._layout(found)
-        inside = layout.inside(found.members.keys())
-        return _Rows(
-            found,
-            provider_names(self._tx, roots),
-            self._kinds.stocks(found, self._units(found, roots)),
-            self._kinds.traits(found),
-            layout.positions_of(found.members.keys(), inside),
+    def _portion(self, roots: Collection[int]) -> _TreesInDetail:
+        rows = tree_rows(self._tx, roots, self._relevant)
+        self._read.append(rows)
+        self.members.update(rows.members)
+        self._kinds.learn_names(rows)
+        layout = self._layout(rows)
+        inside = layout.inside(rows.members.keys())
+        return _TreesInDetail(
+            rows,
+            self._kinds.stocks(rows),
+            self._kinds.traits(rows),
+            layout.positions_of(rows.members.keys(), inside),
             Places(layout.masks_of(inside), layout.levels),
         )
 
-    def _units(self, found: Summaries, roots: Collection[int]) -> UnitRules:
-        if self._with_units:
-            return unit_rules(self._tx, roots)
-        locks = [class_id for class_id, name in found.class_names.items() if name in self._locks]
-        return unusual_unit_rules(self._tx, roots, locks) if locks else {}
-
-    def _layout(self, found: Summaries) -> Layout:
+    def _layout(self, rows: TreeRows) -> Layout:
         bits_of = cache(lambda traits: level_bits(traits, self.level_ids))
-        bits = {provider: bits_of(tuple(traits)) for provider, traits in found.traits.items()}
-        anchors = {provider: of for provider, of in bits.items() if of and provider in found.members}
-        homes = {provider: found.members[provider].root_id for provider in anchors}
-        parents = {provider: member.parent_id for provider, member in found.members.items()}
+        bits = {provider: bits_of(tuple(traits)) for provider, traits in rows.traits.items()}
+        anchors = {provider: of for provider, of in bits.items() if of and provider in rows.members}
+        homes = {provider: rows.members[provider].root_id for provider in anchors}
+        parents = {provider: member.parent_id for provider, member in rows.members.items()}
         return Layout(parents, anchors, homes, levels=len(self.level_ids))
 
 
 class RememberedDetails(Details):
     """The details of trees, each read once."""
 
-    def __init__(self, tx: Transaction, levels: Levels, *, with_units: bool, locks: Collection[str] = ()) -> None:
-        super().__init__(tx, levels, with_units=with_units, locks=locks)
+    def __init__(
+        self,
+        tx: Transaction,
+        levels: Levels,
+        *,
+        classes: Collection[str] | None = None,
+        traits: Collection[str] | None = None,
+    ) -> None:
+        super().__init__(tx, levels, classes=classes, traits=traits)
         self._known: dict[tuple[int, frozenset[int]], PlannerTree] = {}
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
@@ -192,17 +221,17 @@ class ReadingAhead:
                 yield tree
 
 
-def _tree(tree: Tree, providers: Collection[int], rows: _Rows) -> PlannerTree:
-    members, masks = rows.summaries.members, rows.places.of
-    own = {provider for provider in providers if members[provider].root_id == tree.root}
+def _tree(tree: Tree, providers: Collection[int], portion: _TreesInDetail) -> PlannerTree:
+    rows, masks, positions = portion.rows, portion.places.of, portion.positions
+    own = {provider for provider in providers if rows.members[provider].root_id == tree.root}
     return PlannerTree(
         root=tree.root,
-        parents={provider: members[provider].parent_id for provider in providers},
-        names={provider: rows.names[provider] for provider in providers},
-        traits={provider: rows.traits[provider] for provider in providers if provider in rows.traits},
-        stocks={provider: rows.stocks[provider] for provider in providers if provider in rows.stocks},
-        positions={provider: rows.positions[provider] for provider in providers},
-        places=Places({provider: masks[provider] for provider in own if provider in masks}, rows.places.levels),
+        parents={provider: rows.members[provider].parent_id for provider in providers},
+        names={provider: rows.members[provider].name for provider in providers},
+        traits={provider: portion.traits[provider] for provider in providers if provider in portion.traits},
+        stocks={provider: portion.stocks[provider] for provider in providers if provider in portion.stocks},
+        positions={provider: positions[provider] for provider in providers},
+        places=Places({provider: masks[provider] for provider in own if provider in masks}, portion.places.levels),
         foreign_providers={*providers} - own,
     )
 
@@ -215,8 +244,9 @@ def _roots(tree: Tree) -> frozenset[int]:
     return frozenset([tree.root, *sharing])
 
 
-def _stock(row: StockRow, units: Sequence[int]) -> Stock:
-    return Stock(row.capacity, int(row.used), *units)
+def _stock(row: StockWithUnits) -> Stock:
+    capacity = Inventory(row.total, row.reserved, allocation_ratio=row.allocation_ratio).capacity
+    return Stock(capacity, int(row.used), row.min_unit, row.max_unit, row.step_size)
 
 
 def merged(several: Sequence[Summaries]) -> Summaries:

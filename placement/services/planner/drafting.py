@@ -55,8 +55,8 @@ class Drafting:
         """Return the plans of a member in the cloud as it would be."""
         return Planning(self.ground(member), overlay)
 
-    def ground(self, member: ClaimMember, *, members: int = 1) -> Ground:
-        """Return what is known of the snapshot for so many members that want the same."""
+    def ground(self, member: ClaimMember) -> Ground:
+        """Return what is known of the snapshot for all members that want the same."""
         prepared = self.prepared(member)
         if prepared not in self._grounds:
             self._grounds[prepared] = Ground(
@@ -66,14 +66,14 @@ class Drafting:
                 composers=self.composers,
                 stocks=self._stocks,
                 overlay=self.overlay,
-                with_units=self._checks_units or members > 1,
+                for_show=False,
             )
         return self._grounds[prepared]
 
-    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int) -> Lineup:
-        """Return what is there for so many members that want the same."""
-        ground = self.ground(member, members=members)
-        return lineup_for(ground, overlay, members=members, checks_units=self._checks_units)
+    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> Lineup:
+        """Return what is there for so many members that want the same; ``apart``: each in another tree."""
+        ground = self.ground(member)
+        return lineup_for(ground, overlay, members=members, apart=apart, checks_units=self._checks_units)
 
     def best(self, member: ClaimMember, lineup: Lineup, overlay: Overlay) -> Draft | None:
         """Return the best place for a member, or one of the best; None if there is none."""
@@ -91,7 +91,7 @@ class Drafting:
 
 def draft_of(member: ClaimMember, proposal: Proposal, planning: Planning) -> Draft:
     """Return a proposal as a draft for a member."""
-    members = planning.summaries.members
+    members = planning.members
     allocations = {members[provider].uuid: amounts for provider, amounts in proposal.amounts.items()}
     mappings = {
         suffix: tuple(members[provider].uuid for provider in providers)

@@ -117,7 +117,9 @@ class Placing:
         """Return what is there for a member."""
         kind = self._drafting.prepared(member)
         if kind not in self._lineups:
-            self._lineups[kind] = self._drafting.lineup(member, self._overlay, members=self._kinds[kind])
+            self._lineups[kind] = self._drafting.lineup(
+                member, self._overlay, members=self._kinds[kind], apart=self._closing is not None
+            )
             self._lineups[kind].leave_out(self._closed)
         return self._lineups[kind]
 

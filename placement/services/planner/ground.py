@@ -1,6 +1,6 @@
 """What one request finds in one snapshot: read once, however often it is planned, and under whatever overlays."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from placement.allocators.compactness import Counts
@@ -40,7 +40,7 @@ class Ground:
         composers: what has been worked out is taken from here, and kept here, if there are other requests.
         stocks: those that have been read, likewise.
         overlay: no overlay that it is planned under releases providers that this one does not.
-        with_units: whether the unit rules of all inventories are read with them.
+        for_show: whether trees are read whole, to be shown; or no more of them than decides.
 
     Raises:
         InvalidAt: the request names a class, trait or level that does not exist.
@@ -55,7 +55,7 @@ class Ground:
         composers: Composers | None = None,
         stocks: KnownStocks | None = None,
         overlay: Overlay = AS_IT_IS,
-        with_units: bool = False,
+        for_show: bool = True,
     ) -> None:
         self.tx = tx
         self.request = request
@@ -72,12 +72,22 @@ class Ground:
         # Each demand by itself, as for candidates; what rules say of several providers is left to composing.
         self._narrowing = Narrowing(tx, plan, ids_for(tx, plan), spared=overlay.released)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
-        self.details = RememberedDetails(
-            tx,
-            self.prepared.levels,
-            with_units=with_units or bool(request.paths),
-            locks=options.locks.values(),
-        )
+        self._locks = frozenset(options.locks.values())
+        self.details = RememberedDetails(tx, self.prepared.levels) if for_show else self._narrow_details()
+
+    def _narrow_details(self) -> RememberedDetails:
+        """Return details with what decides: hosts that differ in nothing else are alike."""
+        devices = [one.device for one in self.request.groups if one.device is not None]
+        traits = [device.forbidden.union(*device.required) for device in devices]
+        # Who wants to be alone asks of everything whether it is in use; so do scores of devices, and of nested groups.
+        asks_for_all = self._packer is not None or self.request.exclusive or self.request.paths
+        classes = None if asks_for_all else {*self.prepared.composer.requested, *self._locks, *self._scored}
+        return RememberedDetails(self.tx, self.prepared.levels, classes=classes, traits=frozenset().union(*traits))
+
+    @cached_property
+    def _scored(self) -> Collection[str]:
+        """The classes that decide the score of a tree."""
+        return scorer_for(self.profile.strategy, self.prepared.composer.requested, self.families).classes
 
     @property
     def has_sharing(self) -> bool:
@@ -96,8 +106,7 @@ class Ground:
     def counts_decide(self) -> bool:
         """Whether the score of a tree depends on how many providers ``all`` or ``per-subtree`` finds there."""
         open_ended = [one.group for one in self.request.groups if one.everything or one.per_subtree]
-        scored = scorer_for(self.profile.strategy, self.prepared.composer.requested, self.families).classes
-        return any(not group.resources.keys().isdisjoint(scored) for group in open_ended)
+        return any(not group.resources.keys().isdisjoint(self._scored) for group in open_ended)
 
     def packing(self, overlay: Overlay) -> TreePacking | None:
         """Return what the request does to the devices of trees, where the profile counts that."""

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.fabric import Mix, Posting
-from placement.candidates.alike_hosts import DrawnHost, drawn, moved
+from placement.candidates.alike_hosts import DrawnHost, moved
 from placement.domain.overlay import Overlay
 from placement.services.planner.drafting import Drafting, draft_of
 from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE, with_more_places
@@ -35,7 +35,7 @@ class HostRoom:
     """
 
     def __init__(self, drafting: Drafting, kinds: Sequence[ClaimMember]) -> None:
-        self.grounds = [drafting.ground(kind, members=2) for kind in kinds]
+        self.grounds = [drafting.ground(kind) for kind in kinds]
         self.plannings = [Planning(ground, drafting.overlay, wanted=1) for ground in self.grounds]
         """What each kind may be planned with, one member at a time."""
         self.drafts: list[Draft] = []
@@ -77,13 +77,11 @@ class HostRoom:
         return refused
 
     def _drawn(self, root: int) -> DrawnHost:
-        """Draw a host; one that differs from what was read is like no other."""
-        for details in self.grounds[0].details.of(self.grounds[0].reader.trees_of([root]).trees):
-            overlay = self._drafting.overlay.within(details.parents)
-            trees = [tree for ground in self.grounds for tree in ground.reader.trees_of([root]).trees]
-            if overlay.is_empty and len(trees) == len(self.grounds):
-                return drawn([ground.prepared.plan for ground in self.grounds], trees, details)
-        return DrawnHost((root,), ())
+        """Draw a host for all kinds, of which each looks at other things; one that was changed is like no other."""
+        hosts = [host for planning in self.plannings if (host := planning.drawn(root))]
+        if len(hosts) < len(self.plannings) or not self._drafting.overlay.within(hosts[0].providers).is_empty:
+            return DrawnHost((root,), ())
+        return DrawnHost(tuple([host.form for host in hosts]), hosts[0].providers)
 
     def _in_host(self, drafts: Sequence[Draft], host: DrawnHost) -> Sequence[Draft]:
         """Return drafts of the first host of a form as they are in another one."""

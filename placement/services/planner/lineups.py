@@ -17,7 +17,7 @@ from placement.services.planner.ground import Ground
 from placement.services.planner.planning import Planning, RankedKey, RankedProposal
 
 FIRST_TREES = 8
-"""Of so many trees the details are read at first: a tree may serve several members, or just one."""
+"""Of so many trees the details are read at first, where a tree may serve several members."""
 
 
 class Lineup(Protocol):
@@ -46,18 +46,19 @@ class Lineup(Protocol):
         """Leave out trees from now on."""
 
 
-def lineup_for(ground: Ground, overlay: Overlay, *, members: int, checks_units: bool) -> Lineup:
+def lineup_for(ground: Ground, overlay: Overlay, *, members: int, apart: bool, checks_units: bool) -> Lineup:
     """Return what is there for members.
 
     Args:
         ground: what they want, in a snapshot; one candidate of each tree.
         overlay: what would differ before any of them has taken anything.
         members: how many they are, more or less.
+        apart: whether no two of them may be in one tree.
         checks_units: whether places are left out where inventories do not allow in sum what is taken of them.
     """
     if members == 1 or not ground.is_tree_by_tree:
         return PlannedAnew(ground, checks_units=checks_units)
-    planning = Planning(ground, overlay, wanted=members, first_trees=FIRST_TREES)
+    planning = Planning(ground, overlay, wanted=members, first_trees=members if apart else FIRST_TREES)
     return TreeByTree(planning, overlay, checks_units=checks_units)
 
 

@@ -19,6 +19,7 @@ from placement.services.planner.details import LARGEST_BATCH, ReadingAhead
 from placement.services.planner.forecast import Forecast
 from placement.services.planner.ground import Ground
 from placement.store.search.summaries import Summaries
+from placement.store.search.tree_rows import NamedMember
 
 RankedKey = tuple[bool, float, int, int]
 """The key of a proposal's tree with the score that it has, and its number in the tree. The third is the root."""
@@ -69,6 +70,11 @@ class Planning:
     def summaries(self) -> Summaries:
         """What has been read of the trees that were composed in."""
         return self._ground.details.summaries
+
+    @property
+    def members(self) -> Mapping[int, NamedMember]:
+        """The providers of these trees."""
+        return self._ground.details.members
 
     @property
     def complete(self) -> bool:
@@ -178,14 +184,13 @@ class Planning:
 
     def roots_of(self, proposal: Proposal) -> frozenset[int]:
         """Return the roots of the trees that a proposal takes from."""
-        members = self.summaries.members
-        return frozenset([members[provider].root_id for provider in proposal.amounts])
+        return frozenset([self.members[provider].root_id for provider in proposal.amounts])
 
     def inside(self, places: Collection[int]) -> frozenset[str]:
         """Return the uuids of places that have been proposed, and of all providers below them."""
         if not places:
             return frozenset()
-        members = self.summaries.members
+        members = self.members
         parents = {id_: member.parent_id for id_, member in members.items()}
         return frozenset(m.uuid for m in members.values() if not set(places).isdisjoint(upwards(m.id, parents)))
 

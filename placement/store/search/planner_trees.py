@@ -1,10 +1,10 @@
-"""What the planner wants to know of provider trees besides who can serve what: names, places, what is left."""
+"""What the planner wants to know of many provider trees at once: their places, and what is left in them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Double, bindparam, case, cast, func, or_, select
+from sqlalchemy import BigInteger, Double, bindparam, case, cast, func, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
@@ -16,31 +16,6 @@ from placement.store.tables import inventories, resource_provider_traits, resour
 _RP = resource_providers.c
 _INV = inventories.c
 _HAS = resource_provider_traits.c
-
-
-def provider_names(tx: Transaction, roots: Collection[int]) -> dict[int, str]:
-    """Return the names of all providers of trees."""
-    rows = tx.tuples(_names(listed=_is_listed(roots)), _values(roots))
-    return {id_: name or uuid for id_, name, uuid, root in rows if root in roots}
-
-
-UnitRules = Mapping[tuple[int, int], tuple[int, int, int]]
-"""(min_unit, max_unit, step_size) by provider and class."""
-
-
-def unit_rules(tx: Transaction, roots: Collection[int]) -> UnitRules:
-    """Return the unit rules of all inventories of trees, and perhaps of others in between."""
-    return _by_inventory(tx.tuples(_units(listed=_is_listed(roots)), _values(roots)))
-
-
-def unusual_unit_rules(tx: Transaction, roots: Collection[int], class_ids: Collection[int]) -> UnitRules:
-    """Return the unit rules of those inventories of some classes of which one cannot be taken alone, likewise."""
-    values = {**_values(roots), "classes": sorted(class_ids)}
-    return _by_inventory(tx.tuples(_unusual_units(listed=_is_listed(roots)), values))
-
-
-def _by_inventory(rows: Iterable[tuple[int, int, int, int, int]]) -> UnitRules:
-    return {(provider, class_id): (least, most, step) for provider, class_id, least, most, step in rows}
 
 
 def places(tx: Transaction, trait_ids: Sequence[int]) -> list[tuple[int, int | None, int, int]]:
@@ -90,24 +65,6 @@ def _among(column: Any, *, listed: bool) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _names(*, listed: bool) -> PreparedStatement:
-    columns = select(_RP.id, _RP.name, _RP.uuid, _RP.root_provider_id)
-    return PreparedStatement(columns.where(_among(_RP.root_provider_id, listed=listed)))
-
-
-@lru_cache(maxsize=2)
-def _units(*, listed: bool) -> PreparedStatement:
-    return PreparedStatement(_UNITS.where(_among(_RP.root_provider_id, listed=listed)))
-
-
-@lru_cache(maxsize=2)
-def _unusual_units(*, listed: bool) -> PreparedStatement:
-    is_of_class = _INV.resource_class_id.in_(bindparam("classes", expanding=True))
-    is_unusual = or_(_INV.min_unit > 1, _INV.step_size > 1)
-    return PreparedStatement(_UNITS.where(_among(_RP.root_provider_id, listed=listed), is_of_class, is_unusual))
-
-
-@lru_cache(maxsize=2)
 def _roots(*, listed: bool) -> PreparedStatement:
     return PreparedStatement(select(_RP.id, _RP.root_provider_id).where(_among(_RP.id, listed=listed)))
 
@@ -116,10 +73,6 @@ def _roots(*, listed: bool) -> PreparedStatement:
 def _parents(*, listed: bool) -> PreparedStatement:
     return PreparedStatement(select(_RP.id, _RP.parent_provider_id).where(_among(_RP.id, listed=listed)))
 
-
-_UNITS = select(_INV.resource_provider_id, _INV.resource_class_id, _INV.min_unit, _INV.max_unit, _INV.step_size).join(
-    resource_providers, _RP.id == _INV.resource_provider_id
-)
 
 _PLACES = PreparedStatement(
     select(_RP.id, _RP.parent_provider_id, _RP.root_provider_id, _HAS.trait_id)

@@ -59,8 +59,8 @@ PROFILES = [
 class DraftingAnew(Drafting):
     """Plans in the whole cloud for each member: what one search for all of them has to come to."""
 
-    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int) -> Lineup:
-        return PlannedAnew(self.ground(member, members=members), checks_units=self._checks_units)
+    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> Lineup:
+        return PlannedAnew(self.ground(member), checks_units=self._checks_units)
 
 
 class Drafts(Drafting):
@@ -68,8 +68,8 @@ class Drafts(Drafting):
 
     by_one_search = 0
 
-    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int) -> Lineup:
-        lineup = super().lineup(member, overlay, members=members)
+    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> Lineup:
+        lineup = super().lineup(member, overlay, members=members, apart=apart)
         Drafts.by_one_search += members if isinstance(lineup, TreeByTree) else 0
         return lineup
 

@@ -58,3 +58,17 @@ def test_more_groups_cost_no_more_statements(app: Flask, api: Api) -> None:
     # The first claim makes the project, the user and the consumer type.
     assert counts[3:5] == counts[:2]
     assert counts[5] <= counts[2]
+
+
+def test_more_members_cost_no_more_statements(app: Flask, api: Api) -> None:
+    """Hosts that members are spread over are read together, and names of custom classes and traits with them."""
+    for number in range(12):
+        register(api, f"host{number}", numa_nodes=SMALL)
+    counts = []
+    for members in (2, 6, 12):
+        body = {**JOINT, "members": members, "apart": {"level": "host"}, "consumer": consumer(), "dry_run": True}
+        with statements(app) as sent:
+            ask(api, "POST", CLAIMS, body=body)
+        counts.append(len(sent))
+    # Whoever wants all hosts reads them in portions that grow.
+    assert counts[2] <= counts[0] + 12

@@ -1,0 +1,143 @@
+"""What the planner reads of provider trees, in three statements: who is in them, what they have, and which traits."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from sqlalchemy import Join, bindparam, select
+
+from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.ranges import is_between
+from placement.store.search.summaries import LISTED
+from placement.store.stock import StockSource
+from placement.store.tables import inventories, resource_provider_traits, resource_providers
+
+
+class Relevant(NamedTuple):
+    """The ids of the classes and traits that matter; None for all."""
+
+    class_ids: Collection[int] | None = None
+    trait_ids: Collection[int] | None = None
+
+
+EVERYTHING = Relevant()
+
+
+class NamedMember(NamedTuple):
+    """A provider of a tree: first as in TreeMember."""
+
+    id: int
+    uuid: str
+    root_id: int
+    parent_id: int | None
+    own_name: str | None
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.own_name or self.uuid
+
+
+class StockWithUnits(NamedTuple):
+    """What a provider has and uses of one resource class: first as in StockRow."""
+
+    class_id: int
+    total: int
+    reserved: int
+    allocation_ratio: float
+    used: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+
+
+class TreeRows(NamedTuple):
+    """The providers of some trees.
+
+    ``stocks`` (plain tuples in the shape of StockWithUnits) and ``traits`` (ids, ascending) are by provider id; other
+    providers may be among them.
+    """
+
+    members: dict[int, NamedMember]
+    stocks: Mapping[int, list[StockWithUnits]]
+    traits: Mapping[int, list[int]]
+
+
+def tree_rows(tx: Transaction, roots: Collection[int], relevant: Relevant = EVERYTHING) -> TreeRows:
+    """Return all providers of the trees with these root ids, of which there is at least one.
+
+    Args:
+        tx: where to read.
+        roots: the ids.
+        relevant: of which classes and traits there is anything.
+    """
+    # What NamedMember._make does, without a call in Python for each of many thousands.
+    as_members = map(partial(tuple.__new__, NamedMember), _rows(tx, _providers, roots))
+    members = {member[0]: member for member in as_members if member[2] in roots}
+    stocks: dict[int, list[Any]] = defaultdict(list)
+    of_stocks = partial(_stocks, keeps_usage=tx.database.keeps_usage)
+    for row in _rows(tx, of_stocks, roots, relevant.class_ids):
+        stocks[row[0]].append(row[1:])
+    traits: dict[int, list[int]] = defaultdict(list)
+    for provider, trait in _rows(tx, _traits, roots, relevant.trait_ids):
+        traits[provider].append(trait)
+    for of_provider in (*stocks.values(), *traits.values()):
+        if len(of_provider) > 1:
+            of_provider.sort()
+    return TreeRows(members, stocks, traits)
+
+
+def _rows(
+    tx: Transaction,
+    statement: Callable[..., PreparedStatement],
+    roots: Collection[int],
+    only: Collection[int] | None = None,
+) -> list[Any]:
+    """Return the rows of a statement for some trees, and perhaps for others in between."""
+    if only is not None and not only:
+        return []
+    listed = len(roots) <= LISTED
+    values: dict[str, Any] = {"ids": sorted(roots)} if listed else {"first": min(roots), "last": max(roots)}
+    if only is not None:
+        values["only"] = sorted(only)
+    return tx.tuples(statement(listed=listed, is_narrow=only is not None), values)
+
+
+_RP = resource_providers.c
+_INV = inventories.c
+_HAS = resource_provider_traits.c
+
+
+def _of_trees(columns: Any, source: Any, only: Any, *, listed: bool) -> PreparedStatement:
+    """Return a statement for trees that are listed or in a range; ``only`` is the column that it is narrowed by."""
+    roots = _RP.root_provider_id
+    among = roots.in_(bindparam("ids", expanding=True)) if listed else is_between(roots, "first", "last")
+    narrowed = [] if only is None else [only.in_(bindparam("only", expanding=True))]
+    return PreparedStatement(select(*columns).select_from(source).where(among, *narrowed))
+
+
+@lru_cache(maxsize=2)
+def _providers(*, listed: bool, is_narrow: bool) -> PreparedStatement:
+    assert not is_narrow
+    columns = (_RP.id, _RP.uuid, _RP.root_provider_id, _RP.parent_provider_id, _RP.name)
+    return _of_trees(columns, resource_providers, None, listed=listed)
+
+
+@lru_cache(maxsize=8)
+def _stocks(*, listed: bool, is_narrow: bool, keeps_usage: bool) -> PreparedStatement:
+    stock = StockSource(keeps_usage=keeps_usage)
+    amounts = (_INV.total, _INV.reserved, _INV.allocation_ratio, stock.used)
+    columns = (_INV.resource_provider_id, _INV.resource_class_id, *amounts)
+    units = (_INV.min_unit, _INV.max_unit, _INV.step_size)
+    source: Join = stock.inventory.join(resource_providers, _RP.id == _INV.resource_provider_id)
+    only = _INV.resource_class_id if is_narrow else None
+    return _of_trees((*columns, *units), stock.with_usage(source), only, listed=listed)
+
+
+@lru_cache(maxsize=4)
+def _traits(*, listed: bool, is_narrow: bool) -> PreparedStatement:
+    source = resource_provider_traits.join(resource_providers, _RP.id == _HAS.resource_provider_id)
+    only = _HAS.trait_id if is_narrow else None
+    return _of_trees((_HAS.resource_provider_id, _HAS.trait_id), source, only, listed=listed)
