@@ -93,7 +93,7 @@ def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
 
 
 def score_by_definition(plan: Plan, ranking: Ranking, tree: Tree, node: ScoredNode):
-    verdict = assess(ranking.profile.strategy, amounts_of(plan), node)
+    verdict = assess(ranking.profile.strategy, amounts_of(plan), node, is_alone=False)
     composed = CompactFirst(plan, RequestBudget(), all_wanted=True).composed_in(tree)
     if composed is None:
         return False, 0.0, None
