@@ -36,10 +36,11 @@ class Worker:
         self._database = database
 
     def cpu_ms(self, work: Callable[[], Any], *, calls: int = 1) -> str:
-        """Return the medians of the CPU time of the server and of the database for a call."""
+        """Return the medians of the CPU time of the server and of the database for a call, with a change before it."""
         work()
         server, database = [], []
         for _ in range(TIMES):
+            self.claim()
             before, begun = self._database.read(), time.process_time()
             work()
             server.append((time.process_time() - begun) * 1000 / calls)
@@ -48,7 +49,7 @@ class Worker:
 
     def find(self, limit: int = 10) -> None:
         found = self._app.test_client().get(f"/allocation_candidates?{ASKED}&limit={limit}", headers=HEADERS)
-        assert len(found.json["allocation_requests"]) == limit
+        assert found.data.count(b'{"allocations"') == limit  # To parse it would cost more than it did.
 
     def claim(self) -> None:
         body = {**SMALL, "consumer": {"uuid": str(uuid.uuid4()), **OWNER}}

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import os_traits
-from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy import ScalarSelect, bindparam, func, select
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
@@ -27,12 +28,18 @@ _ROOTS = PreparedStatement(
     )
 )
 _HIGHEST_ROOT = select(func.max(resource_providers.c.root_provider_id)).scalar_subquery()
-# The least id comes from the index; whether there is one at all, PostgreSQL would find out by reading the whole table.
-_SHARER = (
-    select(func.min(resource_provider_traits.c.resource_provider_id))
-    .where(resource_provider_traits.c.trait_id == bindparam("sharing_trait"))
-    .scalar_subquery()
-)
+_HAS = resource_provider_traits.c
+
+
+def _first_with(trait: Any) -> ScalarSelect[int]:
+    """Return the least provider with a trait, NULL if there is none.
+
+    The least comes from the index; whether there is one at all, PostgreSQL would find out by reading the whole table.
+    """
+    return select(func.min(_HAS.resource_provider_id)).where(_HAS.trait_id == trait).scalar_subquery()
+
+
+_SHARER = _first_with(bindparam("sharing_trait"))
 
 
 @lru_cache(maxsize=16)
@@ -41,10 +48,9 @@ def _cloud(levels: int, locks: int) -> PreparedStatement:
 
     They are the highest root, the least provider that shares, the traits of levels in use, the classes of locks in use.
     """
-    has = resource_provider_traits.c
     in_use = [
         select(traits.c.id)
-        .where(traits.c.name == bindparam(f"level_{level}"), exists().where(has.trait_id == traits.c.id))
+        .where(traits.c.name == bindparam(f"level_{level}"), _first_with(traits.c.id).is_not(None))
         .scalar_subquery()
         for level in range(levels)
     ]
