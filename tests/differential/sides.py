@@ -138,13 +138,13 @@ def started_oracle(directory: Path) -> Iterator[ReferenceSide]:
 def started_reference(directory: Path, *, alteration: str | None = None) -> Iterator[ReferenceSide]:
     """Run the reference on SQLite with one thread, as it is or with one of the alterations."""
     database_url = f"sqlite:///{directory / 'reference.sqlite'}"
-    installation, options = reference.installation(), {}
+    installation, application = reference.installation(), "sparing_reference:application"
     if alteration:
         variables = {**installation.variables, "ALTERATION": alteration}
         installation = dataclasses.replace(installation, variables=variables)
-        options = {"application": "altered_reference:application", "options": ALTERED}
+        application = "altered_reference:application"
     servers.write_configuration(directory, servers.migrating(reference.configuration(database_url)))
-    with servers.running_server(installation, directory, threads=1, **options) as url:
+    with servers.running_server(installation, directory, threads=1, application=application, options=ALTERED) as url:
         yield ReferenceSide("reference", url, database_url)
 
 
