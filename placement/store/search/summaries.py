@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, bindparam, select
 
 from placement.domain.inventory import Inventory
+from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import is_between
@@ -20,6 +21,9 @@ from placement.store.tables import inventories, resource_provider_traits, resour
 
 LISTED = 500
 """Up to so many trees or providers are named one by one; more are read as one range of ids, with what lies between."""
+
+MOST_BETWEEN = 4
+"""Providers are read as a range if it has at most so many times as many ids; others are far from each other."""
 
 
 class TreeMember(NamedTuple):
@@ -126,7 +130,10 @@ def _of_providers(
     """Return the rows of a statement for some providers, and perhaps for others in between."""
     if len(providers) <= LISTED:
         return tx.tuples(statement(listed=True), {"ids": list(providers)})
-    return tx.tuples(statement(listed=False), {"first": min(providers), "last": max(providers)})
+    first, last = min(providers), max(providers)
+    if last - first < MOST_BETWEEN * len(providers):
+        return tx.tuples(statement(listed=False), {"first": first, "last": last})
+    return [row for ids in chunks(sorted(providers)) for row in tx.tuples(statement(listed=True), {"ids": ids})]
 
 
 def _grouped(rows: list[Any]) -> tuple[dict[int, list[StockRow]], set[int]]:
