@@ -47,6 +47,11 @@ def drawn(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTree) ->
     return DrawnHost(form, providers)
 
 
+def form_of(plan: Plan, tree: Tree, details: PlannerTree) -> CanonicalForm:
+    """Return the form of a host of which one thing is asked."""
+    return drawn([plan], [tree], details).form
+
+
 def _asked(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[int | None, int]) -> CanonicalForm:
     return (
         tuple([tuple([numbers[provider] for provider in row]) for row in tree.options]),

@@ -52,6 +52,7 @@ class Rows:
         fill: the share of everything that is in use in trees that are added.
         consumers: by so many consumers of each tree.
         projects: they belong to so many projects in turn.
+        is_uneven: whether each provider has more or less in use, by chance, so that hardly two hosts are alike.
         tables: the rows.
     """
 
@@ -60,6 +61,7 @@ class Rows:
     fill: float
     consumers: int = CONSUMERS_PER_HOST
     projects: int = 1
+    is_uneven: bool = False
     tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
     _ids: Iterable[int] = field(default_factory=lambda: itertools.count(1))
     _chance: random.Random = field(default_factory=lambda: random.Random(1))
@@ -97,7 +99,7 @@ class Rows:
                 portions = self.consumers // holders[name] or 1
                 first = seen[name] * portions
                 seen[name] += 1
-                amount = seen[name] % 2 if total == 1 else int(total * self.fill)
+                amount = self._used_of(total, seen[name])
                 for portion, used in enumerate(_shared_out(amount, portions)):
                     consumer = consumers[(first + portion) % self.consumers]
                     holding.add(consumer)
@@ -107,6 +109,12 @@ class Rows:
             if consumer in holding:
                 known.append((consumer, 1 + len(known) % self.projects, 1, 1))
 
+    def _used_of(self, total: int, number: int) -> int:
+        """Return how much of the n-th inventory of a class is in use."""
+        if self.is_uneven:
+            return round(self._chance.triangular(0, total, total * self.fill))
+        return number % 2 if total == 1 else int(total * self.fill)
+
 
 def _shared_out(amount: int, portions: int) -> list[int]:
     """Return an amount in so many nearly equal portions, those of nothing left out."""
@@ -114,11 +122,12 @@ def _shared_out(amount: int, portions: int) -> list[int]:
     return [size for index in range(portions) if (size := each + (index < more))]
 
 
-def write_cloud(connection: Connection, name: str, *, fill: float) -> None:
+def write_cloud(connection: Connection, name: str, *, fill: float, is_uneven: bool = False) -> None:
     """Write all rows of a cloud into a database that has the tables and the standard names."""
     with connection.transaction():
         _write_names(connection)
-        rows = Rows(_ids_by_name(connection, "resource_classes"), _ids_by_name(connection, "traits"), fill)
+        names = [_ids_by_name(connection, table) for table in ("resource_classes", "traits")]
+        rows = Rows(*names, fill, is_uneven=is_uneven)
         for root in cloud(name):
             rows.add_tree(root)
         _write_aggregates(

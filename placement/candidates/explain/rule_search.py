@@ -8,11 +8,10 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
-from placement.candidates.alike_hosts import drawn
 from placement.candidates.compose.proposals import ProposalComposer
+from placement.candidates.host_kinds import KindOf
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
-from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 ComposerFor = Callable[[PlannerRequest], ProposalComposer]
@@ -42,18 +41,18 @@ class RuleSearch:
     """Trees with all their details, which requests are tried in.
 
     Args:
-        plan: the demands that all requests have in common.
-        trees: the trees, with who can serve these.
+        kind: tells kinds of trees, of which all can serve a request or none can.
+        trees: the trees, with the options of the demands that all requests have in common.
         composer_for: makes what composes a request.
         budget: the steps of all searches together.
     """
 
     def __init__(
-        self, plan: Plan, trees: Iterable[tuple[Tree, PlannerTree]], composer_for: ComposerFor, budget: Budget
+        self, kind: KindOf, trees: Iterable[tuple[Tree, PlannerTree]], composer_for: ComposerFor, budget: Budget
     ) -> None:
         kinds: dict[object, _Alike] = {}
         for tree, details in trees:
-            kinds.setdefault(drawn([plan], [tree], details).form, _Alike(set(), tree, details)).roots.add(tree.root)
+            kinds.setdefault(kind(tree, details), _Alike(set(), tree, details)).roots.add(tree.root)
         self._kinds = list(kinds.values())
         self._composer_for = composer_for
         self._budget = budget

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from placement.allocators.budget import Budget
 from placement.allocators.devices.attempts import STEPS
 from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.alike_hosts import form_of
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
 from placement.candidates.compose.proposals import ProposalComposer
+from placement.candidates.host_kinds import HostKinds, KindOf
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
@@ -45,11 +47,20 @@ class PlannerOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A request that can be composed in trees; ``parts`` are those of hierarchical names, each as a group."""
+    """A request that can be composed in trees.
+
+    Args:
+        plan: what it asks of single providers.
+        levels: its levels.
+        composer: composes it.
+        kind: tells kinds of trees, of which all can serve it or none can.
+        parts: those of hierarchical names, each as a group.
+    """
 
     plan: Plan
     levels: Levels
     composer: ProposalComposer
+    kind: KindOf
     parts: CandidateRequest | None = None
 
 
@@ -92,7 +103,8 @@ class Composers:
         plan, levels = _with_everything(request), options.levels_for(request)
         judge = options.packer.latest_judge if options.packer else None
         composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
-        return Prepared(plan, levels, composer)
+        kinds = HostKinds(plan, lock_classes=options.locks.values(), counts_use=bool(request.exclusive))
+        return Prepared(plan, levels, composer, kinds.kind)
 
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         levels = options.levels_for(request)
@@ -108,7 +120,9 @@ class Composers:
             raise InvalidAt(("paths", name.rpartition("/")[0]), sentence) from unknown
         except ValueError as wrong:
             raise InvalidAt(("paths",), str(wrong)) from wrong
-        return Prepared(plan_for(composer.plain()), levels, composer, composer.parts())
+        plan = plan_for(composer.plain())
+        # Every stock matters to what is nested, if only for how much more there could be of it.
+        return Prepared(plan, levels, composer, lambda *host: form_of(plan, *host), composer.parts())
 
 
 def _with_everything(request: PlannerRequest) -> Plan:

@@ -1,6 +1,6 @@
 """Composes one planner request in trees that are read in detail for it, and in trees that are alike only once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from placement.candidates.alike_hosts import DrawnHost, drawn, moved
 from placement.candidates.canonical import Memo
@@ -28,7 +28,9 @@ class DetailedComposer:
     ) -> None:
         self._details = details
         self._composers = composers
-        self._plan, self._composer = prepared.plan, prepared.composer
+        self._prepared, self._composer = prepared, prepared.composer
+        self._without_room: set[Hashable] = set()
+        """The kinds of trees in which there certainly is nothing."""
         self._overlay = overlay
         self._models: Memo[tuple[DrawnHost, Proposals]] = Memo()
         self.known: dict[int, PlannerTree] = {}
@@ -65,14 +67,23 @@ class DetailedComposer:
         details = as_it_is.under(self._overlay)
         if details is not as_it_is:
             return self.found(tree, details)
-        host = drawn([self._plan], [tree], details)
+        host = drawn([self._prepared.plan], [tree], details)
         known = self._models.get(host.form)
         if known is None:
-            found = self._composer.proposals(tree, details, self._composers.share)
+            found = self._unless_without_room(tree, details)
             self._models.remember(host.form, (host, found))
             return self._noted(details, found)
         model, found = known
         return [moved(proposal, model, host) for proposal in self._noted(details, found)]
+
+    def _unless_without_room(self, tree: Tree, details: PlannerTree) -> Proposals:
+        kind = self._prepared.kind(tree, details)
+        if kind in self._without_room:
+            return Proposals()
+        found = self._composer.proposals(tree, details, self._composers.share)
+        if not found.found and found.complete:
+            self._without_room.add(kind)
+        return found
 
     def _noted(self, details: PlannerTree, found: Proposals) -> Sequence[Proposal]:
         """Take note of what was found in a tree, and return it."""

@@ -41,4 +41,4 @@ def _search(ground: Ground, options: PlannerOptions) -> RuleSearch:
     def composer_for(request: PlannerRequest) -> ProposalComposer:
         return Composers().prepared(request, options).composer
 
-    return RuleSearch(ground.prepared.plan, ground.in_detail(), composer_for, Budget(STEPS_PER_REQUEST))
+    return RuleSearch(ground.prepared.kind, ground.in_detail(), composer_for, Budget(STEPS_PER_REQUEST))

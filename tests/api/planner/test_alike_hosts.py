@@ -1,4 +1,4 @@
-"""Hosts of one model are composed in once: each has what composing in it alone would find."""
+"""Hosts of one model are composed in once, those of a kind until nothing is found: each has what it has alone."""
 
 from dataclasses import replace
 from random import Random
@@ -21,12 +21,12 @@ from tests.planner_clouds import (
     random_hosts,
     random_request,
 )
-from tests.small_clouds import load
+from tests.small_clouds import Cloud, Inventory, load
 
 if TYPE_CHECKING:
     from placement.candidates.compose.proposals import Proposal
 
-CLOUDS, REQUESTS = 8, 6
+CLOUDS, REQUESTS = 4, 6
 PROFILES = (
     RankingProfile("spread"),
     RankingProfile("pack", Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), 3),
@@ -48,11 +48,11 @@ def by_tree(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -
 
 
 @pytest.mark.any_database
-def test_hosts_of_a_model_have_what_each_has_alone(app: Flask, request: pytest.FixtureRequest) -> None:
+def test_hosts_of_a_model_have_what_each_has_alone(app: Flask, is_long: bool, request: pytest.FixtureRequest) -> None:
     """Some share something with each other; names and ids come in different orders."""
     database, first, found = app.extensions["placement"].database, 1000 * request.config.getoption("--seed"), 0
     make_names(database)
-    for seed in range(first, first + CLOUDS):
+    for seed in range(first, first + CLOUDS * (20 if is_long else 1)):
         chance = Random(seed)
         cloud = random_hosts(chance, 6, models=2, pools=chance.choice((0, 0, 1, 2)))
         load(database, cloud)
@@ -62,4 +62,46 @@ def test_hosts_of_a_model_have_what_each_has_alone(app: Flask, request: pytest.F
             together, alone = by_tree(database, wanted, options)
             assert together == alone, seed
             found += bool(together)
-    assert found > CLOUDS // 2
+    assert found
+
+
+@reads
+def by_kind(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> tuple[int, dict[object, set[bool]]]:
+    """Return how many trees may serve, and of each kind of them whether there is a proposal."""
+    ground = Ground(tx, request, options)
+    kinds: dict[object, set[bool]] = {}
+    hosts = [*ground.in_detail()]
+    for tree, details in hosts:
+        found = next(Planning(ground).proposals(only=tree.root), None)
+        kinds.setdefault(ground.prepared.kind(tree, details), set()).add(found is not None)
+    return len(hosts), kinds
+
+
+@pytest.mark.any_database
+def test_all_hosts_of_a_kind_have_a_place_or_none_has(
+    app: Flask, is_long: bool, request: pytest.FixtureRequest
+) -> None:
+    """Hosts of two models, with more or less in use; often they differ in what does not matter."""
+    database, first, alike = app.extensions["placement"].database, 1000 * request.config.getoption("--seed"), 0
+    make_names(database)
+    for seed in range(first, first + CLOUDS * (20 if is_long else 1)):
+        chance = Random(seed)
+        load(database, at_work(chance, random_hosts(chance, 9, models=2, pools=chance.choice((0, 0, 1)))))
+        for _ in range(REQUESTS):
+            options = PlannerOptions(profile=RankingProfile("spread"), levels=LEVELS, locks=LOCKS)
+            number, kinds = by_kind(database, random_request(chance), options)
+            assert all(len(answers) == 1 for answers in kinds.values()), seed
+            alike += number - len(kinds)
+    assert alike > CLOUDS
+
+
+def at_work(chance: Random, cloud: Cloud) -> Cloud:
+    """Return a cloud with more or less in use, whatever its consumers are."""
+
+    def used(inventory: Inventory) -> Inventory:
+        return replace(inventory, used=chance.choice((0, 0, inventory.used, chance.randint(0, inventory.total))))
+
+    return {
+        id_: replace(node, inventories={name: used(one) for name, one in node.inventories.items()})
+        for id_, node in cloud.items()
+    }

@@ -1,0 +1,100 @@
+"""Kinds of hosts: of one kind all have a place for a request or none has, whichever of their devices are in use.
+
+Far more hosts are of one kind than are alike in all that decides which place is the best (``alike_hosts``): in a cloud
+at work hardly two have the same in use.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Mapping
+
+from placement.domain.planner_tree import NO_STOCKS, PlannerTree
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+
+KindOf = Callable[[Tree, PlannerTree], Hashable]
+
+MOST_SUMS = 10_000
+"""So many sums of amounts are told apart; of what has more, room is told apart to the unit."""
+
+
+class HostKinds:
+    """Tells the kinds of hosts for requests of groups that ask the same of providers one by one.
+
+    Args:
+        plan: what is asked for.
+        lock_classes: the classes that say who holds a place.
+        counts_use: whether it matters which providers are in use.
+    """
+
+    def __init__(self, plan: Plan, *, lock_classes: Collection[str], counts_use: bool) -> None:
+        self._plan = plan
+        self._lock_classes = sorted(lock_classes)
+        self._counts_use = counts_use
+        self._useful = {name: _sums(plan, name) for name in plan.contended}
+        self._numbers: dict[Hashable, int] = {}
+
+    def kind(self, tree: Tree, details: PlannerTree) -> int:
+        """Return a number for the kind of a host: for what its providers can do, and how they are nested."""
+        can = self._can_do(tree, details)
+        below: dict[int | None, list[int]] = defaultdict(list)
+        parents = details.parents
+        for provider in reversed(_outermost_first(parents)):
+            # Providers beside each other are told apart by what they can do alone.
+            below[parents[provider]].append(self._number((can[provider], *sorted(below[provider]))))
+        above = [parent for parent in below if parent not in parents]
+        return self._number(tuple(sorted([kind for parent in above for kind in below[parent]])))
+
+    def _number(self, form: Hashable) -> int:
+        return self._numbers.setdefault(form, len(self._numbers))
+
+    def _can_do(self, tree: Tree, details: PlannerTree) -> dict[int, Hashable]:
+        serves: dict[int, int] = defaultdict(int)
+        for demand, row in enumerate(tree.options):
+            for provider in row:
+                serves[provider] |= 1 << demand
+        in_use = details.in_use() if self._counts_use else ()
+        plan, foreign = self._plan, details.foreign_providers
+        return {
+            provider: (
+                details.traits.get(provider),
+                serves.get(provider, 0),
+                provider in in_use,
+                provider in foreign,
+                provider == details.root,
+                tree.met.get(provider, 0) if plan.trait_sets else 0,
+                *[self._useful_room(name, tree.room.get((provider, name))) for name in plan.contended],
+                *[self._lock(details, provider, name) for name in self._lock_classes],
+            )
+            for provider in details.parents
+        }
+
+    def _useful_room(self, name: str, room: float | None) -> float | None:
+        """Return the largest sum of amounts that there is room for."""
+        sums = self._useful[name]
+        return room if room is None or not sums else sums[max(0, bisect_right(sums, room) - 1)]
+
+    def _lock(self, details: PlannerTree, provider: int, name: str) -> Hashable:
+        return details.stocks.get(provider, NO_STOCKS).get(name)
+
+
+def _outermost_first(parents: Mapping[int, int | None]) -> list[int]:
+    """Return all providers, each behind its parent."""
+    inside: dict[int | None, list[int]] = defaultdict(list)
+    for provider, parent in parents.items():
+        inside[parent if parent in parents else None].append(provider)
+    found = inside[None]
+    for provider in found:  # It grows.
+        found += inside.get(provider, ())
+    return found
+
+
+def _sums(plan: Plan, name: str) -> list[int]:
+    """Return what slots may take of a class of one provider together, ascending; nothing if there are too many sums."""
+    sums = {0}
+    for slot in plan.slots:
+        amount = dict(slot.resources).get(name, 0)
+        sums |= {one + amount for one in sums}
+        if len(sums) > MOST_SUMS:
+            return []
+    return sorted(sums)
