@@ -11,6 +11,7 @@ from typing import Any
 from placement.api.allocation_schemas import owner_id
 from placement.api.candidate_query import SUFFIX
 from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Object, Uuid, refuse
+from placement.api.planner.misplaced import HintingSchema
 from placement.api.planner.request_fields import AggregateFilters, Count, Traits
 from placement.api.validation import Schema, shown
 from placement.domain.names import LONGEST_NAME, NAME_PATTERN
@@ -223,7 +224,7 @@ class AvoidSchema(Schema):
     trees = Array(Uuid(), required=False)
 
 
-class RequestSchema(Schema):
+class RequestSchema(HintingSchema):
     """What is asked for, in the planner's words, in Koordinator's, or in hierarchical names."""
 
     groups = Mapping(f"({SUFFIX})?", Object(GroupSchema), required=False)

@@ -1,5 +1,7 @@
 """What the document on resource-strategy-fit (seed 002) writes, pasted as the profile of a request."""
 
+import json
+
 import pytest
 
 from tests.api.conftest import Api
@@ -88,3 +90,38 @@ def test_arguments_of_the_scheduler_are_refused_with_the_keys_to_type(api: Api) 
     detail = answer.json["errors"][0]["detail"]
     assert "expected one of the keys fit, sra, proportional, compactness" in detail
     assert detail.endswith("becomes a planner file by: placement planner import FILE.")
+
+
+@pytest.mark.parametrize("path", [CANDIDATES, CLAIMS])
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        {"resourceStrategyFitWeight": 10, "resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}}},
+        {"sra": {"enable": True, "resources": "nvidia.com/gpu", "weight": 10, "resourceWeight": {"nvidia.com/gpu": 1}}},
+        {"proportional": {"enable": True, "resources": "nvidia.com/gpu"}},
+        {"arguments": {"resourceStrategyFitWeight": 10}, "name": "resource-strategy-fit"},
+        {"actions": "enqueue, allocate", "tiers": [{"plugins": [{"name": "resource-strategy-fit"}]}]},
+    ],
+    ids=lambda pasted: next(iter(pasted)),
+)
+def test_what_is_pasted_beside_the_groups_is_refused_with_what_to_type(api: Api, path: str, pasted: dict) -> None:
+    answer = api.post(path, {"groups": {"": {"resources": {"VCPU": 1}}}, **pasted})
+    assert answer.status_code == 400
+    detail = answer.json["errors"][0]["detail"]
+    assert f"\n{next(iter(pasted))}: " in detail
+    assert '"profile": {"fit": {"weight": 10' in detail
+    assert detail.endswith("becomes a planner file by: placement planner import FILE.")
+
+
+def test_the_profile_that_a_refusal_shows_is_accepted(api: Api) -> None:
+    detail = api.post(CANDIDATES, {"sra": {}}).json["errors"][0]["detail"]
+    shown = detail[detail.index('"profile": {') : detail.index(". What is written")]
+    groups = {"": {"resources": {"VCPU": 1}}}
+    assert api.post(CANDIDATES, {"groups": groups, **json.loads(f"{{{shown}}}")}).status_code == 200
+
+
+def test_resources_beside_the_groups_are_refused_with_what_to_type(api: Api) -> None:
+    detail = api.post(CANDIDATES, {"resources": {"VCPU": 2}}).json["errors"][0]["detail"]
+    assert detail.endswith(
+        '\n\nresources: Resources are asked for by a group: "groups": {"": {"resources": {"VCPU": 2}}}.'
+    )

@@ -1,0 +1,44 @@
+"""Words that are well known, but stand in the wrong place of a planner request: what to type instead."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from marshmallow import ValidationError
+
+from placement.api.validation import Fault, Schema
+from placement.settings.planner.document import IMPORT_HINT, SCHEDULER_KEYS
+
+SCORING_KEYS = SCHEDULER_KEYS | {"fit", "sra", "proportional", "compactness", "resourceWeight"}
+"""What says how candidates are scored, in Volcano's words or in those of profiles."""
+
+IN_A_PROFILE = (
+    "How candidates are scored is said by a profile: "
+    '"profile": "NAME" of planner.yaml, or "profile": {"fit": {"weight": 10, "resources": {"PGPU": {"type": '
+    '"MostAllocated", "weight": 2}}}, "sra": {"weight": 10, "resources": {"PGPU": 1}}}. ' + IMPORT_HINT
+)
+IN_A_GROUP = 'Resources are asked for by a group: "groups": {"": {"resources": {"VCPU": 2}}}.'
+
+
+class HintingSchema(Schema):
+    """A schema that says of some unknown keys what to type instead."""
+
+    def handle_error(self, error: ValidationError, data: Any, **_options: Any) -> None:
+        """Say that in the place of all messages about unknown keys, of the first that is well known."""
+        for key, hint in _hints(data):
+            if isinstance(error.messages, dict) and key not in self.fields:
+                known = {name: messages for name, messages in error.messages.items() if name in self.fields}
+                error.messages = {**known, key: [Fault(hint, "additionalProperties")]}
+                return
+
+
+def _hints(body: Any) -> Iterator[tuple[str, str]]:
+    for key, value in body.items() if isinstance(body, Mapping) else ():
+        if key in SCORING_KEYS or (key == "resources" and _are_weights(value)):
+            yield key, IN_A_PROFILE
+        elif key == "resources":
+            yield key, IN_A_GROUP
+
+
+def _are_weights(resources: Any) -> bool:
+    """Tell whether these are the strategies of resources, not amounts."""
+    return isinstance(resources, Mapping) and any(isinstance(one, Mapping) for one in resources.values())
