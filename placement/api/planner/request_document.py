@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from placement.api.candidate_query import MOST_CLASSES, MOST_GROUPS
+from placement.api.planner.names_as_groups import names_as_groups
 from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
 from placement.api.planner.request_schemas import RequestSchema
 from placement.api.validation import BodyPath, load_document
@@ -51,7 +52,7 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
             "affinity": [*body.get("affinity", ()), *said["affinity"]],
             "exclusive": [*body.get("exclusive", ()), *said["exclusive"]],
         }
-    request = replace(_request(body), **_in_paths(body, settings))
+    request = names_as_groups(replace(_request(body), **_in_paths(body, settings)), settings.levels)
     for path, sentence in _faults(request, settings):
         raise InvalidAt(path, sentence)
     return request
@@ -153,10 +154,6 @@ def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tupl
     """Yield what is wrong with a request, with where it is."""
     if not request.groups and not request.paths:
         yield (), "There must be groups, a tree, paths, or requests of devices."
-    if request.groups and request.paths:
-        yield ("groups",), "Groups and a tree (or paths) cannot stand beside each other."
-    if request.paths and (request.affinity or request.within or request.exclusive or request.same_subtree):
-        yield (), "affinity, within, exclusive and same_subtree are about groups, not about a tree or paths."
     if len({name.rpartition("/")[0] for name in request.paths}) > MOST_GROUPS:
         yield ("paths",), f"There are more than {MOST_GROUPS} groups."
     if request.profile is not None and request.profile not in settings.profiles:

@@ -119,8 +119,12 @@ def _amounts(**options: Any) -> Mapping:
     return Mapping(NAME_PATTERN, Integer(minimum=1), required=False, **options)
 
 
+GROUP = f"{SUFFIX}|[^/]+(/[^/]+)+"
+"""The suffix of a group, or the beginning of hierarchical names."""
+
+
 def _names_of_groups(shortest: int = 1) -> Array:
-    return Array(JsonText(pattern=SUFFIX), shortest=shortest, unique=True)
+    return Array(JsonText(pattern=GROUP), shortest=shortest, unique=True)
 
 
 class GroupSchema(Schema):
@@ -140,7 +144,7 @@ class AffinitySchema(Schema):
     """A joint allocation."""
 
     groups = _names_of_groups(shortest=2)
-    primary = JsonText(pattern=SUFFIX, required=False)
+    primary = JsonText(pattern=GROUP, required=False)
     level = JsonText(pattern=LEVEL)
     mode = OneOf("required", "preferred", default="required")
 

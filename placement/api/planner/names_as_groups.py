@@ -1,0 +1,125 @@
+"""Hierarchical names that stand beside groups, or under rules: each of their groups becomes one of the request.
+
+What a name asks for inside of ``pcie/R0`` comes from one switch: a rule ``within``. So rules can be about both.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from placement.allocators.group.names import split_name
+from placement.allocators.group.tree import Path
+from placement.domain.candidate_request import RequestGroup
+from placement.domain.group_words import PREFIX
+from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.errors import InvalidAt
+
+Rule = TypeVar("Rule", Within, Exclusive)
+
+OUTSIDE = ""
+"""The group of what is asked for outside of groups."""
+
+
+def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> PlannerRequest:
+    """Return a request whose names, if groups or rules stand beside them, are groups, too.
+
+    Args:
+        request: the request.
+        levels: name of a level -> trait of its places.
+
+    Raises:
+        InvalidAt: a name leads into a group of no level, or names say what groups cannot.
+    """
+    has_rules = request.affinity or request.within or request.exclusive or request.same_subtree
+    if not request.paths or not (request.groups or has_rules):
+        return request
+    _check(request)
+    amounts: dict[Path, dict[str, int]] = defaultdict(dict)
+    for name, amount in request.paths.items():
+        path, resource_class = split_name(name)
+        amounts[path][resource_class] = amount
+    outside = amounts.pop((), {})
+    named = [_group(path, of, levels) for path, of in amounts.items()]
+    suffixes = [_written(path) for path in amounts]
+    return replace(
+        request,
+        groups=(*_with_outside(request.groups, outside), *named),
+        paths={},
+        affinity=tuple([_affinity(rule, suffixes) for rule in request.affinity]),
+        within=(*[_below(rule, suffixes) for rule in request.within], *_nesting([*amounts], levels)),
+        exclusive=tuple([_below(rule, suffixes) for rule in request.exclusive]),
+    )
+
+
+def _check(request: PlannerRequest) -> None:
+    for key in ("containers", "init_containers", "translate"):
+        if getattr(request, key):
+            raise InvalidAt((key,), "This is for names alone: no groups and no rules stand beside them.")
+    if request.distinct:
+        raise InvalidAt(("distinct",), 'Beside groups it is written "group_policy": "isolate".')
+
+
+def _written(path: Path) -> str:
+    return "/".join([part for step in path for part in step])
+
+
+def _level(path: Path, levels: Mapping[str, str]) -> str:
+    """Return the name of the level that the last group of a path is of."""
+    word = path[-1][0]
+    known = {name.lower(): name for name in levels} | {trait: name for name, trait in levels.items()}
+    level = known.get(word) or known.get(word.lower())
+    if level is None:
+        raise InvalidAt(("paths", _written(path)), f"There is no level {word!r}; there are {', '.join(levels)}.")
+    return level
+
+
+def _group(path: Path, amounts: Mapping[str, int], levels: Mapping[str, str]) -> PlannerGroup:
+    trait = levels[_level(path, levels)]
+    return PlannerGroup(
+        group=RequestGroup(suffix=_written(path), resources=dict(amounts), required=(frozenset({trait}),))
+    )
+
+
+def _with_outside(groups: Sequence[PlannerGroup], outside: Mapping[str, int]) -> Iterator[PlannerGroup]:
+    """Yield groups; the unsuffixed one asks for what names ask for outside of groups, too."""
+    unsuffixed = [one for one in groups if one.suffix == OUTSIDE]
+    if outside and not unsuffixed:
+        yield PlannerGroup(group=RequestGroup(suffix=OUTSIDE, resources=dict(outside)))
+    for one in groups:
+        resources = dict(one.group.resources)
+        for name, amount in outside.items() if one in unsuffixed else ():
+            resources[name] = resources.get(name, 0) + amount
+        yield replace(one, group=replace(one.group, resources=resources))
+
+
+def _nesting(paths: Sequence[Path], levels: Mapping[str, str]) -> Iterator[Within]:
+    """Yield that what is asked for inside of a group lies in one place."""
+    inside: dict[Path, list[str]] = defaultdict(list)
+    for path in paths:
+        for end in range(1, len(path) + 1):
+            inside[path[:end]].append(_written(path))
+    for path, suffixes in inside.items():
+        if suffixes != [_written(path)]:
+            yield Within(groups=tuple(suffixes), level=_level(path, levels), required=True)
+
+
+def _expanded(groups: Sequence[str], suffixes: Sequence[str]) -> tuple[str, ...]:
+    """Return groups by suffix: a name stands for all groups inside of it."""
+    found: list[str] = []
+    for written in groups:
+        name = PREFIX.sub("", written, count=1)
+        below = [one for one in suffixes if one == name or one.startswith(f"{name}/")]
+        found += below or [written]
+    return tuple(dict.fromkeys(found))
+
+
+def _below(rule: Rule, suffixes: Sequence[str]) -> Rule:
+    return replace(rule, groups=_expanded(rule.groups, suffixes))
+
+
+def _affinity(rule: Affinity, suffixes: Sequence[str]) -> Affinity:
+    primaries = _expanded([rule.primary], suffixes)
+    primary = primaries[0] if len(primaries) == 1 else rule.primary
+    others = [one for one in _expanded(rule.secondaries, suffixes) if one != primary]
+    return replace(rule, primary=primary, secondaries=tuple(others))
