@@ -105,13 +105,10 @@ class Fleet:
         rows = list(zip(*self.capacity.values(), strict=True)) or [()] * len(self.trees)
         for root, row in zip(self.trees, rows, strict=True):
             like, trees = found.get(row, (root, 0))
-            # Trees that are only supposed to be there have ids below 0.
-            found[row] = (min(like, root, key=_real_first), trees + 1)
+            # Trees that are only supposed to be there have ids below 0; others come first.
+            is_better = root < like if (root < 0) == (like < 0) else root >= 0
+            found[row] = (root if is_better else like, trees + 1)
         return found
-
-
-def _real_first(root: int) -> tuple[bool, int]:
-    return root < 0, root
 
 
 @dataclass(frozen=True, slots=True)

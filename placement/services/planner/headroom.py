@@ -22,6 +22,7 @@ from placement.domain.whole_cloud import WholeCloud
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.placed_copies import PlacedCopies
+from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
 from placement.store.search.facts import Named, named_providers
@@ -102,8 +103,9 @@ def headrooms(
     ids = ids_for(tx, plan_for(all_together(asked.values())), locks=locks)
     overlay = overlay_of(tx, changes)
     fleets = _supposed(tx, ids, changes, overlay=overlay, with_aggregates=listing.aggregates)
+    kinds = TreeKinds(tx, overlay, fleets)
     placed = {
-        name: PlacedCopies(tx, request, options[name], overlay=overlay, like=fleets.cloud.like)
+        name: PlacedCopies(tx, request, options[name], overlay=overlay, like=fleets.cloud.like, kinds=kinds)
         for name, request in requests.items()
         if isinstance(request, PlannerRequest) and (has_rules(request) or ids.locks)
     }

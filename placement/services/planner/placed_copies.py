@@ -15,6 +15,7 @@ from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import emptied, overlaid
 from placement.services.planner.planning import Planning
+from placement.services.planner.tree_kinds import TreeKinds, by_kind
 from placement.store.connection.unit_of_work import Transaction
 
 MOST_TRIES = 600
@@ -35,6 +36,7 @@ class PlacedCopies:
         options: the operator's.
         overlay: what would differ in the trees that there are.
         like: for each further tree the one that it is like.
+        kinds: which trees are alike, with that overlay.
     """
 
     def __init__(
@@ -45,10 +47,12 @@ class PlacedCopies:
         *,
         overlay: Overlay,
         like: Mapping[int, int],
+        kinds: TreeKinds,
     ) -> None:
         self._tx = tx
         self._overlay = overlay
         self._like = like
+        self._kinds = kinds
         # How good a way is does not matter here.
         self._options = replace(options, packer=None, orders=None)
         self._request = replace(request, limit=1, per_tree=1, explain=False)
@@ -84,11 +88,21 @@ class PlacedCopies:
 
     def in_trees(self, known: Mapping[int, Copies]) -> dict[int, Copies]:
         """Return how many fit into trees, by their roots."""
-        there = [root for root in known if root not in self._like]
-        found = self._counted(self._ground, self._overlay, {root: known[root] for root in there})
+        found: dict[int, Copies] = {}
+        alike = self._alike({root: copies for root, copies in known.items() if root not in self._like})
+        counted = self._counted(self._ground, self._overlay, {roots[0]: known[roots[0]] for roots in alike})
+        for roots in alike:
+            found |= dict.fromkeys(roots, counted[roots[0]])
         further = {self._like[root]: known[root] for root in known if root in self._like}
         empty = self.in_empty(further) if further else {}
         return found | {root: empty[self._like[root]] for root in known if root in self._like}
+
+    def _alike(self, known: Mapping[int, Copies]) -> list[list[int]]:
+        """Return the roots of trees in groups in which as many copies fit; where others share, each by itself."""
+        if self._ground.has_sharing:
+            return [[root] for root in known]
+        kinds = self._kinds.of(known)
+        return by_kind(known, {root: (kinds[root], copies.most) for root, copies in known.items()})
 
     def in_empty(self, known: Mapping[int, Copies]) -> dict[int, Copies]:
         """Return the same for trees that are like these, but empty."""

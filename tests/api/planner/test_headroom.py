@@ -142,6 +142,26 @@ def test_rules_are_kept_in_trees_that_are_supposed(api: Api, cloud: Cloud) -> No
     assert (found["fits"], [tree["name"] for tree in found["trees"]]) == (1, ["gpu0"])
 
 
+def test_hosts_that_are_alike_differ_by_what_is_asked_of_them(api: Api) -> None:
+    """Rules are looked at in one host of a kind: but for aggregates, trees, and what would be given back or is held."""
+    built = stored(api.app, *[gpu_host(f"host{number}") for number in range(4)], gpu_host("other"))
+    pair = {"groups": {"_G": {"resources": {"PGPU": 1}, "count": 2}}, "within": [{"groups": ["_G"], "level": "numa"}]}
+    consumers = [allocate(api.call, built.providers[f"host{number}-gpu00"], {"PGPU": 1}) for number in range(3)]
+
+    def found(body: dict, **more: object) -> dict[str, int]:
+        room = ask(api, {"requests": {"it": body}, "per": "tree", **more})["it"]
+        assert room["complete"]
+        return {tree["name"]: tree["fits"] for tree in room["trees"]}
+
+    alike = {"host0": 1, "host1": 1, "host2": 1}
+    assert found(pair) == {**alike, "host3": 2, "other": 2}
+    assert found(pair, released=[consumers[1]]) == {**alike, "host1": 2, "host3": 2, "other": 2}
+    ask_in = {**pair["groups"]["_G"], "in_tree": built.providers["host1"]}
+    assert found({**pair, "groups": {"_G": ask_in}}) == {"host1": 1}
+    avoiding = {**pair, "avoid": {"trees": [built.providers["host0"], built.providers["host3"]]}}
+    assert found(avoiding) == {"host1": 1, "host2": 1, "other": 2}
+
+
 def test_a_pool_is_counted_once(api: Api) -> None:
     stored(
         api.app,

@@ -20,7 +20,7 @@ from tests.small_clouds import Cloud, load, shares_of
 PATH = "/planner/v1/headroom"
 
 CLOUDS, REQUESTS, HOSTS = 4, 4, 2
-POOLED_CLOUDS = 3
+POOLED_CLOUDS = 5
 MOST_LOOKED_AT = 400
 """In how many ways copies may be taken, in all, before a cloud is too large."""
 
@@ -110,7 +110,7 @@ def test_copies_that_draw_from_pools_have_bounds(
                     continue
                 found = headroom_of(api, wanted)
                 assert found["fits"] <= expected <= found["at_most"], (seed, body_of(wanted), expected, found)
-                compared += bool(expected)
+                compared += 1
     assert compared
 
 

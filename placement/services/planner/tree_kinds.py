@@ -1,0 +1,79 @@
+"""Trees in which as many copies of any request fit: they differ in ids and names alone.
+
+A cloud has many hosts of a few models, in use in a few ways. What they have is read once, however many requests there
+are; rules about places are then looked at in one tree of each kind.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+
+from placement.candidates.headroom.fleets import Fleets
+from placement.domain.overlay import Overlay
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.tree_rows import TreeRows, tree_rows
+
+READ_TOGETHER = 2_000
+"""So many trees are read at a time."""
+
+
+class TreeKinds:
+    """The kinds of the trees of a cloud, each looked at when it is asked for.
+
+    Args:
+        tx: the transaction.
+        overlay: what would differ.
+        fleets: the cloud: what requests name of trees and cannot be seen in them, such as aggregates and their names.
+    """
+
+    def __init__(self, tx: Transaction, overlay: Overlay, fleets: Fleets) -> None:
+        self._tx = tx
+        self._overlay = overlay
+        self._fleet = {root: number for number, fleet in enumerate(fleets.fleets) for root in fleet.trees}
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[int, int] = {}
+
+    def of(self, roots: Iterable[int]) -> Mapping[int, int]:
+        """Return the kind of each tree, and perhaps of others. Trees that others share with are none of these."""
+        new = [root for root in roots if root not in self._known]
+        for first in range(0, len(new), READ_TOGETHER):
+            some = new[first : first + READ_TOGETHER]
+            rows = tree_rows(self._tx, {*some})
+            inside: dict[int, list[int]] = defaultdict(list)
+            for member in rows.members.values():
+                inside[member.root_id].append(member.id)
+            for root in some:
+                kind = (self._fleet.get(root), self._form(sorted(inside[root]), rows))
+                self._known[root] = self._numbers.setdefault(kind, len(self._numbers))
+        return self._known
+
+    def _form(self, providers: Sequence[int], rows: TreeRows) -> Hashable:
+        """Return what distinguishes a tree; providers are numbered by their ids."""
+        numbers: dict[int | None, int] = {provider: number for number, provider in enumerate(providers)}
+        return tuple(
+            [
+                (
+                    numbers.get(rows.members[one].parent_id),
+                    tuple(rows.traits.get(one, ())),
+                    tuple(rows.stocks.get(one, ())),
+                    self._change(one),
+                )
+                for one in providers
+            ]
+        )
+
+    def _change(self, provider: int) -> Hashable:
+        overlay = self._overlay
+        changes = overlay.changes.get(provider)
+        return changes and tuple(sorted(changes.items())), provider in overlay.held
+
+
+def by_kind(roots: Collection[int], kind_of: Mapping[int, Hashable]) -> list[list[int]]:
+    """Return trees in groups of the same kind, each in ascending order.
+
+    >>> by_kind([5, 1, 2], {1: "a", 2: "b", 5: "a"})
+    [[1, 5], [2]]
+    """
+    groups: dict[Hashable, list[int]] = defaultdict(list)
+    for root in sorted(roots):
+        groups[kind_of[root]].append(root)
+    return [*groups.values()]
