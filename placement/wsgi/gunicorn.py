@@ -1,7 +1,7 @@
 """gunicorn's settings for this server: ``gunicorn --config python:placement.wsgi.gunicorn``. Its options override them.
 
 The application is made before the fork and shared by the workers. At SIGHUP it is made again; while the configuration
-is not valid, the one before stays in force. Where each worker loads its own, gunicorn ends with the first that fails.
+is not valid, the one before stays in force. Where each worker loads its own, see ``replaced_worker``.
 """
 
 from typing import Any

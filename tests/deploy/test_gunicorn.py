@@ -4,6 +4,8 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import servers
 from tests.deploy.samples import sample
 from tests.deploy.streams import end, follow
@@ -32,12 +34,17 @@ def test_a_server_of_one_thread_is_not_held_up_by_those_who_follow_the_journal(c
             stream.close()
 
 
-def test_a_broken_planner_file_does_not_end_it(configured: Path):
-    """README's first command for production, and SIGHUP."""
+@pytest.mark.parametrize(
+    "application",
+    [["--config", "python:placement.wsgi.gunicorn"], ["placement.wsgi.api:application"]],
+    ids=["", "bare"],
+)
+def test_a_broken_planner_file_does_not_end_it(configured: Path, application: list[str]):
+    """README's first command for production, and gunicorn without our settings, at SIGHUP."""
     port = servers.free_port()
     file, log = configured / "planner.yaml", configured / "server.log"
     file.write_text("levels:\n  numa: HW_NUMA_ROOT\n")
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:placement.wsgi.gunicorn"]
+    command = [sys.executable, "-m", "gunicorn", *application, "--graceful-timeout", "2"]
     with servers.running([*command, "--bind", f"127.0.0.1:{port}", "--workers", "2"], configured, port) as served:
         call = HttpCalls(served.url)
         file.write_text("levels: [\n")

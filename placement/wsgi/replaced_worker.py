@@ -1,0 +1,53 @@
+"""Workers of a gunicorn without our settings, where each loads an application of its own: what SIGHUP does to them.
+
+gunicorn starts new workers and ends the old ones, whether or not the new ones can start. While the configuration is
+not valid they cannot, so the old ones stay: gunicorn has as many as it wants, and starts no more.
+"""
+
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from placement.errors import PlacementError
+from placement.settings import load
+
+LOG = logging.getLogger(__name__)
+
+
+def stay_while_configuration_is_invalid() -> None:
+    """Let this process, if it is a worker of gunicorn, not end for others that could not start."""
+    end = signal.getsignal(signal.SIGTERM)
+    worker = getattr(end, "__self__", None)
+    base = sys.modules.get("gunicorn.workers.base")
+    if base is None or not isinstance(worker, base.Worker):
+        return
+
+    def stay_or_end(number: int, frame: Any) -> None:
+        reason = _why_invalid() if _is_being_replaced(worker.cfg.workers) else None
+        if reason is None:
+            end(number, frame)  # type: ignore[operator, misc]
+        else:
+            LOG.error("The configuration is not valid, the one before stays in force: %s", reason)
+
+    signal.signal(signal.SIGTERM, stay_or_end)
+
+
+def _is_being_replaced(workers: int) -> bool:
+    """Tell whether gunicorn has more workers than it wants; where it ends, or where nobody knows, it has not."""
+    parent = os.getppid()
+    try:
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return len(children.split()) > workers
+
+
+def _why_invalid() -> str | None:
+    try:
+        load()
+    except PlacementError as error:
+        return error.message
+    return None
