@@ -16,6 +16,10 @@ IN_A_PROFILE = (
     '"profile": "NAME" of planner.yaml, or "profile": {"fit": {"weight": 10, "resources": {"PGPU": {"type": '
     '"MostAllocated", "weight": 2}}}, "sra": {"weight": 10, "resources": {"PGPU": 1}}}. ' + IMPORT_HINT
 )
+FOR_EACH_RESOURCE = (
+    "Whether a resource is best filled or spread is said by a profile, for each: "
+    '"profile": {"fit": {"resources": {"PGPU": {"type": "MostAllocated"}, "VCPU": {"type": "LeastAllocated"}}}}.'
+)
 IN_A_GROUP = 'Resources are asked for by a group: "groups": {"": {"resources": {"VCPU": 2}}}.'
 
 
@@ -35,6 +39,8 @@ def _hints(body: Any) -> Iterator[tuple[str, str]]:
     for key, value in body.items() if isinstance(body, Mapping) else ():
         if key in SCORING_KEYS or (key == "resources" and _are_weights(value)):
             yield key, IN_A_PROFILE
+        elif key in {"scorer", "scorers"}:
+            yield key, FOR_EACH_RESOURCE
         elif key == "resources":
             yield key, IN_A_GROUP
 

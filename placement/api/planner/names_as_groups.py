@@ -1,8 +1,10 @@
 """Hierarchical names that stand beside groups, or under rules: each of their groups becomes one of the request.
 
-What a name asks for inside of ``pcie/R0`` comes from one switch: a rule ``within``. So rules can be about both.
+What a name asks for inside of ``pcie/R0`` comes from one switch: a rule ``within``. So rules can be about both. What is
+enumerated (``gpu/0/enumType``) is a trait for each bit, and so a condition on a group.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +24,7 @@ OUTSIDE = ""
 
 
 def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> PlannerRequest:
-    """Return a request whose names, if groups or rules stand beside them, are groups, too.
+    """Return a request whose names, if groups or rules stand beside them or something is enumerated, are groups, too.
 
     Args:
         request: the request.
@@ -32,7 +34,8 @@ def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> Plann
         InvalidAt: a name leads into a group of no level, or names say what groups cannot.
     """
     has_rules = request.affinity or request.within or request.exclusive or request.same_subtree
-    if not request.paths or not (request.groups or has_rules):
+    has_bits = any(_is_enumerated(name) for name in request.paths)
+    if not request.paths or not (request.groups or has_rules or has_bits):
         return request
     _check(request)
     amounts: dict[Path, dict[str, int]] = defaultdict(dict)
@@ -40,6 +43,8 @@ def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> Plann
         path, resource_class = split_name(name)
         amounts[path][resource_class] = amount
     outside = amounts.pop((), {})
+    if bits := [name for name in outside if _is_enumerated(name)]:
+        raise InvalidAt(("paths", bits[0]), "What is enumerated is asked of a group's provider: gpu/0/enumType.")
     named = [_group(path, of, levels) for path, of in amounts.items()]
     suffixes = [_written(path) for path in amounts]
     return replace(
@@ -55,7 +60,7 @@ def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> Plann
 def _check(request: PlannerRequest) -> None:
     for key in ("containers", "init_containers", "translate"):
         if getattr(request, key):
-            raise InvalidAt((key,), "This is for names alone: no groups and no rules stand beside them.")
+            raise InvalidAt((key,), "This is for names alone: no groups, no rules and no enumerations beside them.")
     if request.distinct:
         raise InvalidAt(("distinct",), 'Beside groups it is written "group_policy": "isolate".')
 
@@ -75,10 +80,25 @@ def _level(path: Path, levels: Mapping[str, str]) -> str:
 
 
 def _group(path: Path, amounts: Mapping[str, int], levels: Mapping[str, str]) -> PlannerGroup:
-    trait = levels[_level(path, levels)]
-    return PlannerGroup(
-        group=RequestGroup(suffix=_written(path), resources=dict(amounts), required=(frozenset({trait}),))
-    )
+    of_level = frozenset({levels[_level(path, levels)]})
+    resources = {name: amount for name, amount in amounts.items() if not _is_enumerated(name)}
+    bits = [_traits(name, amount) for name, amount in amounts.items() if _is_enumerated(name)]
+    return PlannerGroup(group=RequestGroup(suffix=_written(path), resources=resources, required=(of_level, *bits)))
+
+
+def _is_enumerated(name: str) -> bool:
+    """Tell whether a resource is an enumeration, of whose bits one is enough; so the Group Allocator's names say."""
+    return name.rpartition("/")[2].lower().startswith("enum")
+
+
+def _traits(name: str, bits: int) -> frozenset[str]:
+    """Return the traits of bits.
+
+    >>> sorted(_traits("enumType", 0b101))
+    ['CUSTOM_ENUMTYPE_0', 'CUSTOM_ENUMTYPE_2']
+    """
+    word = re.sub("[^A-Z0-9_]", "_", name.upper())
+    return frozenset([f"CUSTOM_{word}_{bit}" for bit in range(bits.bit_length()) if bits >> bit & 1])
 
 
 def _with_outside(groups: Sequence[PlannerGroup], outside: Mapping[str, int]) -> Iterator[PlannerGroup]:

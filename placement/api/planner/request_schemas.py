@@ -127,7 +127,7 @@ def _names_of_groups(shortest: int = 1) -> Array:
     return Array(JsonText(pattern=GROUP), shortest=shortest, unique=True)
 
 
-class GroupSchema(Schema):
+class GroupSchema(HintingSchema):
     """A request group."""
 
     resources = _amounts()

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Api
-from tests.planner_hosts import CANDIDATES, hold, planned, register
+from tests.claims import ask
+from tests.planner_hosts import CANDIDATES, hold, planned, register, uuid_of
 
 pytestmark = pytest.mark.any_database
 
@@ -51,7 +52,7 @@ def test_what_stands_outside_of_groups_adds_to_the_unsuffixed_group(levels: Api)
 @pytest.mark.parametrize(
     ("further", "sentence"),
     [
-        ({"translate": True}, "This is for names alone: no groups and no rules stand beside them."),
+        ({"translate": True}, "This is for names alone: no groups, no rules and no enumerations beside them."),
         ({"containers": [{"cpu": 1}]}, "This is for names alone"),
         ({"distinct": True}, 'Beside groups it is written "group_policy": "isolate".'),
         ({"within": [{"groups": ["pcie/R7"], "level": "numa"}]}, "There is no group 'pcie/R7'."),
@@ -89,3 +90,25 @@ def random_names(chance: Random) -> list[tuple[str, int]]:
         switch = f"pcie/{chance.choice('RST')}/" if chance.random() < 0.6 else ""
         names.append((f"{numa}{switch}gpu/{gpu}/cards", 1))
     return names
+
+
+@pytest.mark.parametrize(
+    ("bits", "gpu"),
+    [(0b0001, None), (0b0010, "host-gpu3"), (0b0100, "host-gpu3"), (0b0111, "host-gpu3"), (0, "host-gpu0")],
+)
+def test_of_an_enumeration_one_bit_is_enough(levels: Api, bits: int, gpu: str | None) -> None:
+    """Seed 000: a device offers 0b0110."""
+    register(levels, gpu_traits=["CUSTOM_GPU"])
+    for bit in range(3):
+        ask(levels, "PUT", f"/traits/CUSTOM_ENUMTYPE_{bit}")
+    offered = {"resource_provider_generation": 2, "traits": ["CUSTOM_GPU", "CUSTOM_ENUMTYPE_1", "CUSTOM_ENUMTYPE_2"]}
+    traits = f"/resource_providers/{uuid_of('host-gpu3')}/traits"
+    offered["resource_provider_generation"] = ask(levels, "GET", traits)["resource_provider_generation"]
+    ask(levels, "PUT", traits, body=offered)
+    found = planned(levels, {"paths": {"gpu/0/cards": 1, "gpu/0/enumType": bits}})
+    assert [one["gpu/0"] for one in found] == ([[gpu]] if gpu else [])
+
+
+def test_an_enumeration_of_which_nobody_offers_a_bit_is_refused_with_its_trait(levels: Api) -> None:
+    answer = levels.post(CANDIDATES, {"paths": {"gpu/0/cards": 1, "gpu/0/enumType": 8}})
+    assert answer.json["errors"][0]["detail"].endswith("There is no trait CUSTOM_ENUMTYPE_3.")

@@ -125,3 +125,14 @@ def test_resources_beside_the_groups_are_refused_with_what_to_type(api: Api) -> 
     assert detail.endswith(
         '\n\nresources: Resources are asked for by a group: "groups": {"": {"resources": {"VCPU": 2}}}.'
     )
+
+
+@pytest.mark.parametrize("where", ["beside the groups", "in a group"])
+def test_a_scorer_is_refused_with_the_profile_that_names_one_for_each_resource(api: Api, where: str) -> None:
+    scorer = {"scorer": {"PGPU": "MostAllocated"}}
+    group = {"resources": {"VCPU": 1}}
+    body = {"groups": {"": group}, **scorer} if where == "beside the groups" else {"groups": {"": {**group, **scorer}}}
+    detail = api.post(CANDIDATES, body).json["errors"][0]["detail"]
+    assert detail.endswith(
+        '"profile": {"fit": {"resources": {"PGPU": {"type": "MostAllocated"}, "VCPU": {"type": "LeastAllocated"}}}}.'
+    )
