@@ -32,6 +32,7 @@ def database(migrated: Database) -> Database:
     return migrated
 
 
+@pytest.mark.any_database
 def test_a_plan_under_an_overlay_is_the_plan_of_the_cloud_that_it_describes(
     database: Database, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
@@ -48,6 +49,7 @@ def test_a_plan_under_an_overlay_is_the_plan_of_the_cloud_that_it_describes(
         assert found == [answer(database, one, options, Overlay()) for one in requests], seed
 
 
+@pytest.mark.any_database
 def test_trees_that_are_left_out_are_not_planned_in(database: Database) -> None:
     chance = Random(1)
     for _ in range(CLOUDS):
