@@ -31,7 +31,9 @@ def list_candidates(call: Call) -> Response:
     """Answer with candidates and a summary of the providers they touch."""
     request = candidate_request(call.query, call.version)
     began = perf_counter()
-    if (written := _asked_again(call, request)) is not None:
+    ranking, packer = ranking_of(call), packer_in_force(call)
+    written = _asked_again(call, request, ranking) if ranking and ranking.is_certain and packer is None else None
+    if written is not None:
         seen = SearchSeen(perf_counter() - began, len(written.providers), len(written.candidates), complete=True)
         call.server.meters.searched(seen)
         return _dated(call, written_json(written))
@@ -40,8 +42,8 @@ def list_candidates(call: Call) -> Response:
             call.database,
             request,
             search_options(call),
-            ranking_of(call),
-            packer=packer_in_force(call),
+            ranking,
+            packer=packer,
             orders=call.server.orders,
         )
     except OutOfSteps:
@@ -63,11 +65,9 @@ def _dated(call: Call, pieces: Iterator[bytes]) -> Response:
     return response
 
 
-def _asked_again(call: Call, request: CandidateRequest) -> WrittenAnswer | None:
+def _asked_again(call: Call, request: CandidateRequest, ranking: Ranking) -> WrittenAnswer | None:
     """Return the answer to a question that was asked before, put together from what trees gave then and give now."""
-    ranking = ranking_of(call)
-    # Before 1.29 what one tree shows may depend on the limit.
-    if ranking is None or not ranking.is_certain or not call.since(29):
+    if not call.since(29):  # Before, what one tree shows may depend on the limit.
         return None
     name, write = (call.version, call.request.query_string), partial(texts_by_tree, version=call.version)
     question = Question(name, request, search_options(call), ranking, write)

@@ -1,5 +1,6 @@
 """GET /allocation_candidates asked again: put together from what trees gave before, and never another answer."""
 
+import random
 import uuid
 from itertools import count
 from random import Random
@@ -17,7 +18,7 @@ from tests.claims import generation, held
 from tests.clouds import SHARES, Cloud, Provider, allocate, provider
 from tests.stored_clouds import stored
 
-HOSTS, STEPS = 6, 40
+HOSTS = 6
 FAST, NUMA, GOLD, SILVER = "CUSTOM_FAST", "HW_NUMA_ROOT", "CUSTOM_GOLD", "CUSTOM_SILVER"
 BRASS, LOCK = "CUSTOM_BRASS", "CUSTOM_DEVICE_LOCK"
 PLAIN = "resources=VCPU:1,MEMORY_MB:10&limit=1000"
@@ -62,7 +63,8 @@ def keep_elsewhere(api: Api, kept: KeptTrees) -> KeptTrees:
 
 
 def answer(api: Api, query: str) -> tuple[int, Any]:
-    """Return an answer without what differs in any two."""
+    """Return an answer without what differs in any two; chance is the same each time."""
+    random.seed(1)
     response = api.get(f"/allocation_candidates?{query}")
     document = response.json
     for error in document.get("errors", []):
@@ -171,12 +173,16 @@ class Writes:
             connection.exec_driver_sql("UPDATE inventories SET reserved = 1 - reserved WHERE id > 3 AND reserved < 2")
 
 
-@pytest.mark.parametrize("seed", [1, *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(2, 8)]])
-def test_an_answer_is_that_of_a_search_whatever_was_written_between(api: Api, cloud: Cloud, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "steps"), [(1, 15), *[pytest.param(seed, 40, marks=pytest.mark.exhaustive) for seed in range(2, 8)]]
+)
+def test_an_answer_is_that_of_a_search_whatever_was_written_between(
+    api: Api, cloud: Cloud, seed: int, steps: int
+) -> None:
     choice = Random(seed)
     writes = Writes(api, cloud, choice)
     queries = [query.format(**cloud.aggregates) for query in QUERIES]
-    for _ in range(STEPS):
+    for _ in range(steps):
         assert_same(api, choice.sample(queries, 3))
         writes.some()
     assert_same(api, queries)

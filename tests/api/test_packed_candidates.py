@@ -14,6 +14,7 @@ from placement.app import create_app
 from placement.cli.packing import traces
 from placement.cli.packing.cheapest import FillingHosts
 from placement.cli.packing.traces import PackingTrace
+from placement.services.kept_trees import KeptTrees
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api
@@ -37,8 +38,10 @@ def cloud(trace: PackingTrace, database_url: str, tmp_path: Path) -> Iterator[Ap
     app.extensions["placement"].database.dispose()
 
 
-def server(trace: PackingTrace, url: str, directory: Path, **changes: object) -> Flask:
-    parts = profile(trace)
+def server(
+    trace: PackingTrace, url: str, directory: Path, *, beside: dict[str, object] | None = None, **changes: object
+) -> Flask:
+    parts = {**profile(trace), **(beside or {})}
     file = directory / "planner.yaml"
     parts["fragmentation"] |= changes
     file.write_text(json.dumps({"profiles": {"packing": parts}, "default_profile": "packing"}))
@@ -98,6 +101,22 @@ def test_the_score_of_the_first_candidate_is_shown_and_is_the_highest(cloud: Api
     assert scores[0]["total"] == pytest.approx(scores[0]["fragmentation"])
     planned = cloud.post("/planner/v1/candidates", {k: v for k, v in claim(task, {}).items() if k != "consumer"}).json
     assert planned["scores"][0]["fragmentation"] == pytest.approx(scores[0]["fragmentation"])
+
+
+@pytest.mark.parametrize("trace", ["default"], indirect=True)
+def test_what_hosts_gave_before_says_nothing_of_their_devices(
+    trace: PackingTrace, database_url: str, tmp_path: Path
+) -> None:
+    """Nothing is put together from it, also where the profile looks at hosts as a whole, too."""
+    fit = {"weight": 0.001, "resources": {"VCPU": {"type": "LeastAllocated", "weight": 1}}}
+    app = server(trace, database_url, tmp_path, beside={"fit": fit})
+    api, task = Api(app), next(task for task in trace.tasks if 0 < task.share < 500)
+    for _ in range(6):
+        answers = [api.get(query(task).replace("limit=1", "limit=40")).json for _ in range(3)]
+        object.__setattr__(app.extensions["placement"], "kept_trees", KeptTrees())
+        assert answers == [api.get(query(task).replace("limit=1", "limit=40")).json] * 3
+        assert by_get(api, task)
+    app.extensions["placement"].database.dispose()
 
 
 @pytest.mark.parametrize("trace", ["default"], indirect=True)
