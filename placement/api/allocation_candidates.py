@@ -32,7 +32,7 @@ def list_candidates(call: Call) -> Response:
     request = candidate_request(call.query, call.version)
     began = perf_counter()
     ranking, packer = ranking_of(call), packer_in_force(call)
-    written = _asked_again(call, request, ranking) if ranking and ranking.is_certain and packer is None else None
+    written = _asked_again(call, request, ranking) if ranking and packer is None else None
     if written is not None:
         seen = SearchSeen(perf_counter() - began, len(written.providers), len(written.candidates), complete=True)
         call.server.meters.searched(seen)

@@ -110,9 +110,11 @@ class TreeScores:
         if self._packing is not None:
             tidiness, per_point = self._tidiness.get, self._per_tidiness
             keys = [(fails, below - tidiness(root, 0.0) * per_point, root) for fails, below, root in keys]
-        if self._near_equal:
-            return [(fails, below - self._jitter(root), root) for fails, below, root in keys]
-        return keys
+        return self.shuffled(keys) if self._near_equal else keys
+
+    def shuffled(self, keys: Iterable[Key]) -> list[Key]:
+        """Return keys to which chance has not been applied yet, with what it does to each."""
+        return [(fails, below - self._jitter(root), root) for fails, below, root in keys]
 
     def _judged(self, amounts: Sequence[int]) -> tuple[bool, float]:
         capacity, used = amounts[: len(self.classes)], amounts[len(self.classes) :]

@@ -25,8 +25,8 @@ MOST_REQUESTS = 1024
 BYTES_OF_TREE = 400
 """What a tree takes besides its text."""
 
-SPARE = 512
-"""So many trees that no request has looked at for a while are kept beside those that the last one has."""
+SPARE = 16
+"""So many times as many trees are kept as a request looks at: where chance decides, each looks at others."""
 
 
 class WrittenTree(NamedTuple):
@@ -137,7 +137,7 @@ class KeptRequest:
             if changed is None or ids != self._ids or not names.agree_with(self._names):
                 return
             self._names = self._names.together_with(names)
-            if len(self._trees) > 2 * len(used) + SPARE:
+            if len(self._trees) > SPARE * len(used):
                 self._forget(self._trees.keys() - used.keys())
             apart = changed | seen.apart
             for root, tree in found.items():

@@ -7,7 +7,7 @@ holds places back, and no tree has more than a few candidates.
 
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from operator import itemgetter
 from typing import NamedTuple
@@ -100,10 +100,13 @@ def written_answer(tx: Transaction, question: Question, kept: KeptRequest, order
     moment = history.moment(tx)
     if moment is None:
         return WrittenAnswer([], []) if history.has_begun else None
-    scores = TreeScores(amounts_of(plan), ranking, classes_in_families(tx, ranking))
+    asked, families = amounts_of(plan), classes_in_families(tx, ranking)
+    scores = TreeScores(asked, replace(ranking, seed=None), families)
     keys = orders.at(tx, moment, scores, classes_to_find(plan, scores))
     if keys is None:
         return None
+    if not ranking.is_certain:
+        keys = sorted(TreeScores(asked, ranking, families).shuffled(keys))
     if scores.filters:
         keys = keys[: bisect_left(keys, FAILING)]
     writer = TreeWriter(tx, plan, ids, limits=options.limits, write=question.write)

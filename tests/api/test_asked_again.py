@@ -248,7 +248,7 @@ def test_where_a_lock_may_hold_places_back_candidates_are_searched_for(api: Api,
     [
         {"allocation_candidates_generation_strategy": "depth-first"},
         {"max_allocation_candidates": 3},
-        {"randomize_allocation_candidates": False},
+        {"randomize_allocation_candidates": True},
     ],
     ids=str,
 )
