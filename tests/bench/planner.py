@@ -146,7 +146,7 @@ def candidate_rows() -> Iterator[str]:
     hosts = [device_host(f"host{number}") for number in range(HOSTS)]
     with tempfile.TemporaryDirectory() as directory, served(f"sqlite:///{directory}/bench.db", hosts) as app:
         unranked = made(f"sqlite:///{directory}/bench.db", ranked=False)
-        for pairs in (2, 4, 8):
+        for pairs in (1, 2, 4, 8):
             best, any_, new = cpu_ms([plain(app, pairs), plain(unranked, pairs), planner(app, pairs)])
             ratios = f"{new / best:.2f}x | {new / any_:.1f}x"
             yield f"| {pairs} | {best:.1f} | {any_:.1f} | {new:.1f} | {ratios} |"

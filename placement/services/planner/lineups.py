@@ -58,7 +58,9 @@ def lineup_for(ground: Ground, overlay: Overlay, *, members: int, apart: bool, c
     """
     if members == 1 or not ground.is_tree_by_tree:
         return PlannedAnew(ground, checks_units=checks_units)
-    planning = Planning(ground, overlay, wanted=members, first_trees=members if apart else FIRST_TREES)
+    # Where each closes trees to the others, more are gone through than there are members: they come in one portion.
+    wanted, first = (2 * members, members) if apart else (members, FIRST_TREES)
+    planning = Planning(ground, overlay, wanted=wanted, first_trees=first)
     return TreeByTree(planning, overlay, checks_units=checks_units)
 
 
