@@ -7,6 +7,7 @@ from tests.claims import ask
 from tests.planner_hosts import CLAIMS, consumer, planned, provider, register, uuid_of
 
 FUNCTION = {"resources": {"SRIOV_NET_VF": 1}, "vf_selector": []}
+SWITCH = "CUSTOM_HW_PCIE_SWITCH"
 ONE_SWITCH = [[{"gpus": 1, "nics": 1}]]
 
 
@@ -69,3 +70,18 @@ def test_the_best_fitting_provider_of_a_nic_is_taken(host: Api) -> None:
     ask(host, "PUT", path, body=body)
     labelled = {"groups": {"_A": {**FUNCTION, "vf_selector": ["CUSTOM_NIC_LABEL_FAST"]}}}
     assert functions(host, labelled) == {"_A": "more"}
+
+
+def test_functions_of_different_cards_also_where_one_cards_functions_lie_in_different_places(api: Api) -> None:
+    """Each of two cards has functions behind two switches of its own."""
+    register(api, numa_nodes=[[{"gpus": 1, "nics": 0}]])
+    for card in "ab":
+        provider(api, f"host-{card}", uuid_of("host"), {}, ["HW_NIC_SRIOV"])
+        for place in "01":
+            place_of_card = f"host-{card}{place}"
+            provider(api, place_of_card, uuid_of(f"host-{card}"), {"SRIOV_NET_VF": {"total": 4}}, [SWITCH])
+    (pair,) = planned(api, {"groups": {"_VF": {**FUNCTION, "count": 2}}})
+    assert pair["_VF"] == ["host-a0", "host-b0"]
+    assert planned(api, {"groups": {"_VF": {**FUNCTION, "count": 3}}}) == []
+    together = {"within": [{"groups": ["_VF"], "level": "pcie"}]}
+    assert planned(api, {"groups": {"_VF": {**FUNCTION, "count": 2}}, **together}) == []
