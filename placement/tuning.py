@@ -3,7 +3,7 @@
 import ctypes
 import gc
 
-KEPT_BYTES = 64 * 2**20
+KEPT_BYTES = 16 * 2**20
 """So much freed memory stays with the process for the next request."""
 MAPPED_FROM_BYTES = 32 * 2**20
 """What is larger is handed back as soon as it is freed: the most that glibc can be told."""

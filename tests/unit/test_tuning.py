@@ -17,7 +17,7 @@ from placement.tuning import keep_freed_memory
 if sys.argv[1] == "tuned":
     keep_freed_memory()
 def write():
-    return "".join(["x" * 3_000_000] * 3).encode()
+    return "".join(["x" * 1_000_000] * 3).encode()
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 write()
