@@ -47,9 +47,19 @@ class Client:
         finally:
             connection.close()
         if response.status >= http.HTTPStatus.BAD_REQUEST:
-            raise RequestRefused(f"{method} {path} answered {response.status}: {content.decode(errors='replace')}")
+            raise RequestRefused(f"{method} {path} answered {response.status}: {_refusal(content)}")
         return json.loads(content) if content else None
 
 
 def _encoded(body: object) -> bytes | None:
     return None if body is None else json.dumps(body).encode()
+
+
+def _refusal(content: bytes) -> str:
+    """Return what a refusal says, without the JSON around it."""
+    try:
+        detail = str(json.loads(content)["errors"][0]["detail"])
+    except (ValueError, LookupError, TypeError):  # It comes from something else, such as a proxy.
+        return content.decode(errors="replace")
+    # Before the blank line stands what every answer of this status says.
+    return detail.strip().split("\n\n", 1)[-1]
