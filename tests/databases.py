@@ -45,7 +45,7 @@ class Pool:
 
     def __init__(self, make: Callable[[], str], renew: Callable[[str], str | None]) -> None:
         self.make = make
-        self._renew = renew
+        self.renew = renew
         self._free: list[str] = []
 
     def borrow(self) -> tuple[str, Callable[[], None]]:
@@ -54,6 +54,6 @@ class Pool:
         return url, lambda: self._take_back(url)
 
     def _take_back(self, url: str) -> None:
-        renewed = self._renew(url)
+        renewed = self.renew(url)
         if renewed is not None:
             self._free.append(renewed)
