@@ -1,7 +1,8 @@
 """The fewest of many things that together give enough, and of these the least valuable.
 
-Of few things all choices are looked at. Of many, what two orders find (``taking``) is bettered by exchanges among those
-that give most and those that are worth least.
+Where one alone is enough, the least valuable of those that are is the best: no search is needed. Otherwise, of few
+things all choices are looked at. Of many, what two orders find (``taking``) is bettered by exchanges among those that
+give most and those that are worth least.
 """
 
 from collections import defaultdict
@@ -13,7 +14,14 @@ from typing import NamedTuple
 from placement.allocators.fair_share.all_choices import best_of_all
 from placement.allocators.fair_share.basket import Basket, Kind
 from placement.allocators.fair_share.exchanges import exchange
-from placement.allocators.fair_share.taking import BySize, Things, by_size, largest_first, least_valuable_first
+from placement.allocators.fair_share.taking import (
+    BySize,
+    Things,
+    by_size,
+    is_enough_alone,
+    largest_first,
+    least_valuable_first,
+)
 
 MOST_EXACT = 400
 """Of how many things at most all choices are looked at, as far as the steps go."""
@@ -40,6 +48,9 @@ def fewest(things: Things, *, steps: int) -> Found:
         things: what to choose from.
         steps: how many partial choices are looked at, where there are few things.
     """
+    alone = _alone(things)
+    if alone is not None:
+        return Found((alone,), complete=True)
     everything = range(len(things))
     if len(things) <= MOST_EXACT:
         alike = _alike(things, everything)
@@ -53,6 +64,12 @@ def fewest(things: Things, *, steps: int) -> Found:
     alike = _alike(things, {*listed, *(cheap or ()), *(large or ())})
     best = _best(things, alike, [cheap, large])
     return Found(None if best is None else _numbers(alike, best.counts), complete=False)
+
+
+def _alone(things: Things) -> int | None:
+    """Return the least valuable thing that is enough by itself; None if there is none."""
+    sorts = zip(things.values, things.givers, things.takes, range(len(things)), strict=True)
+    return min([sort for sort in sorts if is_enough_alone(things, sort[-1])], default=(None,))[-1]
 
 
 def _best(things: Things, alike: Sequence[Sequence[int]], orders: Iterable[Sequence[int] | None]) -> Basket | None:

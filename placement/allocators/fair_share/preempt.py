@@ -1,6 +1,7 @@
 """Preemption: which allocations make room for something more important, by priority."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -64,7 +65,9 @@ def _least_important(court: Court, willing: Sequence[Held], priority: Number, *,
     enough = priority if in_order is None else max([one.value for one in in_order])
     offers = up_to(enough)
     if not offers.are_few:
-        return offers.chosen(steps=steps)
+        giving = offers.chosen(steps=steps)
+        # What the order of values needs may be more than is needed: of purses, it may have filled some in vain.
+        return replace(giving, complete=giving.complete and enough == min([one.value for one in willing]))
     priorities = sorted({one.value for one in willing if one.value <= enough}) or [priority]
     return lowest(lambda highest: up_to(highest).chosen(steps=steps), priorities)
 

@@ -53,6 +53,21 @@ class Things:
         return len(self.values)
 
 
+def is_enough_alone(things: Things, number: int) -> bool:
+    """Tell whether a thing gives all that is needed, and its purses have room for it."""
+    if not all([given >= need for given, need in zip(things.gives[number], things.needed, strict=True)]):
+        return False
+    giver, takes = things.of_giver[things.givers[number]], things.takes[number]
+    return not giver.is_bound or all(
+        [
+            taken <= room
+            for purse in giver.purses
+            for taken, room in zip(takes, things.purses[purse], strict=True)
+            if taken
+        ]
+    )
+
+
 def least_valuable_first(things: Things) -> list[int] | None:
     """Take in the order of values; return what is needed of that, or None if even all is not enough."""
     taking = _Taking(things)

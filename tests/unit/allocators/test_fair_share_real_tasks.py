@@ -107,6 +107,18 @@ def test_reclaim_finds_sixty_small_ones_beside_a_large_one_that_may_not_go() -> 
     assert {one.name for one in giving.given_back} == {f"/r-{number}" for number in range(60)}
 
 
+def test_reclaim_is_certain_of_one_that_is_enough_alone_among_many() -> None:
+    """A large one may go while `rich` keeps its half: one is fewer than sixty, whatever it is worth."""
+    parts = {"poor": {"p": "g"}, "rich": {"r": "g"}}
+    large = [Held(name, "n/rich/r", {"g": amount}, 9) for name, amount in (("mid", 80), ("large", 320))]
+    held = [*singles("n/rich/r", 600), *large]
+    shares = FairShares(tree("n", parts), {"g": 1000}, usage={"n/rich/r": {"g": 1000}})
+    giving = reclaim(shares, "n/poor/p", {"g": 60}, held=held)
+    assert ([one.name for one in giving.given_back], giving.complete) == (["mid"], True)
+    assert [one.name for one in reclaim(shares, "n/poor/p", {"g": 200}, held=held).given_back] == ["large"]
+    assert not reclaim(shares, "n/poor/p", {"g": 330}, held=held).complete
+
+
 def preempting(*, low: int) -> list[str]:
     used = {"n/q/ann": {"g": 2}, "n/q/bob": {"g": 8}}
     held = [
@@ -123,6 +135,17 @@ def test_preempt_takes_what_is_of_equal_priority_where_the_lowest_first_would_no
     """Giving back `low` as well would leave bob with less than ann, so that `same` alone has to go."""
     assert preempting(low=0) == ["same"]
     assert preempting(low=1) == ["same"]
+
+
+def test_preempt_is_not_certain_of_one_among_many_where_several_of_lower_priority_may_do() -> None:
+    """`rich` gives 100. In the order of priorities 60 go first, and nothing of priority 1 has room beside it."""
+    sizes = [(60, 0), (45, 1), (45, 1), (90, 2), *[(30, 2)] * 400]
+    held = [Held(f"r{number}", "n/rich/r", {"g": size}, value) for number, (size, value) in enumerate(sizes)]
+    total = sum(size for size, _value in sizes)
+    parts = {("poor", 100): {"p": "g"}, ("rich", total - 100): {"r": "g"}}
+    shares = FairShares(tree("n", parts), {"g": total}, usage={"n/rich/r": {"g": total}})
+    giving = preempt(shares, "n/poor/p", {"g": 90}, priority=2, held=held)
+    assert (len(giving.given_back), giving.complete) == (1, False)
 
 
 def test_preempt_looks_into_other_queues_as_far_as_they_have_borrowed() -> None:
