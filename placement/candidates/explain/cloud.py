@@ -37,6 +37,10 @@ class FilteredCloud:
         """Return the trees that have somebody for each demand and meet all tree filters."""
         return self._intersections.without(frozenset()) or frozenset()
 
+    def trees_but_for(self, index: int) -> AbstractSet[int] | None:
+        """Return the same without regard to one demand; None where nothing else is asked for."""
+        return self._intersections.without(frozenset({index}))
+
     def trees_without(self, condition: Condition) -> AbstractSet[int]:
         """Return the trees of which the same can be said if a condition is left out, and was not for the condition.
 

@@ -81,6 +81,7 @@ class HintKind(StrEnum):
     TRAIT_ELSEWHERE = "trait_on_another_provider"
     AGGREGATE_DOES_NOT_SPAN = "aggregate_does_not_span"
     SHARER_NOT_MEMBER = "sharing_provider_not_in_aggregate"
+    SHARER_ALONE = "sharing_provider_shares_with_nobody"
     NO_GROUP_POLICY = "group_policy_missing"
 
 
@@ -92,7 +93,8 @@ class Hint:
         kind: what it is about.
         condition: the condition that is misunderstood.
         trees: in how many trees it shows.
-        here, there: providers of one such tree: one that could serve, and the one that has what it lacks.
+        here, there: providers of one such tree: one that could serve, and the one that has what it lacks; or its root,
+            and the one that does not share with it.
     """
 
     kind: HintKind

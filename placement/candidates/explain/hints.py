@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
+from os_traits import MISC_SHARES_VIA_AGGREGATE as SHARES
+
 from placement.candidates.explain.cloud import FilteredCloud
 from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
 from placement.candidates.explain.demands import FilteredDemand
@@ -13,11 +15,13 @@ from placement.domain.facts import Facts
 
 
 def hints(cloud: FilteredCloud) -> Iterator[Hint]:
-    """Yield what is asked for and nobody has, then what sits elsewhere in the tree than it is looked for."""
+    """Yield what is asked for and nobody has, then what sits elsewhere than it is looked for, and what is shared with nobody."""
     yield from dict.fromkeys(_nobody(cloud))
     for demand in cloud.demands:
         yield from _elsewhere(cloud, demand)
     yield from _apart(cloud)
+    for index, demand in enumerate(cloud.demands):
+        yield from _sharing_with_nobody(cloud, index, demand)
 
 
 def _nobody(cloud: FilteredCloud) -> Iterator[Hint]:
@@ -81,6 +85,23 @@ def _sharers(facts: Facts, condition: Condition, demand: FilteredDemand, members
         first, pool = min(spoilt)
         trees = len({root for root, _pool in spoilt})
         yield Hint(HintKind.SHARER_NOT_MEMBER, condition, trees, pool, homes[first])
+
+
+def _sharing_with_nobody(cloud: FilteredCloud, index: int, demand: FilteredDemand) -> Iterator[Hint]:
+    """Yield a hint if trees lack only what somebody has who shares, but is in no aggregate with any other tree."""
+    facts = cloud.facts
+    sharing = demand.own.fitting & facts.owners.get(SHARES, frozenset())
+    pools = [pool for pool in sharing if _is_alone(facts, pool)]
+    trees = (cloud.trees_but_for(index) or frozenset()) - demand.reached
+    if pools and trees and demand.asked.resources:
+        classes = ",".join([name for name, _amount in demand.asked.resources])
+        condition = Condition(ConditionKind.INVENTORY, demand.groups, classes)
+        yield Hint(HintKind.SHARER_ALONE, condition, len(trees), min(trees), min(pools))
+
+
+def _is_alone(facts: Facts, pool: int) -> bool:
+    """Tell whether somebody who shares is in no aggregate with another tree."""
+    return {facts.home[pool]}.issuperset(facts.shares.get(pool, ()))
 
 
 def _told(

@@ -56,6 +56,10 @@ HINTS = {
         "What could be shared with the tree is not in the aggregate {value} itself. Whoever serves has to be in it: put"
         " the sharing provider into it, too."
     ),
+    HintKind.SHARER_ALONE: (
+        "Who could share {value} shares it with no other tree: a provider shares with the trees that have somebody in"
+        " one of its aggregates. Put it into an aggregate with those that are to use it."
+    ),
     HintKind.NO_GROUP_POLICY: (
         "With more than one granular group, GET /allocation_candidates refuses a request without group_policy. It is"
         " explained here as if it had group_policy=none."

@@ -289,6 +289,18 @@ def test_who_shares_has_to_be_in_the_aggregate_that_is_asked_for(api):
     assert (hint["provider"]["name"], hint["found_on"]["name"], hint["trees"]) == ("pool", "host", 1)
 
 
+@pytest.mark.parametrize("aggregates", [(), ("S",)])
+def test_who_shares_with_nobody_is_pointed_out(api, aggregates):
+    """What is asked for is there, and no host is in an aggregate with it."""
+    pool = provider("pool", traits=[SHARES], aggregates=aggregates, DISK_GB=100)
+    stored(api.app, provider("own", VCPU=8, DISK_GB=5), provider("other", aggregates=["A"], VCPU=8), pool)
+    (hint,) = explanation(api, "resources=VCPU:1,DISK_GB:10")["hints"]
+    assert (hint["hint"], hint["value"], hint["trees"]) == ("sharing_provider_shares_with_nobody", "DISK_GB", 2)
+    assert (hint["provider"]["name"], hint["found_on"]["name"]) == ("own", "pool")
+    assert explanation(api, "resources=VCPU:1,DISK_GB:200")["hints"] == []
+    assert explanation(api, "resources=VCPU:9,DISK_GB:5")["hints"] == []
+
+
 @pytest.mark.parametrize(
     ("query", "hint"),
     [
