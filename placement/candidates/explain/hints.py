@@ -15,7 +15,7 @@ from placement.domain.facts import Facts
 
 
 def hints(cloud: FilteredCloud) -> Iterator[Hint]:
-    """Yield what is asked for and nobody has, then what sits elsewhere than it is looked for, and what is shared with nobody."""
+    """Yield what nobody has, then what sits elsewhere than it is looked for, at last who shares with nobody."""
     yield from dict.fromkeys(_nobody(cloud))
     for demand in cloud.demands:
         yield from _elsewhere(cloud, demand)
