@@ -131,7 +131,7 @@ def _exceeded(shares: FairShares, claimant: str, task: Amounts, limits: Mapping[
     would_hold = {path: shares.node(path).held for path in passed if path in limits}
     shares.use(claimant, usage)
     for path, held in would_hold.items():
-        if held > exact(limits[path]):
+        if exact(held) > exact(limits[path]):
             return Limit(path, float(limits[path]), held)
     return None
 
