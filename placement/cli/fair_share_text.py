@@ -30,17 +30,18 @@ def _row(node: Document, document: Document) -> Sequence[str]:
         f"{node['held']:>5.0%}",
         _bar(node["held"]),
         of,
-        *([f"{node['usage'][of]:>6}", f"{node['entitled'][of]:>8.4g}", _over(node, of)] if of else ["", "", ""]),
+        *([f"{node['usage'][of]:>6}", f"{node['entitled'][of]:>8.4g}"] if of else ["", ""]),
+        _over(node),
         ", ".join([f"{amount} {name}" for name, amount in node["gives"].items()]) if depth else "",
-        f"{node['weighted_share']:>14.4g}" if depth else "",
+        f"{node['weighted_share']:>6.4g} {node['dominant'] or ''}".rstrip() if depth else "",
         "blocked" if node["blocked"] else "",
     )
 
 
-def _over(node: Document, name: str) -> str:
-    """Return how much more or less of a class than it is entitled to a node has; nothing where that is level."""
-    difference = node["over"].get(name, 0) - node["under"].get(name, 0)
-    return f"{difference:>+6.4g}" if difference else ""
+def _over(node: Document) -> str:
+    """Return how much more, or less, of classes than it is entitled to a node has; nothing where all is level."""
+    differences = node["over"] | {name: -amount for name, amount in node["under"].items()}
+    return ", ".join([f"{amount:+.4g} {name}" for name, amount in sorted(differences.items())])
 
 
 def _bar(held: float) -> str:

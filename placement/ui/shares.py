@@ -36,6 +36,7 @@ class ShareRow:
         fair: its part of everything by weight, of those above it too, 0..1; None where not all siblings may be seen.
         held_most: the class of which it holds the largest part.
         entitled: how much of that class it is entitled to; 0 if it holds nothing.
+        over: class -> how much more than it is entitled to it has; below 0 for less.
         gives: class -> how many whole units it would give back.
         parts, shown: how many nodes are right below it, and how many of them the table has.
     """
@@ -46,6 +47,7 @@ class ShareRow:
     fair: float | None
     held_most: str
     entitled: float
+    over: Mapping[str, float]
     gives: Mapping[str, int]
     parts: int
     shown: int
@@ -67,9 +69,9 @@ class ShareRow:
 
     @property
     def over_in_words(self) -> str:
-        """How much more or less that is than it is entitled to."""
-        over = self.amount - self.entitled
-        return f"{'+' if over > 0 else ''}{amount_in_words(over, self.held_most)}" if over else ""
+        """How much more or less it has than it is entitled to."""
+        sorts = sorted(self.over.items())
+        return ", ".join([f"{'+' if over > 0 else ''}{amount_in_words(over, name)} {name}" for name, over in sorts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class Branches:
             fair,
             held_most,
             entitled,
+            over=self.shares.over(node) | {name: -amount for name, amount in self.shares.under(node).items()},
             gives=self.shares.gives(node) if "/" in path else {},
             parts=len(self.parts[path]),
             shown=len(some),

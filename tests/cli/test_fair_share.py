@@ -46,11 +46,11 @@ def test_the_tree_of_the_planner_file_is_printed_with_bars(placement: Command, c
     lines = done.stdout.splitlines()
     assert lines[0] == "Free: VCPU 6 of 8."
     assert " ".join(lines[2].split()) == "queue weight holds of amount entitled over would give share / weight"
-    assert lines[4].split() == ["root", "25%", "#####...............", "VCPU", "2", "8", "-6"]
+    assert lines[4].split() == ["root", "25%", "#####...............", "VCPU", "2", "8", "-6", "VCPU"]
     rows = {line.split()[0]: line.split()[1:] for line in lines[5:] if line}
     assert rows["eng"] == ["3", "0%", "....................", "0", "blocked"]
-    assert rows["default"] == ["1", "25%", "#####...............", "VCPU", "2", "8", "-6", "0.25"]
-    assert rows["unknown"] == ["1", "25%", "#####...............", "VCPU", "2", "8", "-6", "0.25"]
+    assert rows["default"] == ["1", "25%", "#####...............", "VCPU", "2", "8", "-6", "VCPU", "0.25", "VCPU"]
+    assert rows["unknown"] == ["1", "25%", "#####...............", "VCPU", "2", "8", "-6", "VCPU", "0.25", "VCPU"]
     assert [line.split()[0] for line in lines[4:12]] == ["root", "default", "unknown", "eng", "dev", "p1", "sci", "p2"]
 
 
@@ -91,6 +91,7 @@ def node(path: str, **more: object) -> dict[str, object]:
         "usage": usage,
         "held": 0.0,
         "weighted_share": 0.0,
+        "dominant": None,
         "blocked": False,
         **amounts,
         **more,
@@ -107,6 +108,6 @@ def test_bars_end_where_there_is_no_more_and_names_cannot_move_the_cursor() -> N
     document = {"partition": None, "classes": ["VCPU"], "free": {"VCPU": -1}, "totals": {"VCPU": 2}, "nodes": nodes}
     lines = list(tree_text(document))
     assert lines[0] == "Free: VCPU -1 of 2."
-    assert lines[5].split() == ["a", "1", "150%", "#" * 20, "VCPU", "3", "1", "+2", "2", "VCPU", "0", "blocked"]
+    assert lines[5].split() == ["a", "1", "150%", "#" * 20, "VCPU", "3", "1", "+2", "VCPU", "2", "VCPU", "0", "blocked"]
     assert lines[6].split()[3] == "#" + "." * 19
     assert "p?[2J" in lines[7]

@@ -54,8 +54,8 @@ def test_the_tree_shows_what_everybody_holds_beside_the_part_by_weight(visitor: 
     assert "4 VCPU free of 10 8 PGPU free of 10" in page.text
     assert "all 60 % VCPU 100 %" in page.text
     assert "products 20 % PGPU 1 20 %" in page.text
-    assert "research 60 % VCPU 3 60 % 6 10 -4" in page.text
-    assert "p1 60 % VCPU 1 30 % 6 10 -4" in page.text
+    assert "research 60 % VCPU 3 60 % 6 10 -4 VCPU" in page.text
+    assert "p1 60 % VCPU 1 30 % 6 10 -4 VCPU" in page.text
     assert bars(page) == [
         ("part", "60.00"),
         ("part", "20.00"),
@@ -79,8 +79,26 @@ def test_who_would_give_back_is_told_alike_by_the_api_the_command_and_the_consol
     document = clouds.expect(call, "GET", "/planner/v1/fair-share", "1.39")
     gives = {node["path"]: node["gives"] for node in document["nodes"] if node["gives"]}
     assert gives == {"all/research": {"VCPU": 1}, "all/research/p1": {"VCPU": 1}}
-    assert [line.split()[0] for line in tree_text(document) if " +1.5  1 VCPU " in line] == ["research", "p1"]
-    assert visitor.page(PATH).text.count("+1.5 1 VCPU") == 2
+    assert [line.split()[0] for line in tree_text(document) if " +1.5 VCPU  1 VCPU " in line] == ["research", "p1"]
+    assert visitor.page(PATH).text.count("+1.5 VCPU 1 VCPU") == 2
+
+
+def test_what_is_lacking_is_told_of_every_class_by_the_command_and_the_console(visitor: Visitor, app: Flask):
+    """p1 holds CPUs above all, and is entitled to half of the GPUs, of which it has two in ten."""
+    call = calls_of(app)
+    made = stored(app, provider("host", VCPU=10, PGPU=10))
+    clouds.allocate(call, made.providers["host"], {"VCPU": 8, "PGPU": 2}, project="p1")
+    clouds.allocate(call, made.providers["host"], {"PGPU": 8}, project="p2")
+    printed = {
+        line.split()[0]: line
+        for line in tree_text(clouds.expect(call, "GET", "/planner/v1/fair-share", "1.39"))
+        if line
+    }
+    page = visitor.page(PATH).text
+    for lacks, gives in (("-3 PGPU, -2 VCPU", "0.8 VCPU"), ("+3 PGPU", "0.8 PGPU")):
+        assert lacks in page
+        assert gives in page
+        assert any(lacks in line and gives in line for line in printed.values())
 
 
 def test_a_branch_can_be_opened_and_left_again(visitor: Visitor, cloud: clouds.Cloud):
