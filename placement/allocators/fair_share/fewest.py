@@ -18,9 +18,9 @@ from placement.allocators.fair_share.taking import (
     BySize,
     Things,
     by_size,
-    is_enough_alone,
     largest_first,
     least_valuable_first,
+    may_go_alone,
 )
 
 MOST_EXACT = 400
@@ -68,8 +68,15 @@ def fewest(things: Things, *, steps: int) -> Found:
 
 def _alone(things: Things) -> int | None:
     """Return the least valuable thing that is enough by itself; None if there is none."""
-    sorts = zip(things.values, things.givers, things.takes, range(len(things)), strict=True)
-    return min([sort for sort in sorts if is_enough_alone(things, sort[-1])], default=(None,))[-1]
+    enough: Sequence[int] = range(len(things))
+    for place, need in enumerate(things.needed):
+        enough = [number for number in enough if things.gives[number][place] >= need]
+    sorts = [
+        (things.values[number], things.givers[number], things.takes[number], number)
+        for number in enough
+        if may_go_alone(things, number)
+    ]
+    return min(sorts, default=(None,))[-1]
 
 
 def _best(things: Things, alike: Sequence[Sequence[int]], orders: Iterable[Sequence[int] | None]) -> Basket | None:

@@ -53,14 +53,12 @@ class Things:
         return len(self.values)
 
 
-def is_enough_alone(things: Things, number: int) -> bool:
-    """Tell whether a thing gives all that is needed, and its purses have room for it."""
-    if not all([given >= need for given, need in zip(things.gives[number], things.needed, strict=True)]):
-        return False
+def may_go_alone(things: Things, number: int) -> bool:
+    """Tell whether the purses of a thing have room for it, if nothing else is taken."""
     giver, takes = things.of_giver[things.givers[number]], things.takes[number]
-    return not giver.is_bound or all(
+    return not giver.is_bound or not any(
         [
-            taken <= room
+            taken > room
             for purse in giver.purses
             for taken, room in zip(takes, things.purses[purse], strict=True)
             if taken
