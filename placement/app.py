@@ -26,6 +26,7 @@ from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.kept_trees import KeptTrees
 from placement.services.packing import Packers
+from placement.services.planner.kept_proposals import KeptProposals
 from placement.services.tree_orders import TreeOrders
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -87,6 +88,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         packers=Packers(settings.planner.profiles),
         orders=TreeOrders(),
         kept_trees=KeptTrees(),
+        kept_proposals=KeptProposals(),
         listeners=Listeners(database, settings.journal.listeners),
         plain_gate=_plain_gate(settings),
         limits=limits,

@@ -20,6 +20,7 @@ from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.kept_trees import KeptTrees
 from placement.services.packing import Packers
+from placement.services.planner.kept_proposals import KeptProposals
 from placement.services.tree_orders import TreeOrders
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -47,6 +48,7 @@ class Server:
     packers: Packers
     orders: TreeOrders
     kept_trees: KeptTrees
+    kept_proposals: KeptProposals
     plain_gate: PlainGate | None = None
     limits: SearchLimits = LIMITS
     meters: Meters = field(default_factory=NoMeters)

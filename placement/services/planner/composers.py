@@ -17,6 +17,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt
 from placement.services.packing import Packer
+from placement.services.planner.kept_proposals import AskedFor, KeptProposals, ProposalsByForm
 from placement.services.tree_orders import TreeOrders
 
 
@@ -30,6 +31,7 @@ class PlannerOptions:
         locks: level -> lock class.
         packer: judges by fragmentation, if the profile does.
         orders: of trees, kept from request to request; None where every request reads all trees' sums.
+        kept: what hosts gave before; None where every claim searches in them.
     """
 
     profile: RankingProfile
@@ -37,12 +39,19 @@ class PlannerOptions:
     locks: Mapping[str, str]
     packer: Packer | None = None
     orders: TreeOrders | None = None
+    kept: KeptProposals | None = None
 
     def levels_for(self, request: PlannerRequest) -> Levels:
         """Return the levels of a request: also traits that it names itself, as the innermost ones."""
         own = [level for level in dict.fromkeys(request.levels()) if level not in self.levels]
         further = [trait for trait in own if trait not in self.levels.values()]
         return Levels((*self.levels, *further), (*self.levels.values(), *further))
+
+    def kept_for(self, request: PlannerRequest) -> ProposalsByForm | None:
+        """Return what is kept of a request; nothing where devices are judged, by what is free in all the cloud."""
+        if self.kept is None or self.packer is not None:
+            return None
+        return self.kept.of(AskedFor(request, self.levels_for(request), self.locks))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +64,7 @@ class Prepared:
         composer: composes it.
         kind: tells kinds of trees, of which all can serve it or none can.
         parts: those of hierarchical names, each as a group.
+        kept: what hosts gave before.
     """
 
     plan: Plan
@@ -62,6 +72,7 @@ class Prepared:
     composer: ProposalComposer
     kind: KindOf
     parts: CandidateRequest | None = None
+    kept: ProposalsByForm | None = None
 
 
 STEPS_PER_REQUEST = 4 * STEPS
@@ -104,7 +115,7 @@ class Composers:
         judge = options.packer.latest_judge if options.packer else None
         composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
         kinds = HostKinds(plan, lock_classes=options.locks.values(), counts_use=bool(request.exclusive))
-        return Prepared(plan, levels, composer, kinds.kind)
+        return Prepared(plan, levels, composer, kinds.kind, kept=options.kept_for(request))
 
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         levels = options.levels_for(request)
@@ -122,7 +133,8 @@ class Composers:
             raise InvalidAt(("paths",), str(wrong)) from wrong
         plan = plan_for(composer.plain())
         # Every stock matters to what is nested, if only for how much more there could be of it.
-        return Prepared(plan, levels, composer, lambda *host: form_of(plan, *host), composer.parts())
+        kept = options.kept_for(request)
+        return Prepared(plan, levels, composer, lambda *host: form_of(plan, *host), composer.parts(), kept)
 
 
 def _with_everything(request: PlannerRequest) -> Plan:

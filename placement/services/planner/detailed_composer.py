@@ -60,7 +60,15 @@ class DetailedComposer:
 
     def found(self, tree: Tree, details: PlannerTree) -> Sequence[Proposal]:
         """Return the proposals of one tree, with its details as they are or would be."""
-        return self._noted(details, self._composer.proposals(tree, details, self._composers.share))
+        kept = self._prepared.kept
+        if kept is None:
+            return self._noted(details, self._composer.proposals(tree, details, self._composers.share))
+        host = drawn([self._prepared.plan], [tree], details)
+        known = kept.get(host.form)
+        if known is None:
+            known = host, self._composer.proposals(tree, details, self._composers.share)
+            kept.remember(*known)
+        return self._moved(known, host, details)
 
     def _found_alike(self, tree: Tree, as_it_is: PlannerTree) -> Sequence[Proposal]:
         """Return the proposals of one tree: those of one that is alike, where one was composed in."""
@@ -68,13 +76,22 @@ class DetailedComposer:
         if details is not as_it_is:
             return self.found(tree, details)
         host = drawn([self._prepared.plan], [tree], details)
+        kept = self._prepared.kept
         known = self._models.get(host.form)
+        if known is None and kept is not None:
+            known = kept.get(host.form)
         if known is None:
-            found = self._unless_without_room(tree, details)
-            self._models.remember(host.form, (host, found))
-            return self._noted(details, found)
+            known = host, self._unless_without_room(tree, details)
+            self._models.remember(host.form, known)
+            if kept is not None:
+                kept.remember(*known)
+        return self._moved(known, host, details)
+
+    def _moved(self, known: tuple[DrawnHost, Proposals], host: DrawnHost, details: PlannerTree) -> Sequence[Proposal]:
+        """Return what was found in a host of the same form as it is in this one."""
         model, found = known
-        return [moved(proposal, model, host) for proposal in self._noted(details, found)]
+        proposals = self._noted(details, found)
+        return proposals if model is host else [moved(proposal, model, host) for proposal in proposals]
 
     def _unless_without_room(self, tree: Tree, details: PlannerTree) -> Proposals:
         kind = self._prepared.kind(tree, details)

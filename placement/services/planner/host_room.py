@@ -116,7 +116,7 @@ class HostRoom:
     def _with_one_more(self, root: int, kind: int, filled: _HostWithMembers) -> _HostWithMembers | None:
         planning = self.plannings[kind]
         if self._is_tree_by_tree:
-            ranked = planning.again(root, filled.overlay)
+            ranked = planning.again(root) if planning.expected(root, filled.overlay) else None
             proposals = [ranked[1]] if ranked else []
         else:
             planning = self._drafting.planning(self._kinds[kind], filled.overlay)

@@ -147,7 +147,7 @@ class TreeByTree:
         self._taken_from |= self._changed
         self._changed.clear()
         found: list[RankedProposal] = []
-        while len(found) < most and (ranked := self._next(overlay)):
+        while len(found) < most and (ranked := self._next()):
             found.append(ranked)
         for key, proposal in found:
             self._put_beside(proposal.root, key, proposal)
@@ -165,7 +165,7 @@ class TreeByTree:
         self._beside[root] = key, proposal
         heappush(self._keys_beside, key)
 
-    def _next(self, overlay: Overlay) -> RankedProposal | None:
+    def _next(self) -> RankedProposal | None:
         """Take out the best that there is now."""
         while key := self._first_beside():
             first = self._first()
@@ -174,7 +174,7 @@ class TreeByTree:
             _key, proposal = self._beside.pop(key[2])
             if proposal:
                 return key, proposal
-            ranked = self._allowed(self.planning.again(key[2], overlay))
+            ranked = self._allowed(self.planning.again(key[2]))
             self._alike.learn(key[2], ranked)
             if ranked:
                 self._put_beside(key[2], *ranked)

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
+from typing import NamedTuple
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.alike_hosts import DrawnHost, drawn
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.frontier import ONE_BY_ONE, Keyed, Portion, best_first
+from placement.candidates.frontier import ONE_BY_ONE, Key, Keyed, Portion, best_first
 from placement.candidates.overlaid import with_stocks
 from placement.candidates.scores import Score, score
 from placement.domain.amounts import summed
@@ -28,6 +29,15 @@ FIRST = 0
 """The number of the best proposal of a tree."""
 
 RankedProposal = tuple[RankedKey, Proposal]
+
+
+class _TreeTakenFrom(NamedTuple):
+    """A tree as it would be: its key, who can serve what of it as it is, its details, the providers that differ."""
+
+    key: Key
+    tree: Tree
+    details: PlannerTree
+    providers: Collection[int]
 
 
 class Planning:
@@ -53,6 +63,7 @@ class Planning:
         self.searched = 0
         self._ground = ground
         self._profile = ground.profile
+        self._expected: dict[int, _TreeTakenFrom] = {}
         wanted = wanted or ground.request.limit
         # Narrow and read: little of each tree, the most promising first; places are counted only if scores fall short.
         self._forecast = Forecast(ground, overlay, wanted=wanted)
@@ -100,28 +111,25 @@ class Planning:
 
         For a ground that is tree by tree: then what is in other trees has not changed. None if there is nothing.
         """
-        for _tree, as_it_is in self._in_detail(root):
-            if key := self._forecast.key(as_it_is.under(overlay.within(as_it_is.parents))):
+        for tree, as_it_is in self._in_detail(root):
+            part = overlay.within(as_it_is.parents)
+            details = as_it_is.under(part)
+            if key := self._forecast.key(details):
+                self._expected[root] = _TreeTakenFrom(key, tree, details, part.changes.keys())
                 return (*key, FIRST)
         self._composer.rule_out(root)
         return None
 
-    def again(self, root: int, overlay: Overlay) -> RankedProposal | None:
-        """Return the best proposal of such a tree, with its own key."""
-        for tree, as_it_is in self._in_detail(root):
-            part = overlay.within(as_it_is.parents)
-            details = as_it_is.under(part)
-            changed = with_stocks(
-                tree, self.prepared.plan, {one: details.stocks.get(one, NO_STOCKS) for one in part.changes}
-            )
-            key = self._forecast.key(details)
-            if key is None or not all(changed.options) or self.prepared.composer.is_hopeless(changed):
-                break
-            for proposal in self._composer.found(changed, details):
-                own = self._forecast.key_of(key, proposal)
-                return own and ((*own, FIRST), proposal)
+    def again(self, root: int) -> RankedProposal | None:
+        """Return the best proposal of such a tree, as it was when its key was asked for, with its own key."""
+        key, tree, details, providers = self._expected[root]
+        changed = with_stocks(tree, self.prepared.plan, {one: details.stocks.get(one, NO_STOCKS) for one in providers})
+        if not all(changed.options) or self.prepared.composer.is_hopeless(changed):
+            self._composer.rule_out(root)
             return None
-        self._composer.rule_out(root)
+        for proposal in self._composer.found(changed, details):
+            own = self._forecast.key_of(key, proposal)
+            return own and ((*own, FIRST), proposal)
         return None
 
     def is_certain(self, root: int) -> bool:

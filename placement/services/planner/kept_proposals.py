@@ -1,0 +1,97 @@
+"""What hosts give to requests that claims ask for: kept from claim to claim, by all that the search sees of a host.
+
+That is its form (``candidates.alike_hosts``), with what is free and in use. What was found in a host of the same form
+is found again in any snapshot, so nothing that is kept can be out of date.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from placement.candidates.alike_hosts import DrawnHost
+from placement.candidates.canonical import CanonicalForm
+from placement.candidates.compose.device_parts import Levels
+from placement.candidates.compose.proposals import Proposals
+from placement.domain.planner_request import PlannerRequest
+
+MOST_PROVIDERS = 30_000
+"""So many providers the hosts have whose proposals are kept, some twenty megabytes; then those are forgotten that were not
+asked for longest."""
+
+MOST_REQUESTS = 64
+"""So many requests are remembered as asked before."""
+
+
+class AskedFor(NamedTuple):
+    """All that decides what a host gives, beside its form: two that are equal get the same."""
+
+    request: PlannerRequest
+    levels: Levels
+    locks: Mapping[str, str]
+
+
+class KeptProposals:
+    """The proposals of hosts for requests; threads share them.
+
+    Args:
+        most_providers: how many providers the hosts have, in all.
+        most_requests: how many requests are remembered.
+    """
+
+    def __init__(self, *, most_providers: int = MOST_PROVIDERS, most_requests: int = MOST_REQUESTS) -> None:
+        self._most_providers = most_providers
+        self._most_requests = most_requests
+        self._lock = threading.Lock()
+        self._requests: list[tuple[AskedFor, int]] = []
+        """Each with its number; what was asked for last comes first."""
+        self._last_number = 0
+        self._found: OrderedDict[tuple[int, CanonicalForm], tuple[DrawnHost, Proposals]] = OrderedDict()
+        self._providers = 0
+
+    def of(self, asked: AskedFor) -> "ProposalsByForm":
+        """Return what is kept for a request."""
+        with self._lock:
+            found = next((one for one in self._requests if one[0] == asked), None)
+            if found is None:
+                self._last_number += 1
+                found = asked, self._last_number
+            else:
+                self._requests.remove(found)
+            self._requests = [found, *self._requests[: self._most_requests - 1]]
+        return ProposalsByForm(self, found[1])
+
+    def get(self, number: int, form: CanonicalForm) -> tuple[DrawnHost, Proposals] | None:
+        """Return what a host of a form gives to the request of a number, with the host that gave it."""
+        with self._lock:
+            found = self._found.get((number, form))
+            if found is not None:
+                self._found.move_to_end((number, form))
+        return found
+
+    def keep(self, number: int, host: DrawnHost, found: Proposals) -> None:
+        """Keep what a host gives to the request of a number."""
+        with self._lock:
+            if (number, host.form) not in self._found:
+                self._found[number, host.form] = host, found
+                self._providers += len(host.providers)
+            while self._providers > self._most_providers:
+                _key, (oldest, _proposals) = self._found.popitem(last=False)
+                self._providers -= len(oldest.providers)
+
+
+class ProposalsByForm:
+    """What is kept for one request."""
+
+    def __init__(self, kept: KeptProposals, number: int) -> None:
+        self._kept = kept
+        self._number = number
+
+    def get(self, form: CanonicalForm) -> tuple[DrawnHost, Proposals] | None:
+        """Return what a host of a form gives, with the host that gave it; None if that is not known."""
+        return self._kept.get(self._number, form)
+
+    def remember(self, host: DrawnHost, found: Proposals) -> None:
+        """Keep what a host gives, unless a search for longer might find more."""
+        if found.complete:
+            self._kept.keep(self._number, host, found)

@@ -1,0 +1,65 @@
+"""What hosts gave is kept by request and form, no more than there is room for, and only what is certain."""
+
+from dataclasses import replace
+
+from placement.allocators.fragmentation import DevicePacking
+from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.alike_hosts import DrawnHost
+from placement.candidates.compose.device_parts import Levels
+from placement.candidates.compose.proposals import Proposal, Proposals
+from placement.domain.candidate_request import RequestGroup
+from placement.domain.planner_request import PlannerGroup, PlannerRequest
+from placement.services.packing import Packer
+from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.kept_proposals import AskedFor, KeptProposals
+
+LEVELS = Levels(("pcie",), ("CUSTOM_SWITCH",))
+HOST, OTHER = DrawnHost(("form",), (1, 2)), DrawnHost(("other form",), (3, 4))
+FOUND = Proposals([Proposal(1, {2: {"PGPU": 1}}, {"_A": (2,)})])
+
+
+def asked(amount: int, *, locks: dict[str, str] | None = None) -> AskedFor:
+    group = RequestGroup(suffix="_A", resources={"PGPU": amount})
+    return AskedFor(PlannerRequest(groups=(PlannerGroup(group=group),)), LEVELS, locks or {})
+
+
+def test_equal_requests_share_what_hosts_gave_and_others_do_not() -> None:
+    kept = KeptProposals()
+    kept.of(asked(1)).remember(HOST, FOUND)
+    assert kept.of(asked(1)).get(HOST.form) == (HOST, FOUND)
+    for other in (asked(2), asked(1, locks={"pcie": "CUSTOM_LOCK"}), asked(1)._replace(levels=Levels((), ()))):
+        assert kept.of(other).get(HOST.form) is None
+    assert kept.of(asked(1)).get(OTHER.form) is None
+
+
+def test_what_a_longer_search_might_improve_is_not_kept() -> None:
+    kept = KeptProposals().of(asked(1))
+    kept.remember(HOST, Proposals(FOUND.found, complete=False))
+    assert kept.get(HOST.form) is None
+    kept.remember(HOST, Proposals())
+    assert kept.get(HOST.form) == (HOST, Proposals())
+
+
+def test_the_hosts_that_were_not_asked_for_longest_are_forgotten() -> None:
+    kept = KeptProposals(most_providers=4).of(asked(1))
+    last = DrawnHost(("last form",), (5,))
+    for host in (HOST, OTHER, HOST):
+        kept.remember(host, FOUND)
+    assert kept.get(HOST.form)
+    kept.remember(last, FOUND)
+    assert [kept.get(host.form) is not None for host in (HOST, OTHER, last)] == [True, False, True]
+
+
+def test_a_request_that_was_forgotten_begins_anew() -> None:
+    kept = KeptProposals(most_requests=2)
+    for amount in (1, 2, 1):
+        kept.of(asked(amount)).remember(HOST, FOUND)
+    kept.of(asked(3))
+    assert [kept.of(asked(amount)).get(HOST.form) is None for amount in (1, 2)] == [False, True]
+
+
+def test_nothing_is_kept_where_devices_are_judged_by_what_is_free_elsewhere() -> None:
+    options = PlannerOptions(RankingProfile(), {}, {}, kept=KeptProposals())
+    assert options.kept_for(asked(1).request)
+    packer = Packer(DevicePacking(devices="PGPU"))
+    assert replace(options, packer=packer).kept_for(asked(1).request) is None
