@@ -16,8 +16,9 @@ from placement.candidates.compose.proposals import Proposals
 from placement.domain.planner_request import PlannerRequest
 
 MOST_PROVIDERS = 30_000
-"""So many providers the hosts have whose proposals are kept, some twenty megabytes; then those are forgotten that were not
-asked for longest."""
+"""So many providers the hosts have whose proposals are kept, some twenty megabytes.
+
+Then those are forgotten that were not asked for longest."""
 
 MOST_REQUESTS = 64
 """So many requests are remembered as asked before."""
