@@ -2,17 +2,19 @@
 
 Where one alone is enough, the least valuable of those that are is the best: no search is needed. Otherwise, of few
 things all choices are looked at. Of many, what two orders find (``taking``) is bettered by exchanges among those that
-give most and those that are worth least.
+give most and those that are worth least. That is certainly the best where sums show that no choice can cost less.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
+from itertools import accumulate
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from placement.allocators.fair_share.all_choices import best_of_all
-from placement.allocators.fair_share.basket import Basket, Kind
+from placement.allocators.fair_share.basket import Basket, Cost, Kind
 from placement.allocators.fair_share.exchanges import exchange
 from placement.allocators.fair_share.taking import (
     BySize,
@@ -63,7 +65,9 @@ def fewest(things: Things, *, steps: int) -> Found:
     large = next(filter(None, (largest_first(things, pool) for pool in _pools(listed, sizes))), None)
     alike = _alike(things, {*listed, *(cheap or ()), *(large or ())})
     best = _best(things, alike, [cheap, large])
-    return Found(None if best is None else _numbers(alike, best.counts), complete=False)
+    if best is None:
+        return Found(None, complete=_least(things) is None)
+    return Found(_numbers(alike, best.counts), complete=best.cost == _least(things))
 
 
 def _alone(things: Things) -> int | None:
@@ -77,6 +81,24 @@ def _alone(things: Things) -> int | None:
         if may_go_alone(things, number)
     ]
     return min(sorts, default=(None,))[-1]
+
+
+def _least(things: Things) -> Cost | None:
+    """Return what no choice costs less than: as many as of those that give most, worth as much as the least valuable.
+
+    None if all that have room in their purses are not enough together.
+    """
+    sorts = list(zip(things.givers, things.takes, strict=True))
+    first = {sort: number for number, sort in enumerate(sorts)}
+    may_go = {sort: may_go_alone(things, number) for sort, number in first.items()}
+    possible = [number for number, sort in enumerate(sorts) if may_go[sort]]
+    count = 0
+    for place, need in enumerate(things.needed):
+        most = accumulate(sorted([things.gives[number][place] for number in possible], reverse=True))
+        count = max(count, 1 + bisect_left(list(most), need))
+    if count > len(possible):
+        return None
+    return count, sum(nsmallest(count, [things.values[number] for number in possible]))
 
 
 def _best(things: Things, alike: Sequence[Sequence[int]], orders: Iterable[Sequence[int] | None]) -> Basket | None:

@@ -119,6 +119,15 @@ def test_reclaim_is_certain_of_one_that_is_enough_alone_among_many() -> None:
     assert not reclaim(shares, "n/poor/p", {"g": 330}, held=held).complete
 
 
+def test_reclaim_is_certain_of_as_few_as_there_can_be_among_many() -> None:
+    """`rich` keeps nine tenths, so that the large one may not go: of the others sixty are the fewest."""
+    parts = {("poor", 1): {"p": "g"}, ("rich", 9): {"r": "g"}}
+    held = [*singles("n/rich/r", 600), Held("large", "n/rich/r", {"g": 400}, 9)]
+    shares = FairShares(tree("n", parts), {"g": 1000}, usage={"n/rich/r": {"g": 1000}})
+    found = [reclaim(shares, "n/poor/p", {"g": amount}, held=held) for amount in (60, 100, 101)]
+    assert [(len(one.given_back), one.complete) for one in found] == [(60, True), (100, True), (0, True)]
+
+
 def preempting(*, low: int) -> list[str]:
     used = {"n/q/ann": {"g": 2}, "n/q/bob": {"g": 8}}
     held = [
