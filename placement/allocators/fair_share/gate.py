@@ -124,7 +124,9 @@ def _after_others(shares: FairShares, claimant: str, pending: Mapping[str, Seque
 
 
 def _exceeded(shares: FairShares, claimant: str, task: Amounts, limits: Mapping[str, Number]) -> Limit | None:
-    """Return the first limit on the way to the claimant that would be exceeded."""
+    """Return the first limit on the way to the claimant that would be exceeded; None where nothing is taken."""
+    if not any(task.values()):
+        return None
     usage = shares.usage(claimant)
     shares.use(claimant, {name: amount + task.get(name, 0) for name, amount in usage.items()})
     passed = [claimant.partition(SEPARATOR)[0], *way(claimant)]

@@ -102,9 +102,10 @@ def test_the_same_claim_again_gets_its_answer_whoever_waits_meanwhile(planner: A
     assert again.json == first.json
 
 
-def test_what_does_not_count_is_never_refused(planner: Api) -> None:
+@pytest.mark.parametrize("limits", [{}, {"limits": {"root/eng": 0.5}}], ids=["wait", "over the limit"])
+def test_what_does_not_count_is_never_refused(planner: Api, limits) -> None:
     body = {"groups": {"": {"resources": {"VCPU": 1}}}, "consumer": consumer(project_id="ann")}
-    assert planner.post(CLAIMS, {**body, "fair_share": bob_waits(9)}).status_code == 201
+    assert planner.post(CLAIMS, {**body, "fair_share": bob_waits(9, **limits)}).status_code == 201
 
 
 FORMS = [
