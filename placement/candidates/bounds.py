@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
 from placement.candidates.frontier import Key
@@ -15,53 +16,68 @@ Locator = int | None
 """The provider that tells where another one is: itself if it is the anchor of a place, or else its parent."""
 
 
-def least_counts(
-    options: Sequence[tuple[int, Locator]], number: int, positions: Mapping[Locator, Position], *, levels: int
-) -> dict[int, Counts]:
-    """Return for each tree a bound on the places of each level that so many different providers of it touch.
+class PlaceSizes(NamedTuple):
+    """How the providers of a tree that can serve something lie.
 
-    Trees that have less providers are left out. What is in no place costs nothing.
+    Args:
+        supply: how many there are.
+        levels: for each level how many lie in no place, then how many in each place, the most first.
+    """
+
+    supply: int
+    levels: tuple[tuple[int, ...], ...]
+
+
+def place_sizes(
+    options: Sequence[tuple[int, Locator]], positions: Mapping[Locator, Position], *, levels: int
+) -> dict[int, PlaceSizes]:
+    """Return for each tree how its providers lie; trees that are alike have the same object.
 
     Args:
         options: (root, locator) for each provider that can serve.
-        number: how many are wanted.
         positions: where each locator is.
         levels: how many levels there are.
 
     >>> at = {7: (1, 7), 8: (1, 8), 9: (2, 9)}
-    >>> least_counts([(0, 7), (0, 7), (0, 8), (0, 9), (5, 9)], 3, at, levels=2)
-    {0: (1, 2)}
+    >>> place_sizes([(0, 7), (0, 7), (0, 8), (0, 9)], at, levels=2)
+    {0: PlaceSizes(supply=4, levels=((0, 3, 1), (0, 2, 1, 1)))}
     """
     roots = [root for root, _locator in options]
     locators = [locator for _root, locator in options]
     columns = []
     for level in range(levels):
         at = {locator: position[level] for locator, position in positions.items()}
-        columns.append(_fewest_by_root(Counter(zip(roots, map(at.__getitem__, locators), strict=True)), number))
-    return {
-        root: tuple([column[root] for column in columns]) for root, supply in Counter(roots).items() if supply >= number
-    }
+        columns.append(_sizes_by_root(Counter(zip(roots, map(at.__getitem__, locators), strict=True))))
+    known: dict[PlaceSizes, PlaceSizes] = {}  # Hosts of a cloud are much alike.
+    found = [(root, PlaceSizes(n, tuple([column[root] for column in columns]))) for root, n in Counter(roots).items()]
+    return {root: known.setdefault(sizes, sizes) for root, sizes in found}
 
 
-def _fewest_by_root(sizes: Mapping[tuple[int, int | None], int], number: int) -> dict[int, int]:
-    """Return for each tree in how few places so many providers can be, given how many are in each place."""
+def _sizes_by_root(sizes: Mapping[tuple[int, int | None], int]) -> dict[int, tuple[int, ...]]:
     rows: dict[int, list[int]] = defaultdict(list)
-    free: dict[int, int] = defaultdict(int)
+    free: dict[int, int] = {}
     for (root, place), size in sizes.items():
         if place is None:
             free[root] = size
-            size = 0  # noqa: PLW2901 - it is no place
-        rows[root].append(size)
-    known: dict[tuple[int, ...], int] = {}  # Hosts of a cloud are much alike.
-    found = {}
-    for root, row in rows.items():
-        row.sort(reverse=True)
-        shape = (free.get(root, 0), *row)
-        least = known.get(shape)
-        if least is None:
-            least = known[shape] = _fewest(row, number - shape[0])
-        found[root] = least
-    return found
+        else:
+            rows[root].append(size)
+    return {
+        root: (free.get(root, 0), *sorted(rows[root], reverse=True)) if root in rows else (free[root],)
+        for root in rows.keys() | free.keys()
+    }
+
+
+def fewest_places(sizes: PlaceSizes, number: int) -> Counts | None:
+    """Return a bound on the places of each level that so many different providers touch; None if there are less.
+
+    What is in no place costs nothing.
+
+    >>> fewest_places(PlaceSizes(4, ((0, 3, 1), (0, 2, 1, 1))), 3)
+    (1, 2)
+    """
+    if sizes.supply < number:
+        return None
+    return tuple([_fewest(places, number - free) for free, *places in sizes.levels])
 
 
 def _fewest(sizes: Collection[int], number: int) -> int:
@@ -92,6 +108,8 @@ class BoundedScores(TreeScores):
         super().__init__(requested, ranking, known, packing)
         self._least: Mapping[int, Counts] = {}
         self._highest: dict[int, float] = {}
+        self.falls_short = False
+        """Whether anything that was composed lost by the places that it touches."""
 
     def bound(self, least: Mapping[int, Counts]) -> None:
         """Take note, by the roots of trees, of how few places of each level are touched at least."""
@@ -99,7 +117,10 @@ class BoundedScores(TreeScores):
 
     def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
         """Return the keys of trees before they are composed: with the highest scores that they can have."""
-        keys = super().keys(sums)
+        return self.bounded(super().keys(sums))
+
+    def bounded(self, keys: Collection[Key]) -> list[Key]:
+        """Return keys that say nothing of places, lowered by what is known of these."""
         self._highest.update([(root, below) for _fails, below, root in keys])
         lost = {counts: self.lost(counts) for counts in {*self._least.values(), ()}}
         least = self._least.get
@@ -108,8 +129,10 @@ class BoundedScores(TreeScores):
     def negated_score(self, key: Key, counts: Counts) -> float:
         """Return the negated score of something that touches so many places of a tree with a key."""
         _fails, below, root = key
+        lost = self.lost(counts)
+        self.falls_short = self.falls_short or lost > 0
         # A key that was not made here is no bound on places yet.
-        return self._highest.get(root, below) + self.lost(counts)
+        return self._highest.get(root, below) + lost
 
 
 class ScoresByCount(BoundedScores):

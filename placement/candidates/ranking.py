@@ -147,6 +147,10 @@ class TreeScores:
             lost = self._lost[counts] = self._per_compactness * (MAX_COMPACTNESS - compactness(counts))
         return lost
 
+    def negated_score(self, key: Key, counts: Counts) -> float:
+        """Return the negated score of something that touches so many places of a tree with a key."""
+        return key[1] + self.lost(counts)
+
 
 def amounts_of(plan: Plan) -> Mapping[str, int]:
     """Return how much of each class a request asks for in all."""
@@ -165,6 +169,6 @@ def ranked(batch: Sequence[Keyed], composer: Composer[Choice], scores: TreeScore
     """Compose in some trees, and take off their scores what their best candidates fall short in compactness."""
     scores.prefer_devices([tree for _key, tree in batch])
     composed = composer.composed([tree for _key, tree in batch])
-    for ((fails, highest, root), tree), one in zip(batch, composed, strict=True):
+    for (key, tree), one in zip(batch, composed, strict=True):
         if one is not None:
-            yield (fails, highest + scores.lost(one.counts), root), tree, one.ways
+            yield (key[0], scores.negated_score(key, one.counts), key[2]), tree, one.ways

@@ -1,6 +1,7 @@
 """Which trees are read when: by id, or by what they can score if the best come first; in portions that grow."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from placement.candidates.frontier import LAST, Key, Keyed, Portion
@@ -140,17 +141,25 @@ class ByScore:
         reader: reads the trees.
         complete: whether every tree that may serve has a key; otherwise some may come that have none of the classes
             that scores look at.
+        left_out: the roots of trees that are not wanted, and have no key.
         limits: in which portions trees are read.
     """
 
     def __init__(
-        self, scores: TreeScores, keys: KeyQueue, reader: Reader, *, complete: bool, limits: SearchLimits = LIMITS
+        self,
+        scores: TreeScores,
+        keys: KeyQueue,
+        reader: Reader,
+        *,
+        complete: bool,
+        left_out: AbstractSet[int] = frozenset(),
+        limits: SearchLimits = LIMITS,
     ) -> None:
         self._scores = scores
         self._reader = reader
         self._limits = limits
         self._keys = keys
-        self._left_out = keys.without_failing() if scores.filters else set()
+        self._left_out = left_out | (keys.without_failing() if scores.filters else set())
         self._others = [] if complete else [scores.least_key_of_nothing]
 
     def portions(self, wanted: int | None) -> Iterator[Portion]:
@@ -172,7 +181,7 @@ class ByScore:
                 return
             best = {key[2]: key for key in keys.taken(size)}
             found = [(best[tree.root], tree) for tree in laid_out(self._reader.trees_of([*best]))]
-            self._left_out |= best.keys()
+            self._left_out = self._left_out | best.keys()
             yield Portion(found, min([keys.first, *self._others]))
             size *= self._limits.growth
 

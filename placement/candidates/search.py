@@ -8,6 +8,8 @@ from functools import partial
 from itertools import islice
 from operator import itemgetter
 
+from placement.candidates.bounded_reading import LeastPlaces, bounded_as_needed
+from placement.candidates.bounds import BoundedScores
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import SlotComposer
@@ -37,6 +39,7 @@ class CandidateSearch:
         wanted: how many candidates are wanted; None wants all of them.
         breadth_first: whether each tree's first candidate comes before any tree's second.
         kept_order: knows the keys of all trees for scores that were asked for before.
+        least_places: tells how few places trees touch, for scores that have bounds.
         limits: how large an answer may be, and in which portions trees are read.
     """
 
@@ -49,6 +52,7 @@ class CandidateSearch:
         wanted: int | None,
         breadth_first: bool,
         kept_order: KeptOrder | None = None,
+        least_places: LeastPlaces | None = None,
         limits: SearchLimits = LIMITS,
     ) -> None:
         self._budget = budget
@@ -64,7 +68,12 @@ class CandidateSearch:
             composer = SlotComposer(reader.plan, budget)
             self._trees = ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
         else:
-            portions = promising_first(reader, scores, wanted, kept_order=kept_order, limits=limits)
+            if least_places is not None and isinstance(scores, BoundedScores):
+                portions = bounded_as_needed(
+                    reader, scores, wanted, least=least_places, kept_order=kept_order, limits=limits
+                )
+            else:
+                portions = promising_first(reader, scores, wanted, kept_order=kept_order, limits=limits)
             compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
             batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
             compose = partial(ranked, composer=compact, scores=scores)

@@ -71,6 +71,12 @@ class Plan:
         ties = self.contended or request.same_subtree or self.trait_sets or not request.combines_nested
         return not ties and not (request.isolate and sum(slot.is_granular for slot in self.slots) > 1)
 
+    @property
+    def counted(self) -> list[tuple[int, int]]:
+        """(demand, how many different providers of it) for what isolated groups want of more than one provider."""
+        granular = [slot.demand for slot in self.slots if slot.is_granular and slot.resources]
+        return [(one, number) for one, number in Counter(granular).items() if self.request.isolate and number > 1]
+
 
 def plan_for(request: CandidateRequest) -> Plan:
     """Make the plan of a request."""

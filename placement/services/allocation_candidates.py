@@ -1,12 +1,16 @@
 """Where can this request go? The use case behind GET /allocation_candidates."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
+from placement.candidates.bounds import BoundedScores
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.quick import quick_cause
+from placement.candidates.frontier import Key
 from placement.candidates.packing import wanted_by
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.search import CandidateSearch
@@ -18,6 +22,7 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import OutOfSteps
 from placement.services.families import classes_in_families
+from placement.services.least_places import least_places
 from placement.services.left_out import serving_others
 from placement.services.packing import Packer
 from placement.services.tree_orders import TreeOrders
@@ -28,6 +33,10 @@ from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import StockRow, Summaries, TreeMember, tree_summaries
 from placement.store.search.trees import TreeReader
+
+if TYPE_CHECKING:
+    from placement.candidates.bounded_reading import LeastPlaces
+    from placement.candidates.reading import KeptOrder
 
 __all__ = [
     "Answer",
@@ -139,8 +148,20 @@ class _Answering:
         self._reader = TreeReader(tx, narrowing, all_wanted=self._wanted is None, limits=limits)
         withheld_in = partial(withheld_providers, tx, self._ids.locks)
         self._unheld = WithheldReader(self._reader, withheld_in) if self._ids.locks else None
-        self._scores = None if ranking is None else _scores(tx, self._plan, ranking, packer)
-        self._kept_order = None if orders is None else partial(orders.in_snapshot, tx)
+        self._kept_order: KeptOrder | None = None if orders is None else partial(orders.in_snapshot, tx)
+        self._scores: TreeScores | None = None
+        self._least_places: LeastPlaces | None = None
+        if ranking is None:
+            return
+        packing = packer.judged(tx, self._plan, wanted_by(self._plan)) if packer else None
+        asked = amounts_of(self._plan), ranking, classes_in_families(tx, ranking), packing
+        self._scores = TreeScores(*asked)
+        counted, kept = self._plan.counted, orders.sizes if orders else None
+        if counted and with_places and ranking.profile.compactness and self._wanted is not None:
+            if orders is not None:
+                self._kept_order = partial(_kept_order, tx, orders, self._scores)
+            self._scores = BoundedScores(*asked)
+            self._least_places = partial(least_places, tx, narrowing, counted, levels=self._ids.levels, kept=kept)
 
     def answer(self) -> Answer:
         """Search, and tell of what was found, or why there is nothing."""
@@ -151,6 +172,7 @@ class _Answering:
             wanted=self._wanted,
             breadth_first=self._options.breadth_first,
             kept_order=self._kept_order,
+            least_places=self._least_places,
             limits=self._options.limits,
         )
         candidates = _chosen(search.candidates(), self._request.limit, shuffled=self._options.shuffled)
@@ -196,9 +218,11 @@ class _Answering:
         return serving_others(reader, candidates, members, self._budget, home=self._reader.home)
 
 
-def _scores(tx: Transaction, plan: Plan, ranking: Ranking, packer: Packer | None) -> TreeScores:
-    packing = packer.judged(tx, plan, wanted_by(plan)) if packer else None
-    return TreeScores(amounts_of(plan), ranking, classes_in_families(tx, ranking), packing)
+def _kept_order(
+    tx: Transaction, orders: TreeOrders, outliving: TreeScores, _bounded: TreeScores, found_by: Sequence[str]
+) -> Sequence[Key] | None:
+    """Return the keys of all trees in ascending order: what is kept outlives the bounds of one request."""
+    return orders.in_snapshot(tx, outliving, found_by)
 
 
 def _wanted(limit: int | None, options: SearchOptions) -> int | None:

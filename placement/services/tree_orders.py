@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 
 from placement.candidates.frontier import Key
 from placement.candidates.ranking import TreeScores
+from placement.services.kept_place_sizes import KeptPlaceSizes
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.scores import sums_by_name
@@ -40,6 +41,8 @@ class TreeOrders:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.histories = TreeHistories(clock)
+        self.sizes = KeptPlaceSizes(self.histories)
+        """How providers lie, which decides among trees that score alike otherwise."""
         self._most_keys = most_keys
         self._most_orders = most_orders
         self._lock = threading.Lock()

@@ -2,9 +2,10 @@
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,11 +13,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.bounds import PlaceSizes
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
+from placement.services.kept_place_sizes import KeptPlaceSizes, SizesByRoot
 from placement.services.kept_trees import KeptRequest
-from placement.services.tree_history import LONGEST_KEPT_S, Moment, TreeHistory
+from placement.services.tree_history import LONGEST_KEPT_S, Moment, TreeHistories, TreeHistory
 from placement.services.tree_orders import TreeOrders
 from placement.services.written_candidates import Question, written_answer
 from placement.services.written_trees import TextsOfTree
@@ -157,6 +160,68 @@ def test_orders_that_readers_share_are_those_of_each_snapshot_beside_racing_writ
         for done in [readers.submit(read) for _ in range(READERS)]:
             done.result()
     assert_in_order(cloud, orders)
+
+
+def left_by_root(tx: Transaction, roots: Collection[int] | None) -> SizesByRoot:
+    """Return something of each tree that changes with it."""
+    return {root: (PlaceSizes(left, ()),) for _, root, _, left in left_by_provider(tx, [VCPU], roots)}
+
+
+@reads
+def assert_sizes(tx: Transaction, kept: KeptPlaceSizes) -> None:
+    read = partial(left_by_root, tx)
+    assert kept.in_snapshot(tx, "left", read) == read(None)
+
+
+def test_sizes_that_readers_share_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
+    kept = KeptPlaceSizes(TreeHistories())
+    assert_sizes(cloud, kept)
+    with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
+
+        def read() -> None:
+            while are_at_work():
+                assert_sizes(cloud, kept)
+
+        for done in [readers.submit(read) for _ in range(READERS)]:
+            done.result()
+    assert_sizes(cloud, kept)
+
+
+def test_trees_that_have_nothing_any_more_have_no_sizes(cloud: Database) -> None:
+    kept = KeptPlaceSizes(TreeHistories())
+    assert_sizes(cloud, kept)
+    with cloud.writer.begin() as connection:
+        run(connection, EMPTIED)
+    assert_sizes(cloud, kept)
+
+
+def test_an_older_snapshot_than_the_one_before_has_its_own_sizes(cloud: Database) -> None:
+    kept = KeptPlaceSizes(TreeHistories())
+    assert_sizes(cloud, kept)
+
+    @reads
+    def read_twice(tx: Transaction) -> None:
+        read = partial(left_by_root, tx)
+        before = read(None)
+        with cloud.writer.begin() as connection:
+            allocate(connection, "late", {(3, VCPU): 500})
+        assert_sizes(cloud, kept)
+        assert kept.in_snapshot(tx, "left", read) == before
+
+    read_twice(cloud)
+    assert_sizes(cloud, kept)
+
+
+def test_sizes_that_were_not_asked_for_longest_are_forgotten(cloud: Database) -> None:
+    kept = KeptPlaceSizes(TreeHistories(), most_trees=PROVIDERS)
+
+    @reads
+    def ask(tx: Transaction) -> None:
+        for name in ("first", "second"):
+            kept.in_snapshot(tx, name, partial(left_by_root, tx))
+
+    ask(cloud)
+    assert kept.kept_trees == PROVIDERS
 
 
 def test_an_older_snapshot_than_the_one_before_has_its_own_order(cloud: Database) -> None:

@@ -4,12 +4,12 @@ from bisect import insort
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from placement.candidates.bounded_reading import LeastByRoot, bounded_as_needed, bounded_first
 from placement.candidates.bounds import BoundedScores, ScoresByCount
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import LAST, Key, Portion
-from placement.candidates.key_queues import UnsortedKeys
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.candidates.reading import ByScore, promising_first
+from placement.candidates.reading import promising_first
 from placement.domain.amounts import summed
 from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import PlannerTree
@@ -39,16 +39,11 @@ class Forecast:
         self._kept_scores = TreeScores(*asked) if packing is None else None
         self._wanted = wanted
         self._counted = composer.counted if ground.profile.compactness else ()
-        self._falls_short = False
 
     def key_of(self, expected: Key, proposal: Proposal) -> Key | None:
-        """Return the key of a proposal in a tree of which a key was expected; None if it would be left out.
-
-        Remembers whether anything lost by the places that it touches: ``as_needed`` counts them from then on.
-        """
+        """Return the key of a proposal in a tree of which a key was expected; None if it would be left out."""
         fails, _highest, root = expected
         counts = proposal.counts
-        self._falls_short = self._falls_short or self._scores.lost(counts) > 0
         if not isinstance(self._scores, ScoresByCount):
             return fails, self._scores.negated_score(expected, counts), root
         row = self._overlaid_rows.get(root) or (root, *[0] * 2 * len(self._scores.classes))
@@ -72,29 +67,22 @@ class Forecast:
             return iter(())
         if (root := self._reader.only_root) is not None:
             return self.only(root)
-        return self._bounded() or self._unbounded()
+        least = self._least() if self._counted else None
+        if least is None:
+            return promising_first(self._reader, self._scores, self._wanted, kept_order=self._kept_order)
+        return bounded_first(self._reader, self._scores, self._wanted, least, kept_order=self._kept_order)
 
     def as_needed(self) -> Iterator[Portion]:
-        """Yield the same trees, but count places only once something that was found touches more than one.
+        """Yield the same trees, but count places only once something that was found touches more than one."""
+        if not self._counted:
+            return self.portions()
+        return bounded_as_needed(
+            self._reader, self._scores, self._wanted, least=self._least, kept_order=self._kept_order
+        )
 
-        What lies in one place of each level cannot be beaten: then most of the cloud is not looked at.
-        """
-        if not self._counted or not self._reader.is_possible or self._reader.only_root is not None:
-            yield from self.portions()
-            return
-        unbounded = self._unbounded()
-        seen: set[int] = set()
-        while not self._falls_short:
-            portion = next(unbounded, None)
-            if portion is None:
-                return
-            yield portion
-            seen.update([tree.root for _key, tree in portion.trees])
-        for trees, rest in self._bounded() or unbounded:
-            yield Portion([(key, tree) for key, tree in trees if tree.root not in seen], rest)
-
-    def _unbounded(self) -> Iterator[Portion]:
-        return promising_first(self._reader, self._scores, self._wanted, kept_order=self._kept_order)
+    def _least(self) -> LeastByRoot | None:
+        """Return bounds on the places that trees touch, None where there are no such bounds."""
+        return None if self._ground.counts_decide else self._ground.least_places
 
     def _kept_order(self, _scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
         """Return the keys of all trees as they would be: those that an overlay changes are summed up anew."""
@@ -108,15 +96,6 @@ class Forecast:
             for key in self._scores.keys(self._reader.sums(self._scores.classes, found_by, changed)):
                 insort(order, key)
         return order
-
-    def _bounded(self) -> Iterator[Portion] | None:
-        """Return the trees with bounds on the places that they touch, None where there are no such bounds."""
-        least = self._ground.least_places if self._counted and not self._ground.counts_decide else None
-        if least is None:
-            return None
-        self._scores.bound(least)
-        keys = UnsortedKeys(self._scores.keys(self._sums(least)))
-        return ByScore(self._scores, keys, self._reader, complete=True).portions(self._wanted)
 
     def only(self, root: int) -> Iterator[Portion]:
         """Yield one tree, unless the profile leaves it out."""

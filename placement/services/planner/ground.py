@@ -18,9 +18,9 @@ from placement.domain.similar_names import similar_names
 from placement.domain.tree import Tree
 from placement.errors import InvalidAt
 from placement.services.families import classes_in_families
+from placement.services.least_places import least_places
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.details import RememberedDetails
-from placement.services.planner.least_places import least_places
 from placement.services.planner.overlays import KnownStocks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
@@ -145,7 +145,8 @@ class Ground:
     @cached_property
     def least_places(self) -> Mapping[int, Counts] | None:
         """In how few places each tree can serve what is counted; None where that cannot be told."""
-        return least_places(self.tx, self._narrowing, self.prepared.composer.counted, self.details.level_ids)
+        counted, kept = self.prepared.composer.counted, self._orders.sizes if self._orders else None
+        return least_places(self.tx, self._narrowing, counted, levels=self.details.level_ids, kept=kept)
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

@@ -38,9 +38,12 @@ class AllPlaces:
         return layout.positions_of(providers, layout.inside(providers))
 
 
-def all_places(tx: Transaction, levels: Sequence[int | None]) -> AllPlaces:
-    """Return the places of levels, given by the ids of their traits, outermost first; None for one that is unknown."""
-    rows = places(tx, [trait for trait in levels if trait is not None])
+def all_places(tx: Transaction, levels: Sequence[int | None], roots: Collection[int] | None = None) -> AllPlaces:
+    """Return the places of levels, given by the ids of their traits, outermost first; None for one that is unknown.
+
+    ``roots`` are those of the trees that are asked about, not too many for a statement; None for all.
+    """
+    rows = places(tx, [trait for trait in levels if trait is not None], roots)
     bits_of = {trait: level_bits({trait}, levels) for trait in levels if trait is not None}
     bits: dict[int, int] = defaultdict(int)
     for anchor, _parent, _root, trait in rows:

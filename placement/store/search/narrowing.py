@@ -4,7 +4,7 @@ What comes out is ids; what the search needs to know of them besides is read aft
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -81,6 +81,11 @@ class Narrowing:
         )
 
     @property
+    def signature(self) -> Hashable | None:
+        """What two narrowings have in common only if they find the same; None where providers are spared."""
+        return None if self._shape.spares else (self._shape, repr(sorted(self._values.items())))
+
+    @property
     def is_possible(self) -> bool:
         """Whether the names in the request leave any hope: an unknown aggregate or tree has no members."""
         for group in self.plan.request.groups:
@@ -123,14 +128,17 @@ class Narrowing:
                     providers.sort()
         return Narrowed(complete, serving)
 
-    def own_providers(self, demands: Sequence[int]) -> Serving | None:
-        """Return the providers that can serve some demands, with their parents, in all trees.
+    def are_shared(self, demands: Iterable[int]) -> bool:
+        """Tell whether providers of other trees can serve any of some demands."""
+        return any(self.sharing.options[demand] for demand in demands)
 
-        None if providers of other trees can serve any of them.
+    def own_providers(self, demands: Sequence[int], roots: Collection[int] | None = None) -> Serving:
+        """Return the providers of trees themselves that can serve some demands, with their parents.
+
+        ``roots`` are those of the trees that are asked about, not too many for a statement; None for all.
         """
-        if any(self.sharing.options[demand] for demand in demands):
-            return None
-        return self._serving(EVERYWHERE, with_parents=True, only=tuple(demands))
+        extent = EVERYWHERE if roots is None else Extent.listed(sorted(roots))
+        return self._serving(extent, with_parents=True, only=tuple(demands))
 
     @cached_property
     def sharing(self) -> Sharing:

@@ -18,9 +18,17 @@ _INV = inventories.c
 _HAS = resource_provider_traits.c
 
 
-def places(tx: Transaction, trait_ids: Sequence[int]) -> list[tuple[int, int | None, int, int]]:
-    """Return (provider, parent, root, trait) for every provider that has any of these traits."""
-    return tx.tuples(_PLACES, {"traits": list(trait_ids)}) if trait_ids else []
+def places(
+    tx: Transaction, trait_ids: Sequence[int], roots: Collection[int] | None = None
+) -> list[tuple[int, int | None, int, int]]:
+    """Return (provider, parent, root, trait) for every provider that has any of these traits.
+
+    ``roots`` are those of the trees that are asked about; None for all.
+    """
+    if not trait_ids:
+        return []
+    values = {"traits": list(trait_ids), **({} if roots is None else {"roots": list(roots)})}
+    return tx.tuples(_places(everywhere=roots is None), values)
 
 
 def parents_of(tx: Transaction, providers: Collection[int]) -> list[tuple[int, int | None]]:
@@ -74,11 +82,16 @@ def _parents(*, listed: bool) -> PreparedStatement:
     return PreparedStatement(select(_RP.id, _RP.parent_provider_id).where(_among(_RP.id, listed=listed)))
 
 
-_PLACES = PreparedStatement(
-    select(_RP.id, _RP.parent_provider_id, _RP.root_provider_id, _HAS.trait_id)
-    .select_from(resource_provider_traits.join(resource_providers, _RP.id == _HAS.resource_provider_id))
-    .where(_HAS.trait_id.in_(bindparam("traits", expanding=True)))
-)
+@lru_cache(maxsize=2)
+def _places(*, everywhere: bool) -> PreparedStatement:
+    statement = (
+        select(_RP.id, _RP.parent_provider_id, _RP.root_provider_id, _HAS.trait_id)
+        .select_from(resource_provider_traits.join(resource_providers, _RP.id == _HAS.resource_provider_id))
+        .where(_HAS.trait_id.in_(bindparam("traits", expanding=True)))
+    )
+    if not everywhere:
+        statement = statement.where(_RP.root_provider_id.in_(bindparam("roots", expanding=True)))
+    return PreparedStatement(statement)
 
 
 @lru_cache(maxsize=2)

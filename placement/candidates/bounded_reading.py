@@ -1,0 +1,87 @@
+"""Which trees are read when, where so many providers are wanted that they may touch several places.
+
+What lies in one place of each level cannot be beaten, so bounds on places are asked for only once something that was
+composed touches more. With them most trees need not be read to know that they are no better.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+from placement.allocators.compactness import Counts
+from placement.candidates.bounds import BoundedScores
+from placement.candidates.frontier import LAST, Portion
+from placement.candidates.key_queues import UnsortedKeys
+from placement.candidates.reading import ByScore, KeptOrder, Reader, classes_to_find, promising_first
+from placement.domain.search_limits import LIMITS, SearchLimits
+
+LeastByRoot = Mapping[int, Counts]
+"""How few places of each level are touched in each tree that can serve."""
+
+LeastPlaces = Callable[[], LeastByRoot | None]
+"""Returns that for all trees; None where it cannot be told."""
+
+
+def bounded_as_needed(
+    reader: Reader,
+    scores: BoundedScores,
+    wanted: int | None,
+    *,
+    least: LeastPlaces,
+    kept_order: KeptOrder | None = None,
+    limits: SearchLimits = LIMITS,
+) -> Iterator[Portion]:
+    """Yield all trees that may serve, those first that can score highest.
+
+    Args:
+        reader: reads the trees.
+        scores: what they can score.
+        wanted: how many candidates are wanted; None for all.
+        least: tells how few places they touch; asked once a score falls short.
+        kept_order: as in ``promising_first``.
+        limits: in which portions trees are read.
+    """
+    unbounded = promising_first(reader, scores, wanted, kept_order=kept_order, limits=limits)
+    if not reader.is_possible or reader.only_root is not None:
+        yield from unbounded
+        return
+    seen: set[int] = set()
+    while not scores.falls_short:
+        portion = next(unbounded, None)
+        if portion is None:
+            return
+        yield portion
+        if portion.rest == LAST:
+            return
+        seen.update([tree.root for _key, tree in portion.trees])
+    found = least()
+    if found is None:
+        yield from unbounded
+    else:
+        yield from bounded_first(reader, scores, wanted, found, seen=seen, kept_order=kept_order, limits=limits)
+
+
+def bounded_first(
+    reader: Reader,
+    scores: BoundedScores,
+    wanted: int | None,
+    least: LeastByRoot,
+    *,
+    seen: AbstractSet[int] = frozenset(),
+    kept_order: KeptOrder | None = None,
+    limits: SearchLimits = LIMITS,
+) -> Iterator[Portion]:
+    """Yield the trees that have bounds, but for those with roots that were seen, those first that can score highest."""
+    scores.bound(least)
+    keys = []
+    if scores.classes:
+        found_by = classes_to_find(reader.plan, scores)
+        order = kept_order(scores, found_by) if kept_order else None
+        known = scores.keys(reader.sums(scores.classes, found_by)) if order is None else scores.bounded(order)
+        keys = [key for key in known if key[2] in least]
+    keys += scores.keys_of_nothing(sorted(least.keys() - {key[2] for key in keys}))
+    left = [key for key in keys if key[2] not in seen]
+    if not left:
+        return
+    # What was composed already may be as good as all that is left.
+    yield Portion([], min(left))
+    yield from ByScore(scores, UnsortedKeys(left), reader, complete=True, left_out=seen, limits=limits).portions(wanted)
