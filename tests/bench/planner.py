@@ -302,7 +302,7 @@ def candidates() -> list[str]:
         "",
         "The plain form spells out each pair as groups with same_subtree. Ranked, which is the default, it answers",
         "with the best, as the planner does, who looks at all hosts for that. Unranked, any ten candidates will do.",
-        "How devices lie in hosts is kept from request to request: the first that asks for several takes up to seven times as long.",
+        "How devices lie is kept from request to request; the first for several takes up to seven times as long.",
         f"{measured()} Medians of {ROUNDS} rounds in turn.",
         "",
         "| pairs | CPU ms of the plain form, ranked | unranked | of the joint allocation | to ranked | to unranked |",
