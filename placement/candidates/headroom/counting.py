@@ -1,6 +1,6 @@
 """How many copies of one request fit into every tree of a cloud, and into all of them together."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Protocol
@@ -44,6 +44,22 @@ class CountedFleet:
     pooled: tuple[Pooled, ...]
     is_shared: bool
 
+    def of_all(self, fleet: Fleet, numbers: Sequence[int]) -> "CountedFleet":
+        """Return the same for a whole fleet, of which the trees that were counted are the distinct ones."""
+
+        def column(of: Column) -> Column:
+            return [*map(of.__getitem__, numbers)]
+
+        most = column(self.most)
+        return replace(
+            self,
+            fleet=fleet,
+            least=most if self.least is self.most else column(self.least),
+            most=most,
+            without_pools=most if self.without_pools is self.most else column(self.without_pools),
+            pooled=tuple([replace(one, own=column(one.own)) for one in self.pooled]),
+        )
+
 
 class CopyCounter:
     """Counts the copies of one plan in the fleets of a cloud.
@@ -61,7 +77,15 @@ class CopyCounter:
         self._options = ShapeOptions(plan, fleets)
 
     def counted(self, fleet: Fleet) -> CountedFleet | None:
-        """Count in one fleet; None where its trees cannot serve the plan even if all is free."""
+        """Count in one fleet; None where its trees cannot serve the plan even if all is free.
+
+        Once for all trees in which as much is free.
+        """
+        distinct, numbers = fleet.distinct
+        found = self._counted(distinct)
+        return found if found is None or distinct is fleet else found.of_all(fleet, numbers)
+
+    def _counted(self, fleet: Fleet) -> CountedFleet | None:
         rows = self._options.rows(fleet.shape)
         if rows is None:
             return None
@@ -95,7 +119,7 @@ class CopyCounter:
         """Return how many copies fit into empty trees of a fleet, given the capacities of each, cell by cell."""
         free = dict(zip(counted.fleet.capacity, zip(*capacities, strict=True), strict=True))
         trees = counted.fleet.trees[: len(capacities)]
-        found = self.counted(Fleet(counted.fleet.shape, trees, free={cell: [*row] for cell, row in free.items()}))
+        found = self._counted(Fleet(counted.fleet.shape, trees, free={cell: [*row] for cell, row in free.items()}))
         return [Copies(*both) for both in zip(found.least, found.most, strict=True)] if found else []
 
     def _sub_plan(self, numbers: Sequence[int]) -> Plan:
@@ -131,29 +155,35 @@ class PlacedTrees(Protocol):
     def avoided(self) -> Collection[int]:
         """The roots of trees that the request leaves out."""
 
-    def in_trees(self, known: Mapping[int, Copies]) -> Mapping[int, Copies]:
-        """Return how many fit into trees, by their roots."""
+    def kinds(self, roots: Sequence[int]) -> Sequence[Hashable]:
+        """Return the kind of each tree: as many fit into trees of one kind if as many would without these rules."""
 
-    def in_empty(self, known: Mapping[int, Copies]) -> Mapping[int, Copies]:
+    def in_trees(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
+        """Return how many copies fit into trees, by their roots, given how many would without these rules."""
+
+    def in_empty(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
         """Return the same for trees that are like these, but empty."""
 
 
 def as_placed(counted: Sequence[CountedFleet], placed: PlacedTrees) -> list[CountedFleet]:
     """Return how often trees can serve a request with rules about places; what is shared bounds it no longer."""
     kept = [one if not placed.avoided else _without(one, placed.avoided) for one in counted]
-    known = {
-        root: Copies(least, most)
-        for one in kept
-        for root, least, most in zip(one.fleet.trees, one.least, one.most, strict=True)
-        if most
-    }
-    found = placed.in_trees(known)
-    nothing = Copies(0, 0)
-    columns = [[found.get(root, nothing) for root in one.fleet.trees] for one in kept]
+    looks = [[*zip(placed.kinds(one.fleet.trees), one.most, strict=True)] for one in kept]
+    first: dict[_Look, int] = {}
+    for one, of in zip(kept, looks, strict=True):
+        first |= dict(zip(reversed(of), reversed(one.fleet.trees), strict=True))
+    found = placed.in_trees({root: most for (_kind, most), root in first.items() if most})
+    copies = {look: found.get(root, Copies(0, 0)) for look, root in first.items()}
+    least = {look: one.least for look, one in copies.items()}
+    most = {look: one.most for look, one in copies.items()}
     return [
-        replace(one, least=[copies.least for copies in of], most=[copies.most for copies in of], pooled=())
-        for one, of in zip(kept, columns, strict=True)
+        replace(one, least=[*map(least.__getitem__, of)], most=[*map(most.__getitem__, of)], pooled=())
+        for one, of in zip(kept, looks, strict=True)
     ]
+
+
+_Look = tuple[Hashable, int]
+"""The kind of a tree, and how many copies fit without rules about places."""
 
 
 def _without(counted: CountedFleet, roots: Collection[int]) -> CountedFleet:

@@ -83,6 +83,18 @@ class PoolHere(NamedTuple):
     home: int
 
 
+class DistinctTrees(NamedTuple):
+    """The trees of a fleet that differ in what is free.
+
+    Args:
+        fleet: the first of all in which as much is free.
+        numbers: for each tree of the whole fleet the number of the one that it is like.
+    """
+
+    fleet: "Fleet"
+    numbers: Sequence[int]
+
+
 @dataclass
 class Fleet:
     """All trees of one shape.
@@ -97,6 +109,19 @@ class Fleet:
     trees: list[int] = field(default_factory=list)
     capacity: dict[Cell, list[int]] = field(default_factory=lambda: defaultdict(list))
     free: dict[Cell, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    @cached_property
+    def distinct(self) -> DistinctTrees:
+        """The trees that differ in what is free: as many copies of anything fit into each that is like one of them."""
+        known: dict[tuple[int, ...], int] = {}
+        rows = zip(*self.free.values(), strict=True) if self.free else [()] * len(self.trees)
+        numbers = [known.setdefault(row, len(known)) for row in rows]
+        if len(known) == len(numbers):
+            return DistinctTrees(self, numbers)
+        first = dict(zip(reversed(numbers), reversed(self.trees), strict=True))
+        columns = map(list, zip(*known, strict=True))
+        free = dict(zip(self.free, columns, strict=True))
+        return DistinctTrees(Fleet(self.shape, [first[number] for number in range(len(known))], free=free), numbers)
 
     @cached_property
     def models(self) -> Mapping[tuple[int, ...], tuple[int, int]]:

@@ -152,7 +152,7 @@ def models(plan: Plan, fleets: Fleets, found: Headroom, placed: PlacedTrees | No
     counter = CopyCounter(plan, fleets, Budget(STEPS))
     models = [*_models(counter, found.counted)]
     if placed is not None:
-        each = placed.in_empty({model.like: model.each for model in models})
+        each = placed.in_empty({model.like: model.each.most for model in models})
         models = [replace(model, each=each[model.like]) for model in models]
     return sorted(models, key=lambda model: (-model.each.least, model.like))
 

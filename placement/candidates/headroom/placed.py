@@ -1,7 +1,7 @@
 """How many copies of a request with rules about places fit in one tree: what its proposals take, packed."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.allocators.budget import Budget
@@ -77,7 +77,7 @@ class TreeFilling:
         for _time in range(MOST_PLANNED):
             if copies == most or not self.tries.take():
                 break
-            there, inside = self._under(tree, details, overlay)
+            there, inside = under(overlay, self.plan, tree, details)
             if not all(there.options) or self.best.is_hopeless(there):
                 return copies, True
             proposals = self.best.proposals(there, inside, self.steps)
@@ -89,13 +89,6 @@ class TreeFilling:
             overlay = overlay.taking(taken, held=[lock.provider for lock in proposal.locks])
             copies += times
         return copies, False
-
-    def _under(self, tree: Tree, details: PlannerTree, overlay: Overlay) -> tuple[Tree, PlannerTree]:
-        if overlay.is_empty:
-            return tree, details
-        inside = details.under(overlay)
-        changed = {one: inside.stocks[one] for one in overlay.changes}
-        return with_stocks(tree, self.plan, changed), inside
 
     def _packed(self, found: Sequence[Proposal], details: PlannerTree, most: int) -> Copies:
         bundles = [_bundle(one, details, _held(found), most) for one in found]
@@ -110,6 +103,36 @@ class TreeFilling:
             return exactly(most)
         free = [_free(details, cell, most) for cell in cells]
         return BundlePacking(numbered, [*kinds.values()]).copies(free, budget=self.packing.child(STEPS_OF_A_TREE))
+
+
+def under(overlay: Overlay, plan: Plan, tree: Tree, details: PlannerTree) -> tuple[Tree, PlannerTree]:
+    """Return a tree and its details as they would be."""
+    if overlay.is_empty:
+        return tree, details
+    inside = details.under(overlay)
+    changed = {one: inside.stocks[one] for one in overlay.changes}
+    return with_stocks(tree, plan, changed), inside
+
+
+def beyond_reach(each: Mapping[str, int], details: PlannerTree, most: int) -> Overlay:
+    """Return an overlay that takes what is free beyond all that so many copies can take of a provider.
+
+    As many copies fit without it; trees that differ in nothing else become alike.
+
+    Args:
+        each: class -> how much of it one copy takes at most.
+        details: the tree.
+        most: how many copies there are at most.
+    """
+    beyond = {
+        provider: {
+            name: free - most * each[name]
+            for name, stock in stocks.items()
+            if name in each and (free := stock.capacity - stock.used) > most * each[name]
+        }
+        for provider, stocks in details.stocks.items()
+    }
+    return AS_IT_IS.taking({provider: amounts for provider, amounts in beyond.items() if amounts})
 
 
 def _times(proposal: Proposal, details: PlannerTree, most: int) -> int:

@@ -1,12 +1,13 @@
 """How many copies of a request with rules about places fit, tree by tree: each tree is read and composed in."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from placement.allocators.budget import Budget
 from placement.allocators.headroom import Copies, exactly
 from placement.candidates.alike_hosts import drawn
-from placement.candidates.headroom.placed import MOST_PLANNED, MOST_WAYS, TreeFilling
+from placement.candidates.headroom.placed import MOST_PLANNED, MOST_WAYS, TreeFilling, beyond_reach, under
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -15,7 +16,7 @@ from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import emptied, overlaid
 from placement.services.planner.planning import Planning
-from placement.services.planner.tree_kinds import TreeKinds, by_kind
+from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction
 
 MOST_TRIES = 600
@@ -57,7 +58,7 @@ class PlacedCopies:
         self._options = replace(options, packer=None, orders=None)
         self._request = replace(request, limit=1, per_tree=1, explain=False)
         composers = Composers()
-        self._ground = Ground(tx, self._request, self._options, composers=composers, overlay=overlay)
+        self._ground = Ground(tx, self._request, self._options, composers=composers, overlay=overlay, for_show=False)
         every = replace(self._request, per_tree=MOST_WAYS)
         self._filling = TreeFilling(
             self._ground.prepared.plan,
@@ -67,6 +68,7 @@ class PlacedCopies:
             packing=Budget(STEPS_OF_PACKING),
             tries=Budget(MOST_TRIES),
         )
+        self._each = _each(request)
         self._known: dict[object, Copies] = {}
 
     @property
@@ -86,49 +88,58 @@ class PlacedCopies:
             overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
         return min(most, MOST_PLANNED)
 
-    def in_trees(self, known: Mapping[int, Copies]) -> dict[int, Copies]:
+    def kinds(self, roots: Sequence[int]) -> Sequence[Hashable]:
+        """Return the kind of each tree; where others share, each is one by itself."""
+        return roots if self._ground.has_sharing else self._kinds.of(roots)
+
+    def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
         """Return how many fit into trees, by their roots."""
-        found: dict[int, Copies] = {}
-        alike = self._alike({root: copies for root, copies in known.items() if root not in self._like})
-        counted = self._counted(self._ground, self._overlay, {roots[0]: known[roots[0]] for roots in alike})
-        for roots in alike:
-            found |= dict.fromkeys(roots, counted[roots[0]])
-        further = {self._like[root]: known[root] for root in known if root in self._like}
+        here = {root: most for root, most in bounds.items() if root not in self._like}
+        found = self._counted(self._ground, self._overlay, here)
+        further = {self._like[root]: most for root, most in bounds.items() if root in self._like}
         empty = self.in_empty(further) if further else {}
-        return found | {root: empty[self._like[root]] for root in known if root in self._like}
+        return found | {root: empty[self._like[root]] for root in bounds if root in self._like}
 
-    def _alike(self, known: Mapping[int, Copies]) -> list[list[int]]:
-        """Return the roots of trees in groups in which as many copies fit; where others share, each by itself."""
-        if self._ground.has_sharing:
-            return [[root] for root in known]
-        kinds = self._kinds.of(known)
-        return by_kind(known, {root: (kinds[root], copies.most) for root, copies in known.items()})
-
-    def in_empty(self, known: Mapping[int, Copies]) -> dict[int, Copies]:
+    def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
         """Return the same for trees that are like these, but empty."""
-        roots = {root: self._like.get(root, root) for root in known}
+        roots = {root: self._like.get(root, root) for root in bounds}
         overlay = emptied(self._tx, sorted({*roots.values()}), self._overlay)
-        ground = Ground(self._tx, self._request, self._options, overlay=overlay)
-        found = self._counted(ground, overlay, {roots[root]: copies for root, copies in known.items()})
+        ground = Ground(self._tx, self._request, self._options, overlay=overlay, for_show=False)
+        found = self._counted(ground, overlay, {roots[root]: most for root, most in bounds.items()})
         return {root: found[of] for root, of in roots.items()}
 
-    def _counted(self, ground: Ground, overlay: Overlay, known: Mapping[int, Copies]) -> dict[int, Copies]:
-        found = dict.fromkeys(known, exactly(0))
+    def _counted(self, ground: Ground, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
+        found = dict.fromkeys(bounds, exactly(0))
         reader = overlaid(ground.reader, overlay, ground.stocks)
-        for roots in _portions_of(sorted(known)):
+        for roots in _portions_of(sorted(bounds)):
             trees = reader.trees_of(roots).trees
             for tree, details in zip(trees, ground.details.of(trees), strict=True):
-                found[tree.root] = self._of(tree, details.under(overlay), known[tree.root].most)
+                found[tree.root] = self._of(tree, details.under(overlay), bounds[tree.root])
         return found
 
     def _of(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
         """Return how many fit into one tree; trees that are alike have the same number."""
         if details.foreign_providers:
             return self._filling.copies(tree, details, most)
+        if self._each:
+            plan = self._filling.plan
+            tree, details = under(beyond_reach(self._each, details, most), plan, tree, details)
         form = (drawn([self._filling.plan], [tree], details).form, most)
         if form not in self._known:
             self._known[form] = self._filling.copies(tree, details, most)
         return self._known[form]
+
+
+def _each(request: PlannerRequest) -> Mapping[str, int]:
+    """Return how much of each class a copy takes of a provider at most; empty where more than that decides."""
+    open_ended = [one.everything or one.per_subtree or one.device is not None for one in request.groups]
+    # Who wants to be alone asks whether anything is in use.
+    if request.exclusive or request.paths or any(open_ended):
+        return {}
+    each: Counter[str] = Counter()
+    for one in request.groups:
+        each.update({name: one.count * amount for name, amount in one.group.resources.items()})
+    return each
 
 
 def _portions_of(roots: Sequence[int]) -> Iterator[Sequence[int]]:

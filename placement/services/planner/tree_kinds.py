@@ -5,7 +5,7 @@ are; rules about places are then looked at in one tree of each kind.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 
 from placement.candidates.headroom.fleets import Fleets
 from placement.domain.overlay import Overlay
@@ -28,13 +28,16 @@ class TreeKinds:
     def __init__(self, tx: Transaction, overlay: Overlay, fleets: Fleets) -> None:
         self._tx = tx
         self._overlay = overlay
+        self._like = fleets.cloud.like
         self._fleet = {root: number for number, fleet in enumerate(fleets.fleets) for root in fleet.trees}
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[int, int] = {}
 
-    def of(self, roots: Iterable[int]) -> Mapping[int, int]:
-        """Return the kind of each tree, and perhaps of others. Trees that others share with are none of these."""
+    def of(self, roots: Sequence[int]) -> Sequence[int]:
+        """Return the kind of each tree, further trees among them. Trees that others share with are none of these."""
         new = [root for root in roots if root not in self._known]
+        self._known |= {root: self._number((self._fleet[root], self._like[root])) for root in new if root in self._like}
+        new = [root for root in new if root not in self._like]
         for first in range(0, len(new), READ_TOGETHER):
             some = new[first : first + READ_TOGETHER]
             rows = tree_rows(self._tx, {*some})
@@ -42,9 +45,11 @@ class TreeKinds:
             for member in rows.members.values():
                 inside[member.root_id].append(member.id)
             for root in some:
-                kind = (self._fleet.get(root), self._form(sorted(inside[root]), rows))
-                self._known[root] = self._numbers.setdefault(kind, len(self._numbers))
-        return self._known
+                self._known[root] = self._number((self._fleet[root], self._form(sorted(inside[root]), rows)))
+        return [*map(self._known.__getitem__, roots)]
+
+    def _number(self, kind: Hashable) -> int:
+        return self._numbers.setdefault(kind, len(self._numbers))
 
     def _form(self, providers: Sequence[int], rows: TreeRows) -> Hashable:
         """Return what distinguishes a tree; providers are numbered by their ids."""
@@ -65,15 +70,3 @@ class TreeKinds:
         overlay = self._overlay
         changes = overlay.changes.get(provider)
         return changes and tuple(sorted(changes.items())), provider in overlay.held
-
-
-def by_kind(roots: Collection[int], kind_of: Mapping[int, Hashable]) -> list[list[int]]:
-    """Return trees in groups of the same kind, each in ascending order.
-
-    >>> by_kind([5, 1, 2], {1: "a", 2: "b", 5: "a"})
-    [[1, 5], [2]]
-    """
-    groups: dict[Hashable, list[int]] = defaultdict(list)
-    for root in sorted(roots):
-        groups[kind_of[root]].append(root)
-    return [*groups.values()]

@@ -9,7 +9,7 @@ from placement.candidates.headroom.headroom import headroom
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.whole_cloud import WholeCloud
-from tests.small_clouds import shares_of, situations
+from tests.small_clouds import Cloud, shares_of, situations
 from tests.unit.candidates.filling import TooLarge, filled, whole_cloud_of
 
 
@@ -53,6 +53,30 @@ def test_a_small_tree_without_sharing_is_always_known_exactly(situation) -> None
     assume(not shares_of(cloud))
     found = headroom(plan_for(request), fleets_of(whole_cloud_of(cloud)))
     assert all(copies.is_exact for copies in found.trees().values())
+
+
+@given(situations)
+def test_trees_that_are_alike_have_room_for_as_many(situation) -> None:
+    request, cloud = situation
+    assume(not shares_of(cloud) and not any(group.in_tree for group in request.groups))
+    once, twice = (headroom(plan_for(request), fleets_of(whole_cloud_of(one))) for one in (cloud, doubled(cloud)))
+    assert twice.copies == (2 * once.copies.least, 2 * once.copies.most)
+    assert twice.trees() == once.trees() | {root + TWIN: copies for root, copies in once.trees().items()}
+    assert (twice.with_room, twice.without_room) == (2 * once.with_room, 2 * once.without_room)
+    assert twice.stranded == {name: 2 * much for name, much in once.stranded.items()}
+
+
+TWIN = 1000
+"""What is added to ids."""
+
+
+def doubled(cloud: Cloud) -> Cloud:
+    """Return a cloud with another tree like each."""
+    twins = [
+        replace(node, id=node.id + TWIN, parent=node.parent and node.parent + TWIN, root=node.root + TWIN)
+        for node in cloud.values()
+    ]
+    return cloud | {node.id: node for node in twins}
 
 
 def test_what_is_told_does_not_depend_on_the_order_of_rows() -> None:
