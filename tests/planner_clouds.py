@@ -1,5 +1,6 @@
 """Small random clouds of hosts with devices, and random planner requests for them."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -261,3 +262,15 @@ def _expression(sets: tuple[frozenset[str], ...], forbidden: frozenset[str]) -> 
     if len(forbidden) > 1:
         return [*found, "!in:" + ",".join(sorted(forbidden))]
     return [*found, *[f"!{name}" for name in forbidden]]
+
+
+def at_work(chance: Random, cloud: Cloud) -> Cloud:
+    """Return a cloud with more or less in use, whatever its consumers are."""
+
+    def used(inventory: Inventory) -> Inventory:
+        return replace(inventory, used=chance.choice((0, 0, inventory.used, chance.randint(0, inventory.total))))
+
+    return {
+        id_: replace(node, inventories={name: used(one) for name, one in node.inventories.items()})
+        for id_, node in cloud.items()
+    }

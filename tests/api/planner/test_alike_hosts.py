@@ -17,11 +17,12 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from tests.planner_clouds import (
     LEVELS,
     LOCKS,
+    at_work,
     make_names,
     random_hosts,
     random_request,
 )
-from tests.small_clouds import Cloud, Inventory, load
+from tests.small_clouds import load
 
 if TYPE_CHECKING:
     from placement.candidates.compose.proposals import Proposal
@@ -93,15 +94,3 @@ def test_all_hosts_of_a_kind_have_a_place_or_none_has(
             assert all(len(answers) == 1 for answers in kinds.values()), seed
             alike += number - len(kinds)
     assert alike > CLOUDS
-
-
-def at_work(chance: Random, cloud: Cloud) -> Cloud:
-    """Return a cloud with more or less in use, whatever its consumers are."""
-
-    def used(inventory: Inventory) -> Inventory:
-        return replace(inventory, used=chance.choice((0, 0, inventory.used, chance.randint(0, inventory.total))))
-
-    return {
-        id_: replace(node, inventories={name: used(one) for name, one in node.inventories.items()})
-        for id_, node in cloud.items()
-    }
