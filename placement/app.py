@@ -24,9 +24,9 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
-from placement.services.kept_trees import KeptTrees
 from placement.services.packing import Packers
-from placement.services.planner.kept_proposals import KeptProposals
+from placement.services.planner.proposal_cache import ProposalCache
+from placement.services.text_cache import TextCache
 from placement.services.tree_orders import TreeOrders
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -87,8 +87,8 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         usage_cache=UsageCache(settings.planner.fair_share),
         packers=Packers(settings.planner.profiles),
         orders=TreeOrders(),
-        kept_trees=KeptTrees(),
-        kept_proposals=KeptProposals(),
+        texts=TextCache(),
+        proposals=ProposalCache(),
         listeners=Listeners(database, settings.journal.listeners),
         plain_gate=_plain_gate(settings),
         limits=limits,

@@ -71,7 +71,7 @@ def _asked_again(call: Call, request: CandidateRequest, ranking: Ranking) -> Wri
         return None
     name, write = (call.version, call.request.query_string), partial(texts_by_tree, version=call.version)
     question = Question(name, request, search_options(call), ranking, write)
-    return written_candidates(call.database, question, call.server.kept_trees, call.server.orders)
+    return written_candidates(call.database, question, call.server.texts, call.server.orders)
 
 
 def _seen(answer: Answer, duration_s: float) -> SearchSeen:

@@ -18,9 +18,9 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
-from placement.services.kept_trees import KeptTrees
 from placement.services.packing import Packers
-from placement.services.planner.kept_proposals import KeptProposals
+from placement.services.planner.proposal_cache import ProposalCache
+from placement.services.text_cache import TextCache
 from placement.services.tree_orders import TreeOrders
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -47,8 +47,8 @@ class Server:
     listeners: Listeners
     packers: Packers
     orders: TreeOrders
-    kept_trees: KeptTrees
-    kept_proposals: KeptProposals
+    texts: TextCache
+    proposals: ProposalCache
     plain_gate: PlainGate | None = None
     limits: SearchLimits = LIMITS
     meters: Meters = field(default_factory=NoMeters)

@@ -11,7 +11,7 @@ from placement.allocators.compactness import Counts
 from placement.candidates.bounds import BoundedScores
 from placement.candidates.frontier import LAST, Portion
 from placement.candidates.key_queues import UnsortedKeys
-from placement.candidates.reading import ByScore, KeptOrder, Reader, classes_to_find, promising_first
+from placement.candidates.reading import ByScore, CachedOrder, Reader, classes_to_find, promising_first
 from placement.domain.search_limits import LIMITS, SearchLimits
 
 LeastByRoot = Mapping[int, Counts]
@@ -27,7 +27,7 @@ def bounded_as_needed(
     wanted: int | None,
     *,
     least: LeastPlaces,
-    kept_order: KeptOrder | None = None,
+    cached_order: CachedOrder | None = None,
     limits: SearchLimits = LIMITS,
 ) -> Iterator[Portion]:
     """Yield all trees that may serve, those first that can score highest.
@@ -37,10 +37,10 @@ def bounded_as_needed(
         scores: what they can score.
         wanted: how many candidates are wanted; None for all.
         least: tells how few places they touch; asked once a score falls short.
-        kept_order: as in ``promising_first``.
+        cached_order: as in ``promising_first``.
         limits: in which portions trees are read.
     """
-    unbounded = promising_first(reader, scores, wanted, kept_order=kept_order, limits=limits)
+    unbounded = promising_first(reader, scores, wanted, cached_order=cached_order, limits=limits)
     if not reader.is_possible or reader.only_root is not None:
         yield from unbounded
         return
@@ -57,7 +57,7 @@ def bounded_as_needed(
     if found is None:
         yield from unbounded
     else:
-        yield from bounded_first(reader, scores, wanted, found, seen=seen, kept_order=kept_order, limits=limits)
+        yield from bounded_first(reader, scores, wanted, found, seen=seen, cached_order=cached_order, limits=limits)
 
 
 def bounded_first(
@@ -67,7 +67,7 @@ def bounded_first(
     least: LeastByRoot,
     *,
     seen: AbstractSet[int] = frozenset(),
-    kept_order: KeptOrder | None = None,
+    cached_order: CachedOrder | None = None,
     limits: SearchLimits = LIMITS,
 ) -> Iterator[Portion]:
     """Yield the trees that have bounds, but for those with roots that were seen, those first that can score highest."""
@@ -75,7 +75,7 @@ def bounded_first(
     keys = []
     if scores.classes:
         found_by = classes_to_find(reader.plan, scores)
-        order = kept_order(scores, found_by) if kept_order else None
+        order = cached_order(scores, found_by) if cached_order else None
         known = scores.keys(reader.sums(scores.classes, found_by)) if order is None else scores.bounded(order)
         keys = [key for key in known if key[2] in least]
     keys += scores.keys_of_nothing(sorted(least.keys() - {key[2] for key in keys}))

@@ -12,7 +12,7 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
 
-KeptOrder = Callable[[TreeScores, Sequence[str]], Sequence[Key] | None]
+CachedOrder = Callable[[TreeScores, Sequence[str]], Sequence[Key] | None]
 """Returns what ``TreeScores.keys`` makes of all sums, in ascending order; None where that is not known. It is given the
 scores, and further classes as in ``Reader.sums``."""
 
@@ -90,7 +90,7 @@ def promising_first(
     scores: TreeScores,
     wanted: int | None,
     *,
-    kept_order: KeptOrder | None = None,
+    cached_order: CachedOrder | None = None,
     limits: SearchLimits = LIMITS,
 ) -> Iterator[Portion]:
     """Yield all trees, those first that can score highest.
@@ -99,13 +99,13 @@ def promising_first(
         reader: reads the trees.
         scores: what they can score.
         wanted: how many candidates are wanted; None for all.
-        kept_order: knows the keys of all trees for scores that were asked for before.
+        cached_order: knows the keys of all trees for scores that were asked for before.
         limits: in which portions trees are read.
     """
     if not scores.tell_trees_apart or not reader.is_possible or reader.only_root is not None:
         return by_root(scores, reader, wanted)
     found_by = classes_to_find(reader.plan, scores)
-    order = kept_order(scores, found_by) if kept_order else None
+    order = cached_order(scores, found_by) if cached_order else None
     keys = UnsortedKeys(_keys(reader, scores, found_by)) if order is None else SortedKeys(order)
     return ByScore(scores, keys, reader, complete=not reader.shares, limits=limits).portions(wanted)
 

@@ -15,7 +15,7 @@ from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, best_first
 from placement.candidates.ranking import TreeScores, ranked
-from placement.candidates.reading import KeptOrder, Reader, by_id, promising_first
+from placement.candidates.reading import CachedOrder, Reader, by_id, promising_first
 from placement.candidates.walk import Candidate, walked
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Choice
@@ -38,7 +38,7 @@ class CandidateSearch:
         budget: the steps that may be taken.
         wanted: how many candidates are wanted; None wants all of them.
         breadth_first: whether each tree's first candidate comes before any tree's second.
-        kept_order: knows the keys of all trees for scores that were asked for before.
+        cached_order: knows the keys of all trees for scores that were asked for before.
         least_places: tells how few places trees touch, for scores that have bounds.
         limits: how large an answer may be, and in which portions trees are read.
     """
@@ -51,7 +51,7 @@ class CandidateSearch:
         budget: RequestBudget,
         wanted: int | None,
         breadth_first: bool,
-        kept_order: KeptOrder | None = None,
+        cached_order: CachedOrder | None = None,
         least_places: LeastPlaces | None = None,
         limits: SearchLimits = LIMITS,
     ) -> None:
@@ -70,10 +70,10 @@ class CandidateSearch:
         else:
             if least_places is not None and isinstance(scores, BoundedScores):
                 portions = bounded_as_needed(
-                    reader, scores, wanted, least=least_places, kept_order=kept_order, limits=limits
+                    reader, scores, wanted, least=least_places, cached_order=cached_order, limits=limits
                 )
             else:
-                portions = promising_first(reader, scores, wanted, kept_order=kept_order, limits=limits)
+                portions = promising_first(reader, scores, wanted, cached_order=cached_order, limits=limits)
             compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
             batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
             compose = partial(ranked, composer=compact, scores=scores)

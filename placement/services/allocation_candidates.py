@@ -36,7 +36,7 @@ from placement.store.search.trees import TreeReader
 
 if TYPE_CHECKING:
     from placement.candidates.bounded_reading import LeastPlaces
-    from placement.candidates.reading import KeptOrder
+    from placement.candidates.reading import CachedOrder
 
 __all__ = [
     "Answer",
@@ -148,7 +148,7 @@ class _Answering:
         self._reader = TreeReader(tx, narrowing, all_wanted=self._wanted is None, limits=limits)
         withheld_in = partial(withheld_providers, tx, self._ids.locks)
         self._unheld = WithheldReader(self._reader, withheld_in) if self._ids.locks else None
-        self._kept_order: KeptOrder | None = None if orders is None else partial(orders.in_snapshot, tx)
+        self._cached_order: CachedOrder | None = None if orders is None else partial(orders.in_snapshot, tx)
         self._scores: TreeScores | None = None
         self._least_places: LeastPlaces | None = None
         if ranking is None:
@@ -159,7 +159,7 @@ class _Answering:
         counted, kept = self._plan.counted, orders.sizes if orders else None
         if counted and with_places and ranking.profile.compactness and self._wanted is not None:
             if orders is not None:
-                self._kept_order = partial(_kept_order, tx, orders, self._scores)
+                self._cached_order = partial(_cached_order, tx, orders, self._scores)
             self._scores = BoundedScores(*asked)
             self._least_places = partial(least_places, tx, narrowing, counted, levels=self._ids.levels, kept=kept)
 
@@ -171,7 +171,7 @@ class _Answering:
             budget=self._budget,
             wanted=self._wanted,
             breadth_first=self._options.breadth_first,
-            kept_order=self._kept_order,
+            cached_order=self._cached_order,
             least_places=self._least_places,
             limits=self._options.limits,
         )
@@ -218,7 +218,7 @@ class _Answering:
         return serving_others(reader, candidates, members, self._budget, home=self._reader.home)
 
 
-def _kept_order(
+def _cached_order(
     tx: Transaction, orders: TreeOrders, outliving: TreeScores, _bounded: TreeScores, found_by: Sequence[str]
 ) -> Sequence[Key] | None:
     """Return the keys of all trees in ascending order: what is kept outlives the bounds of one request."""

@@ -7,7 +7,7 @@ from functools import partial
 from placement.allocators.compactness import Counts
 from placement.candidates.bounds import Locator, fewest_places, place_sizes
 from placement.domain.places import Position
-from placement.services.kept_place_sizes import KeptPlaceSizes, SizesByDemand
+from placement.services.place_size_cache import PlaceSizeCache, SizesByDemand
 from placement.services.planner.place_layout import all_places
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.narrowing import Narrowing
@@ -23,7 +23,7 @@ def least_places(
     wanted: CountedDemands,
     *,
     levels: Sequence[int | None],
-    kept: KeptPlaceSizes | None,
+    kept: PlaceSizeCache | None,
 ) -> dict[int, Counts] | None:
     """Return for each tree that has enough providers how few places of each level are touched at least.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 
 from placement.candidates.frontier import Key
 from placement.candidates.ranking import TreeScores
-from placement.services.kept_place_sizes import KeptPlaceSizes
+from placement.services.place_size_cache import PlaceSizeCache
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.scores import sums_by_name
@@ -41,15 +41,15 @@ class TreeOrders:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.histories = TreeHistories(clock)
-        self.sizes = KeptPlaceSizes(self.histories)
+        self.sizes = PlaceSizeCache(self.histories)
         """How providers lie, which decides among trees that score alike otherwise."""
         self._most_keys = most_keys
         self._most_orders = most_orders
         self._lock = threading.Lock()
-        self._orders: OrderedDict[Hashable, _KeptKeys] = OrderedDict()
+        self._orders: OrderedDict[Hashable, _CachedKeys] = OrderedDict()
 
     @property
-    def kept_keys(self) -> int:
+    def cached_keys(self) -> int:
         """How many keys are kept."""
         return sum([len(order) for order in self._orders.values()])
 
@@ -75,17 +75,19 @@ class TreeOrders:
         name = (id(tx.database), scores.signature, tuple(found_by), frozenset(ids.items()))
         with self._lock:
             if name not in self._orders:
-                self._orders[name] = _KeptKeys(scores, found_by)
+                self._orders[name] = _CachedKeys(scores, found_by)
             order = self._orders[name]
             self._orders.move_to_end(name)
         keys = order.at(tx, moment, self.histories.of(tx.database))
         with self._lock:
-            while len(self._orders) > self._most_orders or (self.kept_keys > self._most_keys and len(self._orders) > 1):
+            while len(self._orders) > self._most_orders or (
+                self.cached_keys > self._most_keys and len(self._orders) > 1
+            ):
                 self._orders.popitem(last=False)
         return keys
 
 
-class _KeptKeys:
+class _CachedKeys:
     """The keys of all trees for some scores, in the state that they were last brought up to."""
 
     def __init__(self, scores: TreeScores, found_by: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import SearchOptions
 from placement.services.families import classes_in_families
-from placement.services.kept_trees import KeptRequest, KeptTrees, Trees, WrittenTree
+from placement.services.text_cache import CachedTexts, TextCache, Trees, WrittenTree
 from placement.services.tree_orders import TreeOrders
 from placement.services.written_trees import TreeWriter, Write
 from placement.store.connection.database import Database
@@ -70,7 +70,7 @@ class WrittenAnswer(NamedTuple):
 
 
 def written_candidates(
-    database: Database, question: Question, kept: KeptTrees, orders: TreeOrders
+    database: Database, question: Question, kept: TextCache, orders: TreeOrders
 ) -> WrittenAnswer | None:
     """Return the answer to a question; None where it has to be searched for, or where there is no candidate.
 
@@ -87,7 +87,7 @@ def written_candidates(
     return answer if answer and answer.candidates else None
 
 
-def written_answer(tx: Transaction, question: Question, kept: KeptRequest, orders: TreeOrders) -> WrittenAnswer | None:
+def written_answer(tx: Transaction, question: Question, kept: CachedTexts, orders: TreeOrders) -> WrittenAnswer | None:
     """Return the answer as a snapshot shows it; None if it is more than the sum of its trees, or nothing is kept.
 
     It is empty where there is no candidate, and where this snapshot alone has to be searched.

@@ -12,7 +12,7 @@ from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 from placement.services.allocation_candidates import Answer
-from placement.services.kept_trees import NamesInText, WrittenTree
+from placement.services.text_cache import NamesInText, WrittenTree
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import NamedIds
 from placement.store.search.narrowing import Narrowing

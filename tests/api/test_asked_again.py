@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from placement.services.kept_trees import KeptTrees
+from placement.services.text_cache import TextCache
 from placement.services.tree_history import LONGEST_KEPT_S
 from tests.api.conftest import Api
 from tests.api.test_allocation_candidates import with_limits, with_options
@@ -47,18 +47,18 @@ def host(number: int) -> Provider:
 def cloud(api: Api) -> Cloud:
     """Some hosts of two NUMA nodes, and an empty provider."""
     # What was refused once is tried again at once.
-    keep_elsewhere(api, KeptTrees(clock=count(step=LONGEST_KEPT_S).__next__))
+    keep_elsewhere(api, TextCache(clock=count(step=LONGEST_KEPT_S).__next__))
     made = stored(api.app, *[host(number) for number in range(HOSTS)], provider("other", VCPU=4, MEMORY_MB=100))
     for name in (SILVER, GOLD, LOCK):
         api.put(f"/resource_classes/{name}")
     return made
 
 
-def keep_elsewhere(api: Api, kept: KeptTrees) -> KeptTrees:
+def keep_elsewhere(api: Api, kept: TextCache) -> TextCache:
     """Change what keeps trees in a running application; return what did so before."""
     server = api.app.extensions["placement"]
-    before: KeptTrees = server.kept_trees
-    object.__setattr__(server, "kept_trees", kept)
+    before: TextCache = server.texts
+    object.__setattr__(server, "texts", kept)
     return before
 
 
@@ -75,14 +75,14 @@ def answer(api: Api, query: str) -> tuple[int, Any]:
 def assert_same(api: Api, queries: list[str]) -> None:
     """Compare answers to questions that were asked before with those that are searched for."""
     for query in queries:
-        kept = keep_elsewhere(api, KeptTrees())
+        kept = keep_elsewhere(api, TextCache())
         searched = answer(api, query)
         keep_elsewhere(api, kept)
         assert answer(api, query) == searched
 
 
 def kept_bytes(api: Api) -> int:
-    size: int = api.app.extensions["placement"].kept_trees.size
+    size: int = api.app.extensions["placement"].texts.size
     return size
 
 
@@ -271,12 +271,12 @@ def test_what_was_not_asked_for_longest_is_forgotten(api: Api, cloud: Cloud) -> 
     for _ in range(2):
         assert_same(api, [PLAIN])
     size = kept_bytes(api)
-    keep_elsewhere(api, KeptTrees(most_bytes=2 * size))
+    keep_elsewhere(api, TextCache(most_bytes=2 * size))
     for limit in range(900, 910):
         for _ in range(2):
             assert_same(api, [PLAIN.replace("1000", str(limit))])
     assert kept_bytes(api) == 2 * size
-    keep_elsewhere(api, KeptTrees(most_bytes=size - 1))
+    keep_elsewhere(api, TextCache(most_bytes=size - 1))
     for _ in range(4):
         assert_same(api, [PLAIN])
     assert kept_bytes(api) == 0

@@ -17,8 +17,8 @@ from placement.candidates.bounds import PlaceSizes
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
-from placement.services.kept_place_sizes import KeptPlaceSizes, SizesByRoot
-from placement.services.kept_trees import KeptRequest
+from placement.services.place_size_cache import PlaceSizeCache, SizesByRoot
+from placement.services.text_cache import CachedTexts
 from placement.services.tree_history import LONGEST_KEPT_S, Moment, TreeHistories, TreeHistory
 from placement.services.tree_orders import TreeOrders
 from placement.services.written_candidates import Question, written_answer
@@ -168,13 +168,13 @@ def left_by_root(tx: Transaction, roots: Collection[int] | None) -> SizesByRoot:
 
 
 @reads
-def assert_sizes(tx: Transaction, kept: KeptPlaceSizes) -> None:
+def assert_sizes(tx: Transaction, kept: PlaceSizeCache) -> None:
     read = partial(left_by_root, tx)
     assert kept.in_snapshot(tx, "left", read) == read(None)
 
 
 def test_sizes_that_readers_share_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
-    kept = KeptPlaceSizes(TreeHistories())
+    kept = PlaceSizeCache(TreeHistories())
     assert_sizes(cloud, kept)
     with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
 
@@ -188,7 +188,7 @@ def test_sizes_that_readers_share_are_those_of_each_snapshot_beside_racing_write
 
 
 def test_trees_that_have_nothing_any_more_have_no_sizes(cloud: Database) -> None:
-    kept = KeptPlaceSizes(TreeHistories())
+    kept = PlaceSizeCache(TreeHistories())
     assert_sizes(cloud, kept)
     with cloud.writer.begin() as connection:
         run(connection, EMPTIED)
@@ -196,7 +196,7 @@ def test_trees_that_have_nothing_any_more_have_no_sizes(cloud: Database) -> None
 
 
 def test_an_older_snapshot_than_the_one_before_has_its_own_sizes(cloud: Database) -> None:
-    kept = KeptPlaceSizes(TreeHistories())
+    kept = PlaceSizeCache(TreeHistories())
     assert_sizes(cloud, kept)
 
     @reads
@@ -213,7 +213,7 @@ def test_an_older_snapshot_than_the_one_before_has_its_own_sizes(cloud: Database
 
 
 def test_sizes_that_were_not_asked_for_longest_are_forgotten(cloud: Database) -> None:
-    kept = KeptPlaceSizes(TreeHistories(), most_trees=PROVIDERS)
+    kept = PlaceSizeCache(TreeHistories(), most_trees=PROVIDERS)
 
     @reads
     def ask(tx: Transaction) -> None:
@@ -221,7 +221,7 @@ def test_sizes_that_were_not_asked_for_longest_are_forgotten(cloud: Database) ->
             kept.in_snapshot(tx, name, partial(left_by_root, tx))
 
     ask(cloud)
-    assert kept.kept_trees == PROVIDERS
+    assert kept.cached_trees == PROVIDERS
 
 
 def test_an_older_snapshot_than_the_one_before_has_its_own_order(cloud: Database) -> None:
@@ -317,7 +317,7 @@ QUESTION = Question("three", REQUEST, SearchOptions(breadth_first=True), Ranking
 
 
 @reads
-def assert_answered(tx: Transaction, kept: KeptRequest, orders: TreeOrders) -> None:
+def assert_answered(tx: Transaction, kept: CachedTexts, orders: TreeOrders) -> None:
     """Compare what is put together from kept trees with what a search in the same snapshot finds."""
     searched = answer_to(tx, QUESTION.request, QUESTION.options, QUESTION.ranking)
     texts = texts_of(searched)
@@ -326,8 +326,8 @@ def assert_answered(tx: Transaction, kept: KeptRequest, orders: TreeOrders) -> N
     assert written_answer(tx, QUESTION, kept, orders) == expected
 
 
-def test_answers_from_kept_trees_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
-    kept, orders = KeptRequest(), TreeOrders()
+def test_answers_from_cached_texts_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
+    kept, orders = CachedTexts(), TreeOrders()
     assert_answered(cloud, kept, orders)  # A snapshot that is older than the first that was seen is searched.
     with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
 
@@ -400,7 +400,7 @@ def test_orders_that_were_not_asked_for_longest_are_forgotten(cloud: Database) -
         (TreeOrders(most_keys=1), PROVIDERS),
     ):
         assert_in_order(cloud, orders)
-        assert orders.kept_keys == kept
+        assert orders.cached_keys == kept
 
 
 def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:

@@ -17,7 +17,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt
 from placement.services.packing import Packer
-from placement.services.planner.kept_proposals import AskedFor, KeptProposals, ProposalsByForm
+from placement.services.planner.proposal_cache import AskedFor, ProposalCache, ProposalsByForm
 from placement.services.tree_orders import TreeOrders
 
 
@@ -39,7 +39,7 @@ class PlannerOptions:
     locks: Mapping[str, str]
     packer: Packer | None = None
     orders: TreeOrders | None = None
-    kept: KeptProposals | None = None
+    kept: ProposalCache | None = None
 
     def levels_for(self, request: PlannerRequest) -> Levels:
         """Return the levels of a request: also traits that it names itself, as the innermost ones."""

@@ -36,7 +36,7 @@ class Forecast:
         self._scores = scores(*asked, packing)
         self._overlay = overlay
         # What is kept outlives the bounds of one request. Devices that judge trees change with every claim.
-        self._kept_scores = TreeScores(*asked) if packing is None else None
+        self._cached_scores = TreeScores(*asked) if packing is None else None
         self._wanted = wanted
         self._counted = composer.counted if ground.profile.compactness else ()
 
@@ -69,24 +69,24 @@ class Forecast:
             return self.only(root)
         least = self._least() if self._counted else None
         if least is None:
-            return promising_first(self._reader, self._scores, self._wanted, kept_order=self._kept_order)
-        return bounded_first(self._reader, self._scores, self._wanted, least, kept_order=self._kept_order)
+            return promising_first(self._reader, self._scores, self._wanted, cached_order=self._cached_order)
+        return bounded_first(self._reader, self._scores, self._wanted, least, cached_order=self._cached_order)
 
     def as_needed(self) -> Iterator[Portion]:
         """Yield the same trees, but count places only once something that was found touches more than one."""
         if not self._counted:
             return self.portions()
         return bounded_as_needed(
-            self._reader, self._scores, self._wanted, least=self._least, kept_order=self._kept_order
+            self._reader, self._scores, self._wanted, least=self._least, cached_order=self._cached_order
         )
 
     def _least(self) -> LeastByRoot | None:
         """Return bounds on the places that trees touch, None where there are no such bounds."""
         return None if self._ground.counts_decide else self._ground.least_places
 
-    def _kept_order(self, _scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
+    def _cached_order(self, _scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
         """Return the keys of all trees as they would be: those that an overlay changes are summed up anew."""
-        order = self._ground.kept_order(self._kept_scores, found_by) if self._kept_scores else None
+        order = self._ground.cached_order(self._cached_scores, found_by) if self._cached_scores else None
         if order is None or self._overlay.is_empty:
             return order
         changed = {one.root for one in self._ground.stocks.under(self._overlay).values()}
@@ -107,7 +107,7 @@ class Forecast:
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots of trees by what they can score, without those that the profile leaves out."""
         wanted = {*roots}
-        kept = self._kept_order(self._scores, ()) if self._scores.classes else None
+        kept = self._cached_order(self._scores, ()) if self._scores.classes else None
         keys = [key for key in kept or () if key[2] in wanted]
         unknown = wanted.difference([root for _fails, _score, root in keys])
         if unknown:

@@ -119,7 +119,7 @@ class Ground:
         counts = {one.suffix: one.count for one in self.request.groups}
         return self._packer.judged(self.tx, plan, wanted_by(plan, counts), changed)
 
-    def kept_order(self, scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
+    def cached_order(self, scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
         """Return the keys of all trees for scores, in ascending order; None where such orders are not kept.
 
         Where devices decide by their number, what is known of a tree as a whole says too little.

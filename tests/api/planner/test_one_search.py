@@ -17,9 +17,9 @@ from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, 
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.drafting import Drafting
 from placement.services.planner.gang import by_difficulty, one_by_one
-from placement.services.planner.kept_proposals import KeptProposals
 from placement.services.planner.lineups import Lineup, PlannedAnew, TreeByTree
 from placement.services.planner.members import ClaimMember
+from placement.services.planner.proposal_cache import ProposalCache
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
@@ -114,7 +114,7 @@ def member(request: PlannerRequest, profile: RankingProfile) -> ClaimMember:
     return ClaimMember(who, replace(request, limit=1, per_tree=1), options)
 
 
-def with_kept(members: list[ClaimMember], kept: KeptProposals) -> list[ClaimMember]:
+def with_kept(members: list[ClaimMember], kept: ProposalCache) -> list[ClaimMember]:
     """Return the same members, of whom it may be known what hosts gave before."""
     return [replace(one, options=replace(one.options, kept=kept)) for one in members]
 
@@ -137,7 +137,7 @@ def test_one_search_finds_what_a_search_for_each_would(
 
     What hosts gave is kept, or not all of it, while more or less of them comes to be in use, and from cloud to cloud.
     """
-    first, kept = 1000 * request.config.getoption("--seed"), KeptProposals(most_providers=2000, most_requests=20)
+    first, kept = 1000 * request.config.getoption("--seed"), ProposalCache(most_providers=2000, most_requests=20)
     Drafts.by_one_search = 0
     for seed in range(first, first + CLOUDS * (10 if is_long else 1) // 2):
         chance = Random(seed)

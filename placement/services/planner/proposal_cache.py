@@ -1,7 +1,7 @@
-"""What hosts give to requests that claims ask for: kept from claim to claim, by all that the search sees of a host.
+"""What hosts give to requests that claims ask for: cached from claim to claim, by all that the search sees of a host.
 
 That is its form (``candidates.alike_hosts``), with what is free and in use. What was found in a host of the same form
-is found again in any snapshot, so nothing that is kept can be out of date.
+is found again in any snapshot, so nothing that is cached can be out of date.
 """
 
 import threading
@@ -32,7 +32,7 @@ class AskedFor(NamedTuple):
     locks: Mapping[str, str]
 
 
-class KeptProposals:
+class ProposalCache:
     """The proposals of hosts for requests; threads share them.
 
     Args:
@@ -84,7 +84,7 @@ class KeptProposals:
 class ProposalsByForm:
     """What is kept for one request."""
 
-    def __init__(self, kept: KeptProposals, number: int) -> None:
+    def __init__(self, kept: ProposalCache, number: int) -> None:
         self._kept = kept
         self._number = number
 

@@ -1,6 +1,6 @@
-"""What trees give to requests that were asked before: kept from request to request, and exact in each.
+"""What trees give to requests that were asked before: cached from request to request, and exact in each.
 
-Kept is the text of each tree's candidates and providers, as it is sent. It says no more than the tree's own rows, the
+Cached is the text of each tree's candidates and providers, as it is sent. It says no more than the tree's own rows, the
 ids of the names in the request, and the names of classes and traits of those ids. The first are known to be the same by
 the journal, the others are looked up in each request.
 """
@@ -79,7 +79,7 @@ class NamesInText(NamedTuple):
         return NamesInText({**self.classes, **other.classes}, {**self.traits, **other.traits})
 
 
-class KeptRequest:
+class CachedTexts:
     """What trees give to one request, as of the newest state of the trees in which it was asked; threads share it."""
 
     def __init__(self) -> None:
@@ -155,7 +155,7 @@ def _size(tree: WrittenTree | None) -> int:
     return BYTES_OF_TREE if tree is None else tree.size
 
 
-class KeptTrees:
+class TextCache:
     """What trees give to requests, by the names of these; threads share it.
 
     Args:
@@ -167,7 +167,7 @@ class KeptTrees:
         self._most_bytes = most_bytes
         self._clock = clock
         self._lock = threading.Lock()
-        self._requests: OrderedDict[Hashable, KeptRequest] = OrderedDict()
+        self._requests: OrderedDict[Hashable, CachedTexts] = OrderedDict()
         self._refused: dict[Hashable, float] = {}
 
     @property
@@ -175,14 +175,14 @@ class KeptTrees:
         """How much memory the trees take, in bytes."""
         return sum([request.size for request in [*self._requests.values()]])
 
-    def of(self, name: Hashable) -> KeptRequest | None:
+    def of(self, name: Hashable) -> CachedTexts | None:
         """Return what is kept for a request; None where it is asked for the first time, or was refused."""
         with self._lock:
             if self._clock() - self._refused.get(name, -LONGEST_KEPT_S) < LONGEST_KEPT_S:
                 return None
             known = self._requests.get(name)
             if known is None:
-                self._requests[name] = KeptRequest()
+                self._requests[name] = CachedTexts()
             self._requests.move_to_end(name)
             while len(self._requests) > MOST_REQUESTS:
                 self._requests.popitem(last=False)

@@ -11,7 +11,7 @@ from placement.domain.candidate_request import RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.services.packing import Packer
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.kept_proposals import AskedFor, KeptProposals
+from placement.services.planner.proposal_cache import AskedFor, ProposalCache
 
 LEVELS = Levels(("pcie",), ("CUSTOM_SWITCH",))
 HOST, OTHER = DrawnHost(("form",), (1, 2)), DrawnHost(("other form",), (3, 4))
@@ -24,7 +24,7 @@ def asked(amount: int, *, locks: dict[str, str] | None = None) -> AskedFor:
 
 
 def test_equal_requests_share_what_hosts_gave_and_others_do_not() -> None:
-    kept = KeptProposals()
+    kept = ProposalCache()
     kept.of(asked(1)).remember(HOST, FOUND)
     assert kept.of(asked(1)).get(HOST.form) == (HOST, FOUND)
     for other in (asked(2), asked(1, locks={"pcie": "CUSTOM_LOCK"}), asked(1)._replace(levels=Levels((), ()))):
@@ -33,7 +33,7 @@ def test_equal_requests_share_what_hosts_gave_and_others_do_not() -> None:
 
 
 def test_what_a_longer_search_might_improve_is_not_kept() -> None:
-    kept = KeptProposals().of(asked(1))
+    kept = ProposalCache().of(asked(1))
     kept.remember(HOST, Proposals(FOUND.found, complete=False))
     assert kept.get(HOST.form) is None
     kept.remember(HOST, Proposals())
@@ -41,7 +41,7 @@ def test_what_a_longer_search_might_improve_is_not_kept() -> None:
 
 
 def test_the_hosts_that_were_not_asked_for_longest_are_forgotten() -> None:
-    kept = KeptProposals(most_providers=4).of(asked(1))
+    kept = ProposalCache(most_providers=4).of(asked(1))
     last = DrawnHost(("last form",), (5,))
     for host in (HOST, OTHER, HOST):
         kept.remember(host, FOUND)
@@ -51,7 +51,7 @@ def test_the_hosts_that_were_not_asked_for_longest_are_forgotten() -> None:
 
 
 def test_a_request_that_was_forgotten_begins_anew() -> None:
-    kept = KeptProposals(most_requests=2)
+    kept = ProposalCache(most_requests=2)
     for amount in (1, 2, 1):
         kept.of(asked(amount)).remember(HOST, FOUND)
     kept.of(asked(3))
@@ -59,7 +59,7 @@ def test_a_request_that_was_forgotten_begins_anew() -> None:
 
 
 def test_nothing_is_kept_where_devices_are_judged_by_what_is_free_elsewhere() -> None:
-    options = PlannerOptions(RankingProfile(), {}, {}, kept=KeptProposals())
+    options = PlannerOptions(RankingProfile(), {}, {}, kept=ProposalCache())
     assert options.kept_for(asked(1).request)
     packer = Packer(DevicePacking(devices="PGPU"))
     assert replace(options, packer=packer).kept_for(asked(1).request) is None

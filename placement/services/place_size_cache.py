@@ -1,4 +1,4 @@
-"""How providers lie that requests asked for before: kept from request to request, and exact in each.
+"""How providers lie that requests asked for before: cached from request to request, and exact in each.
 
 A request reads which trees have changed since, as its own snapshot shows it, and looks at these alone. How many
 providers are wanted does not matter, nor what is best.
@@ -30,7 +30,7 @@ ReadSizes = Callable[[Collection[int] | None], SizesByRoot]
 """Reads it of the trees with some roots; of all if given None."""
 
 
-class KeptPlaceSizes:
+class PlaceSizeCache:
     """How providers lie, by the names of what they can serve; threads share it.
 
     Args:
@@ -42,10 +42,10 @@ class KeptPlaceSizes:
         self._histories = histories
         self._most_trees = most_trees
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, _KeptSizes] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _CachedSizes] = OrderedDict()
 
     @property
-    def kept_trees(self) -> int:
+    def cached_trees(self) -> int:
         """Of how many trees it is kept."""
         return sum([len(of) for of in self._kept.values()])
 
@@ -63,16 +63,16 @@ class KeptPlaceSizes:
             return None
         full_name = id(tx.database), name
         with self._lock:
-            kept = self._kept.setdefault(full_name, _KeptSizes())
+            kept = self._kept.setdefault(full_name, _CachedSizes())
             self._kept.move_to_end(full_name)
         found = kept.at(moment, history, read)
         with self._lock:
-            while len(self._kept) > MOST_NAMES or (self.kept_trees > self._most_trees and len(self._kept) > 1):
+            while len(self._kept) > MOST_NAMES or (self.cached_trees > self._most_trees and len(self._kept) > 1):
                 self._kept.popitem(last=False)
         return found
 
 
-class _KeptSizes:
+class _CachedSizes:
     """How providers lie in all trees, in the state that it was last brought up to."""
 
     def __init__(self) -> None:
