@@ -1,12 +1,13 @@
 """What a worker costs as a cloud grows: ``python -m tests.bench.scaling 1000 10000 100000`` prints a row for each size.
 
-The server runs in this process on PostgreSQL, best first, with flat hosts: CPU time is that of its code and of the
-database. Memory is what the process has when all is done, with its interpreter and libraries.
+The server runs in this process on PostgreSQL, best first: CPU time is that of its code and of the database. Hosts are
+flat, or with ``--nested`` of three providers each. Memory is what the process has when all is done, with its
+interpreter and libraries.
 """
 
+import argparse
 import resource
 import statistics
-import sys
 import threading
 import time
 import uuid
@@ -19,13 +20,25 @@ from flask import Flask
 from sqlalchemy import text
 
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
+from tests.bench.clouds import Node
 from tests.bench.loading import insert_rows, rows_for
 from tests.bench.meters import CpuMeter, spent_ms, with_children
 from tests.bench.planner import HEADERS, OWNER, made
 from tests.postgresql import running_postgresql
 
 TIMES, TOGETHER, WRITTEN_AT_ONCE = 15, 16, 20_000
+BURST, BURSTS = 1000, 5
+CHANGE = text(
+    "UPDATE inventories SET total = :total WHERE resource_class_id = 2 AND id IN "
+    "(SELECT id FROM inventories WHERE resource_class_id = 2 ORDER BY id LIMIT :most)"
+)
 ASKED = "resources=" + ",".join(f"{name}:{amount}" for name, amount in FLAVOR.items())
+
+
+def nested_host(name: str) -> Node:
+    """Return a host with two NUMA nodes."""
+    below = [Node(f"{name}-numa{number}", {"VCPU": 32, "MEMORY_MB": 1 << 17}, ("HW_NUMA_ROOT",)) for number in range(2)]
+    return Node(name, {"DISK_GB": 2000}, ("HW_CPU_X86_VMX",), children=below)
 
 
 class Worker:
@@ -47,6 +60,18 @@ class Worker:
             database.append(spent_ms(before, self._database.read()) / calls)
         return f"{statistics.median(server):.1f} + {statistics.median(database):.1f}"
 
+    def cpu_ms_after_bursts(self) -> str:
+        """Return the medians for the 10 best after so many hosts have changed at once, as ``cpu_ms``."""
+        server, database = [], []
+        for number in range(BURSTS):
+            with self._app.extensions["placement"].database.writer.begin() as connection:
+                connection.execute(CHANGE, {"most": BURST, "total": 1900 + number})
+            before, begun = self._database.read(), time.process_time()
+            self.find()
+            server.append((time.process_time() - begun) * 1000)
+            database.append(spent_ms(before, self._database.read()))
+        return f"{statistics.median(server):.1f} + {statistics.median(database):.1f}"
+
     def find(self, limit: int = 10) -> None:
         found = self._app.test_client().get(f"/allocation_candidates?{ASKED}&limit={limit}", headers=HEADERS)
         assert found.data.count(b'{"allocations"') == limit  # To parse it would cost more than it did.
@@ -64,7 +89,7 @@ class Worker:
             thread.join()
 
 
-def row(hosts: int) -> str:
+def row(hosts: int, host: Callable[[str], Node]) -> str:
     with running_postgresql() as server:
         url = server.database("scaling")
         app = made(url)
@@ -73,7 +98,7 @@ def row(hosts: int) -> str:
             rows = rows_for(connection)
             for first in range(0, hosts, WRITTEN_AT_ONCE):
                 for number in range(first, min(hosts, first + WRITTEN_AT_ONCE)):
-                    rows.add_tree(flat_host(f"h{number}"))
+                    rows.add_tree(host(f"h{number}"))
                 insert_rows(connection, rows)
         with database.writer.begin() as connection:
             connection.execute(text("ANALYZE"))
@@ -87,6 +112,7 @@ def row(hosts: int) -> str:
         first_s = time.perf_counter() - begun
         cells = [
             worker.cpu_ms(worker.find),
+            worker.cpu_ms_after_bursts(),
             worker.cpu_ms(lambda: worker.find(limit=1000)),
             worker.cpu_ms(worker.claim),
             worker.cpu_ms(worker.claim_together, calls=TOGETHER),
@@ -103,17 +129,21 @@ def resident_mb() -> float:
 
 
 HEADER = [
-    "| hosts | first request, s | 10 best | 1,000 best | claim | claim, 16 at once | memory, MB |",
-    "| --- | --- | --- | --- | --- | --- | --- |",
+    "| hosts | first request, s | 10 best | of 1,000 changed | 1,000 best | claim | claim, 16 at once | memory, MB |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- |",
 ]
 
 
-def table(sizes: Sequence[int]) -> Iterator[str]:
+def table(sizes: Sequence[int], host: Callable[[str], Node]) -> Iterator[str]:
     yield from HEADER
     for hosts in sizes:
-        yield row(hosts)
+        yield row(hosts, host)
 
 
 if __name__ == "__main__":
-    for line in table([int(one) for one in sys.argv[1:]] or [1000, 10_000]):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("hosts", type=int, nargs="*", default=[1000, 10_000])
+    parser.add_argument("--nested", action="store_true", help="Hosts with two NUMA nodes each.")
+    options = parser.parse_args()
+    for line in table(options.hosts, nested_host if options.nested else flat_host):
         print(line, flush=True)
