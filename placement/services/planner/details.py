@@ -23,6 +23,16 @@ LARGEST_BATCH = 64
 """Trees whose details are read together at most: not many more than are needed, and not each by itself."""
 
 
+class Deciding(NamedTuple):
+    """The names of the classes and traits that decide; None for all."""
+
+    classes: Collection[str] | None = None
+    traits: Collection[str] | None = None
+
+
+ALL_DECIDES = Deciding()
+
+
 class _KindsOfProviders:
     """What providers of one kind have in common, made once for all of them.
 
@@ -83,22 +93,15 @@ class Details:
     Args:
         tx: the transaction.
         levels: the levels.
-        classes: of which classes inventories are read; None for all.
-        traits: which traits are read beside those of the levels; None for all.
+        deciding: what is read; the traits of the levels always are.
     """
 
-    def __init__(
-        self,
-        tx: Transaction,
-        levels: Levels,
-        *,
-        classes: Collection[str] | None = None,
-        traits: Collection[str] | None = None,
-    ) -> None:
+    def __init__(self, tx: Transaction, levels: Levels, deciding: Deciding = ALL_DECIDES) -> None:
         self._tx = tx
         ids = tx.names.traits.ids(tx.connection, set(levels.traits))
         self.level_ids = [ids.get(trait) for trait in levels.traits]
         """The ids of the traits of levels, None for one that does not exist."""
+        classes, traits = deciding
         self._relevant = Relevant(
             None if classes is None else tx.names.classes.ids(tx.connection, {*classes}).values(),
             None if traits is None else {*ids.values(), *tx.names.traits.ids(tx.connection, {*traits}).values()},
@@ -158,15 +161,8 @@ class Details:
 class RememberedDetails(Details):
     """The details of trees, each read once."""
 
-    def __init__(
-        self,
-        tx: Transaction,
-        levels: Levels,
-        *,
-        classes: Collection[str] | None = None,
-        traits: Collection[str] | None = None,
-    ) -> None:
-        super().__init__(tx, levels, classes=classes, traits=traits)
+    def __init__(self, tx: Transaction, levels: Levels, deciding: Deciding = ALL_DECIDES) -> None:
+        super().__init__(tx, levels, deciding)
         self._known: dict[tuple[int, frozenset[int]], PlannerTree] = {}
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:

@@ -20,7 +20,7 @@ from placement.errors import InvalidAt
 from placement.services.families import classes_in_families
 from placement.services.least_places import least_places
 from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.details import RememberedDetails
+from placement.services.planner.details import Deciding, RememberedDetails
 from placement.services.planner.overlays import KnownStocks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
@@ -82,7 +82,7 @@ class Ground:
         # Who wants to be alone asks of everything whether it is in use; so do scores of devices, and of nested groups.
         asks_for_all = self._packer is not None or self.request.exclusive or self.request.paths
         classes = None if asks_for_all else {*self.prepared.composer.requested, *self._locks, *self._scored}
-        return RememberedDetails(self.tx, self.prepared.levels, classes=classes, traits=frozenset().union(*traits))
+        return RememberedDetails(self.tx, self.prepared.levels, Deciding(classes, frozenset().union(*traits)))
 
     @cached_property
     def _scored(self) -> Collection[str]:

@@ -84,7 +84,8 @@ def headrooms(
 ) -> Headrooms:
     """Count how many copies of each request fit, in one snapshot.
 
-    A fixed number of statements, and O(trees) work for each request; with rules about places, some for each 500 trees.
+    A fixed number of statements, and O(trees) work for each request; with rules about places, some for each 2,000
+    trees, which tell how many kinds there are, and some for each 500 kinds.
 
     Args:
         tx: the transaction.
@@ -103,17 +104,33 @@ def headrooms(
     ids = ids_for(tx, plan_for(all_together(asked.values())), locks=locks)
     overlay = overlay_of(tx, changes)
     fleets = _supposed(tx, ids, changes, overlay=overlay, with_aggregates=listing.aggregates)
-    kinds = TreeKinds(tx, overlay, fleets)
-    placed = {
-        name: PlacedCopies(tx, request, options[name], overlay=overlay, like=fleets.cloud.like, kinds=kinds)
+    ruled = {
+        name: request
         for name, request in requests.items()
         if isinstance(request, PlannerRequest) and (has_rules(request) or ids.locks)
     }
+    placed = _placed(tx, ruled, options, fleets=fleets, overlay=overlay)
     plans = {name: counted_plan(request) for name, request in asked.items()}
     counted = {name: _counted(plan, fleets, listing, placed.get(name)) for name, plan in plans.items()}
     found = {name: one.found for name, one in counted.items()}
     together = of_mix(mix, plans, found, fleets, ruled=placed) if mix else None
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
+
+
+def _placed(
+    tx: Transaction,
+    requests: Mapping[str, PlannerRequest],
+    options: Mapping[str, PlannerOptions],
+    *,
+    fleets: Fleets,
+    overlay: Overlay,
+) -> dict[str, PlacedCopies]:
+    """Return what counts copies of requests that depend on places; which trees are alike is seen once for all."""
+    like, kinds = fleets.cloud.like, TreeKinds(tx, overlay, fleets)
+    return {
+        name: PlacedCopies(tx, request, options[name], overlay=overlay, like=like, kinds=kinds)
+        for name, request in requests.items()
+    }
 
 
 def _supposed(tx: Transaction, ids: NamedIds, changes: Changes, *, overlay: Overlay, with_aggregates: bool) -> Fleets:

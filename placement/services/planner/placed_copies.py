@@ -1,4 +1,4 @@
-"""How many copies of a request with rules about places fit, tree by tree: each tree is read and composed in."""
+"""How many copies of a request with rules about places fit, tree by tree: one tree of each kind is composed in."""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
