@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from placement.allocators.headroom import Copies
 from placement.candidates.headroom.counting import in_all_trees
@@ -104,17 +104,18 @@ def headrooms(
     ids = ids_for(tx, plan_for(all_together(asked.values())), locks=locks)
     overlay = overlay_of(tx, changes)
     fleets = _supposed(tx, ids, changes, overlay=overlay, with_aggregates=listing.aggregates)
-    ruled = {
-        name: request
-        for name, request in requests.items()
-        if isinstance(request, PlannerRequest) and (has_rules(request) or ids.locks)
-    }
-    placed = _placed(tx, ruled, options, fleets=fleets, overlay=overlay)
+    by_place = {name: one for name, one in requests.items() if _depends_on_places(one, ids)}
+    placed = _placed(tx, by_place, options, fleets=fleets, overlay=overlay)
     plans = {name: counted_plan(request) for name, request in asked.items()}
     counted = {name: _counted(plan, fleets, listing, placed.get(name)) for name, plan in plans.items()}
     found = {name: one.found for name, one in counted.items()}
     together = of_mix(mix, plans, found, fleets, ruled=placed) if mix else None
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
+
+
+def _depends_on_places(request: CountedRequest, ids: NamedIds) -> TypeGuard[PlannerRequest]:
+    """Tell whether it takes more than sums to tell how many copies fit into a tree."""
+    return isinstance(request, PlannerRequest) and bool(has_rules(request) or ids.locks)
 
 
 def _placed(
