@@ -9,7 +9,7 @@ from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse, NotFound
 from placement.store import inventories as store
 from placement.store.connection.unit_of_work import Transaction, reads_once, writes
 from placement.store.inventories import ProviderInventories
-from placement.store.providers import LockedProvider, bump_generation, locked_provider
+from placement.store.providers import LockedProvider, advance_provider, bump_generation, locked_provider
 from placement.store.resource_classes import claimed_class_ids
 
 __all__ = [
@@ -77,13 +77,14 @@ def add_inventory(tx: Transaction, uuid: str, new: NewInventories) -> int:
     if store.class_ids_of(tx, provider.id) & added.keys():
         raise ConcurrentUpdate(f"Update conflict: resource provider {uuid} has inventory of this class already.")
     store.insert_inventories(tx, provider.id, added)
-    return _next_generation(tx, provider)
+    bump_generation(tx, provider.id, expected=provider.generation)
+    return provider.generation + 1
 
 
 @writes
 def change_inventory(tx: Transaction, uuid: str, new: NewInventories, *, generation: int) -> int:
     """Change a provider's inventory of one class; return its new generation."""
-    provider = _provider_at(tx, uuid, generation)
+    provider = advance_provider(tx, uuid, expected=generation)
     if fault := new.fault(uuid):
         raise Invalid(f"Unable to update inventory for resource provider {uuid}: {fault}")
     ids = claimed_class_ids(tx, new.by_class.keys())
@@ -97,20 +98,20 @@ def change_inventory(tx: Transaction, uuid: str, new: NewInventories, *, generat
                 f"No inventory of class {name} found."
             )
     store.update_inventories(tx, provider.id, {ids[name]: changed for name, changed in new.by_class.items()})
-    return _next_generation(tx, provider)
+    return provider.generation
 
 
 @writes
 def replace_inventories(tx: Transaction, uuid: str, new: NewInventories, *, generation: int) -> int:
     """Make a provider have exactly these inventories; return its new generation."""
-    provider = _provider_at(tx, uuid, generation)
+    provider = advance_provider(tx, uuid, expected=generation)
     if fault := new.fault(uuid):
         raise Invalid(f"Unable to update inventory for resource provider {uuid}: {fault}")
     wanted = _by_class_id(tx, new, refusal=f"Unknown resource class in inventory for resource provider {uuid}: ")
     present = store.inventories_by_class(tx, provider.id)
     _refuse_in_use(tx, provider, present.keys() - wanted.keys(), said_before="update conflict: ")
     store.replace_inventories(tx, provider.id, wanted, present=present)
-    return _next_generation(tx, provider)
+    return provider.generation
 
 
 @writes
@@ -136,18 +137,6 @@ def delete_inventory(tx: Transaction, uuid: str, class_name: str) -> None:
     if not store.delete_inventories(tx, provider.id, ids):
         raise NotFound(f"No inventory of class {class_name} found for delete on resource provider {uuid}.")
     bump_generation(tx, provider.id, expected=provider.generation)
-
-
-def _provider_at(tx: Transaction, uuid: str, generation: int) -> LockedProvider:
-    provider = locked_provider(tx, uuid)
-    if provider.generation != generation:
-        raise ConcurrentUpdate("resource provider generation conflict")
-    return provider
-
-
-def _next_generation(tx: Transaction, provider: LockedProvider) -> int:
-    bump_generation(tx, provider.id, expected=provider.generation)
-    return provider.generation + 1
 
 
 def _by_class_id(tx: Transaction, new: NewInventories, *, refusal: str) -> dict[int, Inventory]:

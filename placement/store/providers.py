@@ -62,7 +62,14 @@ _OF_PROVIDER = RP.id == bindparam("provider_id")
 _ADVANCE = update(resource_providers).where(_OF_PROVIDER).values(generation=RP.generation + 1)
 _NEXT_GENERATION = PreparedStatement(_ADVANCE)
 # A client may send any integer, so the type is not that of the column.
-_NEXT_GENERATION_IF = PreparedStatement(_ADVANCE.where(RP.generation == bindparam("expected", type_=BigInteger)))
+_IS_EXPECTED = RP.generation == bindparam("expected", type_=BigInteger)
+_NEXT_GENERATION_IF = PreparedStatement(_ADVANCE.where(_IS_EXPECTED))
+_ADVANCE_BY_UUID = PreparedStatement(
+    update(resource_providers)
+    .where(RP.uuid == bindparam("uuid_"), _IS_EXPECTED)
+    .values(generation=RP.generation + 1)
+    .returning(RP.id, RP.uuid, RP.generation)
+)
 
 _NAME_OR_UUID = PreparedStatement(
     select(RP.uuid, RP.name).where(or_(RP.uuid == bindparam("uuid"), RP.name == bindparam("name")))
@@ -76,12 +83,16 @@ _HAS_ALLOCATIONS = PreparedStatement(
 )
 
 _INSERT = insert(resource_providers)
+_COLUMNS = (RP.uuid, RP.name, RP.generation, RP.parent_provider_id, RP.root_provider_id)
 _INSERT_RETURNING = PreparedStatement(
-    _INSERT.values(
-        {
-            column: bindparam(column.name)
-            for column in (RP.uuid, RP.name, RP.generation, RP.parent_provider_id, RP.root_provider_id)
-        }
+    _INSERT.values({column: bindparam(column.name) for column in _COLUMNS}).returning(RP.id)
+)
+# PostgreSQL draws the id first, so that a row that is its own root need not be written twice.
+_DRAWN = select(func.nextval(func.pg_get_serial_sequence(resource_providers.name, RP.id.name)).label("id")).cte("drawn")
+_INSERT_ROOT = PreparedStatement(
+    _INSERT.from_select(
+        [RP.id, RP.root_provider_id, RP.uuid, RP.name, RP.generation],
+        select(_DRAWN.c.id, _DRAWN.c.id, *(bindparam(column.name, type_=column.type) for column in _COLUMNS[:3])),
     ).returning(RP.id)
 )
 _RENAME = PreparedStatement(update(resource_providers).where(_OF_PROVIDER).values(name=bindparam("new_name")))
@@ -138,6 +149,20 @@ def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedP
     return LockedProvider(*rows[0])
 
 
+def advance_provider(tx: Transaction, uuid: str, *, expected: int) -> LockedProvider:
+    """Lock the provider with a uuid, add one to its generation, and return it with the new one.
+
+    Raises:
+        ProviderNotFound: there is none.
+        ConcurrentUpdate: the generation is not the ``expected`` one.
+    """
+    if tx.dialect == "postgresql" and (rows := tx.tuples(_ADVANCE_BY_UUID, {"uuid_": uuid, "expected": expected})):
+        return LockedProvider(*rows[0])
+    provider = locked_provider(tx, uuid)
+    bump_generation(tx, provider.id, expected=expected)
+    return provider._replace(generation=expected + 1)
+
+
 def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
     """Lock providers in the order of their ids and return the present generation of those that still exist.
 
@@ -181,14 +206,20 @@ def name_is_taken(tx: Transaction, name: str, *, except_for: int) -> bool:
 
 def insert_provider(tx: Transaction, *, uuid: str, name: str, parent: Provider | None) -> Provider:
     """Insert a provider, below ``parent`` or as the root of a new tree, and return it."""
-    row = {"uuid": uuid, "name": name, "generation": 0, "parent_provider_id": None, "root_provider_id": None}
-    if parent is not None:
-        row |= {"parent_provider_id": parent.id, "root_provider_id": parent.root_id}
+    row = {"uuid": uuid, "name": name, "generation": 0}
+    if parent is None:
+        id_ = _inserted_root(tx, row)
+        return Provider(id_, uuid, name, 0, id_, uuid)
+    id_ = _inserted_id(tx, {**row, "parent_provider_id": parent.id, "root_provider_id": parent.root_id})
+    return Provider(id_, uuid, name, 0, parent.root_id, parent.root_uuid, parent.id, parent.uuid)
+
+
+def _inserted_root(tx: Transaction, row: dict[str, Any]) -> int:
+    if tx.dialect == "postgresql":
+        return int(tx.tuples(_INSERT_ROOT, row)[0][0])
     id_ = _inserted_id(tx, row)
-    if parent is not None:
-        return Provider(id_, uuid, name, 0, parent.root_id, parent.root_uuid, parent.id, parent.uuid)
     tx.change(_MAKE_ROOT, {"provider_id": id_})
-    return Provider(id_, uuid, name, 0, id_, uuid)
+    return id_
 
 
 def _inserted_id(tx: Transaction, row: dict[str, Any]) -> int:
