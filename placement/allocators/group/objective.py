@@ -59,6 +59,13 @@ class Weights:
         """By location: the price of touching it."""
         self.score = weight
         """What one part of the scale of scores is worth."""
+        self.rest = len(locations.all) * self.square**2 + 1
+        """More than all tightness together is worth."""
+
+    def gain_in(self, worth: int) -> int:
+        """Return how much of a worth, made by placing something, is score, in parts of the scale."""
+        # What is not score is less than one part of the scale is worth, and but for tightness a cost.
+        return (worth + self.score - self.rest) // self.score
 
 
 def objective_of(locations: Locations, weights: Weights, scores: Sequence[int], touched: Iterable[int]) -> Objective:

@@ -15,12 +15,20 @@ from placement.allocators.group.objective import Objective
 from placement.allocators.group.picks import Picks
 from placement.allocators.group.requirements import RequirementNode, Requirements
 from placement.allocators.group.rules import USUAL_RULES, Rules, weights_for
-from placement.allocators.group.search import STEPS_OF_A_TRY, BranchAndBound
+from placement.allocators.group.search import STEPS_OF_A_TRY, BranchAndBound, SearchResult
+from placement.allocators.group.sets import Sets
 from placement.allocators.group.state import State
+from placement.allocators.group.tables import MOST_SETS, SetTables
 from placement.allocators.group.tree import Location, Path, Placed, Requirement
 
 MOST_REQUIREMENTS = 200
 STEPS = 1_000_000
+
+FIRST_STEPS = 1_500
+"""So many steps most searches need at most."""
+
+STEPS_OF_TABLES = 40_000
+"""So many steps are taken by tables at most; with them ten requirements that are all different find their places."""
 
 LocatedResource = tuple[Path, str]
 """A resource of a location: where it is and its base name."""
@@ -97,9 +105,28 @@ class _PlacementProblem:
             # It is polynomial: it ends whatever it costs, but others have less.
             budget.take(min(budget.left, apart.tries * STEPS_OF_A_TRY))
             return self._report(given, best, complete=True)
-        picks = Picks(self._locations, ordered, distinct=self._rules.distinct)
-        found = BranchAndBound(self._locations, self._weights, picks, budget=budget).run()
+        found = self._found(ordered, budget)
         return self._report(given, found.places, complete=found.complete)
+
+    def _found(self, ordered: Sequence[RequirementNode], budget: Budget) -> SearchResult:
+        """Search: most are found soon, and of those that are not all that have few sets by tables of these."""
+        sets = Sets(ordered)
+        if sets.count > MOST_SETS or budget.left < STEPS_OF_TABLES + 2 * FIRST_STEPS:
+            return self._searched(ordered, budget)
+        look = Budget(FIRST_STEPS)
+        found = self._searched(ordered, look)
+        budget.take(FIRST_STEPS - look.left)
+        if found.complete:
+            return found
+        work = Budget(STEPS_OF_TABLES)
+        tables = SetTables(self._locations, self._weights, ordered, sets, distinct=self._rules.distinct, budget=work)
+        places = tables.best()
+        budget.take(STEPS_OF_TABLES - work.left)
+        return self._searched(ordered, budget) if work.was_hit else SearchResult(places, complete=True)
+
+    def _searched(self, ordered: Sequence[RequirementNode], budget: Budget) -> SearchResult:
+        picks = Picks(self._locations, ordered, distinct=self._rules.distinct)
+        return BranchAndBound(self._locations, self._weights, picks, budget=budget).run()
 
     def _report(
         self,
