@@ -48,6 +48,21 @@ def peak_memory_mib(pids: Iterable[int]) -> float:
     return max(_status_kib(pid, "VmHWM") for pid in pids) / 1024
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a process holds, in MB: what no other has, and its proportional share with what several have."""
+
+    private_mb: float
+    share_mb: float
+
+
+def held(pid: int) -> Held:
+    """Return what a process holds now."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    kib = {line.partition(":")[0]: int(line.split()[1]) for line in lines}
+    return Held((kib["Private_Dirty"] + kib["Private_Clean"]) / 1024, kib["Pss"] / 1024)
+
+
 def _cpu_time(pid: int) -> int | None:
     try:
         return time.clock_gettime_ns((~pid << 3) | CPU_CLOCK)

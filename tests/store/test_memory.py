@@ -6,6 +6,8 @@ from itertools import product
 
 from sqlalchemy import literal_column, select
 
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.store.connection.database import Database
 from placement.store.connection.memory import MOST_CHARACTERS, MOST_CONDITIONS, Memory
 from placement.store.connection.prepared import PreparedStatement
@@ -53,6 +55,13 @@ def test_of_a_statement_that_is_made_postgresql_needs_the_text_alone(postgresql:
     prepared = PreparedStatement(lambda: select(literal_column("1")))
     assert [reads(lambda tx: tx.tuples(prepared))(postgresql) for _ in range(2)] == [[(1,)], [(1,)]]
     assert "statement" not in vars(prepared)
+
+
+def test_on_postgresql_a_search_that_finds_nothing_leaves_no_statement_compiled(postgresql: Database) -> None:
+    """Why it found nothing is asked by a statement as long as the request: some 200 KB each, if it stays."""
+    request = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "MEMORY_MB": 1}),))
+    assert not allocation_candidates(postgresql, request, SearchOptions()).candidates
+    assert not postgresql.reader.get_execution_options()["compiled_cache"]
 
 
 def test_a_small_statement_is_made_once() -> None:

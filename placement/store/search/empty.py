@@ -8,10 +8,23 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, case, func, literal_column, select, union_all
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Executable,
+    Select,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    select,
+    union_all,
+)
 
 from placement.domain.search_plan import Plan
 from placement.store.connection.memory import remembered
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.any_of import NO_SETS, has_one_of_each, has_trait, is_in_one_of_each, is_member
 from placement.store.search.names import NamedIds
@@ -56,10 +69,14 @@ def _weight(shape: _RefusalShape) -> int:
 
 
 @remembered(_weight)
-def _furthest(shape: _RefusalShape) -> Any:
+def _furthest(shape: _RefusalShape) -> PreparedStatement:
     """Return the statement: rows of (demand, how many conditions in turn the best provider meets)."""
-    selects = [_refusals(shape, index) for index in range(len(shape.demands))]
-    return selects[0] if len(selects) == 1 else union_all(*selects)
+
+    def made() -> Executable:
+        selects = [_refusals(shape, index) for index in range(len(shape.demands))]
+        return selects[0] if len(selects) == 1 else union_all(*selects)
+
+    return PreparedStatement(made)
 
 
 def _refusals(shape: _RefusalShape, index: int) -> Select[Any]:
