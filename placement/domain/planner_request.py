@@ -73,6 +73,7 @@ class PlannerRequest:
         paths: amounts by hierarchical name, ``Gpugrp1/R0/gpu/0/PGPU``: what the first container asks for.
         containers: the same of further containers, which run at the same time.
         init_containers: the same of containers that run before these, one after the other.
+        written: the name in ``paths`` that asked for a class or a trait of a group, for groups that stood there.
         translate: whether each group of ``paths`` that leaves out upper groups gets one of these for itself.
         distinct: whether groups of ``paths`` beside each other must get different providers.
         profile: the name of a ranking profile; None for the one in force, or that the request brings along.
@@ -93,6 +94,7 @@ class PlannerRequest:
     paths: Mapping[str, int] = field(default_factory=dict)
     containers: tuple[Mapping[str, int], ...] = ()
     init_containers: tuple[Mapping[str, int], ...] = ()
+    written: Mapping[tuple[str, str], str] = field(default_factory=dict)
     translate: bool = False
     distinct: bool = False
     profile: str | None = None

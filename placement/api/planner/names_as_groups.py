@@ -51,6 +51,7 @@ def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> Plann
         request,
         groups=(*_with_outside(request.groups, outside), *named),
         paths={},
+        written=dict(_written_names(request.paths)),
         affinity=tuple([_affinity(rule, suffixes) for rule in request.affinity]),
         within=(*[_below(rule, suffixes) for rule in request.within], *_nesting([*amounts], levels)),
         exclusive=tuple([_below(rule, suffixes) for rule in request.exclusive]),
@@ -84,6 +85,14 @@ def _group(path: Path, amounts: Mapping[str, int], levels: Mapping[str, str]) ->
     resources = {name: amount for name, amount in amounts.items() if not _is_enumerated(name)}
     bits = [_traits(name, amount) for name, amount in amounts.items() if _is_enumerated(name)]
     return PlannerGroup(group=RequestGroup(suffix=_written(path), resources=resources, required=(of_level, *bits)))
+
+
+def _written_names(amounts: Mapping[str, int]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield for each group and class, or trait, of names the name that asks for it."""
+    for name, amount in amounts.items():
+        path, last = split_name(name)
+        for asked in _traits(last, amount) if _is_enumerated(last) else [last]:
+            yield (_written(path), asked), name
 
 
 def _is_enumerated(name: str) -> bool:

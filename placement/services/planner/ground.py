@@ -154,16 +154,24 @@ def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
     names = {name for demand in plan.demands for name, _amount in demand.resources}
     classes = tx.names.classes.ids(tx.connection, names)
     for name in sorted(names - classes.keys()):
-        groups = [one.suffix for one in request.groups if name in one.group.resources]
-        where = ("groups", groups[0], "resources", name) if groups else ("paths",)
         similar = similar_names(name, [one.name for one in all_classes(tx)])
         hint = f" Similar: {', '.join(similar)}." if similar else ""
-        raise InvalidAt(where, f"There is no resource class {name}.{hint}")
+        raise InvalidAt(_place_of_class(request, name), f"There is no resource class {name}.{hint}")
     asked = list(_traits_of(request))
     traits = tx.names.traits.ids(tx.connection, frozenset().union(*[of_one for _path, of_one in asked]))
     for path, of_one in asked:
         if unknown := sorted(of_one - traits.keys()):
-            raise InvalidAt(path, f"There is no trait {unknown[0]}.")
+            written = request.written.get((path[1], unknown[0])) if len(path) > 1 else None
+            raise InvalidAt(("paths", written) if written else path, f"There is no trait {unknown[0]}.")
+
+
+def _place_of_class(request: PlannerRequest, resource_class: str) -> tuple[str, ...]:
+    """Return where in the document a class is asked for first."""
+    for one in request.groups:
+        if resource_class in one.group.resources:
+            written = request.written.get((one.suffix, resource_class))
+            return ("paths", written) if written else ("groups", one.suffix, "resources", resource_class)
+    return ("paths",)
 
 
 def _traits_of(request: PlannerRequest) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
