@@ -17,6 +17,7 @@ class Score:
     Args:
         total: the mean of the parts by their weights; 0 where the profile has none.
         fit, sra: the strategy fit of the provider tree.
+        raw_fit, raw_sra: the same as the seed writes it, from 0 to 100 times the weight.
         compactness: how few places of each level the candidate touches.
         fragmentation: what it leaves of devices for expected work.
         touched: for each level, outermost first, how many.
@@ -31,6 +32,8 @@ class Score:
     fragmentation: float | None
     touched: Counts
     keeps_proportion: bool | None
+    raw_fit: float | None
+    raw_sra: float | None
 
 
 def score(
@@ -69,6 +72,8 @@ def score(
         fragmentation=fragmentation if profile.fragmentation else None,
         touched=touched,
         keeps_proportion=verdict.keeps_proportion if strategy.proportional else None,
+        raw_fit=float(verdict.fit) if strategy.fit else None,
+        raw_sra=float(verdict.sra) if strategy.sra else None,
     )
 
 

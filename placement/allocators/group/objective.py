@@ -19,11 +19,13 @@ class Objective:
             level first; fewer are better.
         tightness: the sum over all locations below the root of the squared mean score of the resources in it: of two
             ways to use as much, the one that fills some locations and leaves others whole has more.
+        total: the sum of all scores of which ``score`` is the mean: the seed's s_l of the root, equation 17.
     """
 
     score: Fraction
     touched: tuple[int, ...]
     tightness: Fraction
+    total: Fraction
 
     @property
     def rank(self) -> tuple[Fraction, tuple[int, ...], Fraction]:
@@ -87,4 +89,5 @@ def objective_of(locations: Locations, weights: Weights, scores: Sequence[int], 
         Fraction(scores[0], locations.scale * max(1, locations.all[0].keys)),
         tuple(counts.values()),
         Fraction(tightness, weights.square**2),
+        Fraction(scores[0], locations.scale),
     )

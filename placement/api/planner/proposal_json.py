@@ -40,12 +40,13 @@ def _score(candidate: PlannedCandidate, uuids: Uuids, levels: tuple[str, ...]) -
         "sra": score.sra,
         "compactness": score.compactness,
         "fragmentation": score.fragmentation,
+        "raw": {"fit": score.raw_fit, "sra": score.raw_sra},
         "touched": dict(zip(levels, proposal.touched, strict=True)),
     }
     if score.keeps_proportion is not None:
         shown["keeps_proportion"] = score.keeps_proportion
     if proposal.group_score is not None:
-        shown["group"] = proposal.group_score
+        shown["group"], shown["s_l"] = proposal.group_score
     if proposal.locks:
         shown["exclusive"] = {uuids[lock.provider]: lock.resource_class for lock in proposal.locks}
     if candidate.like is not None:

@@ -79,6 +79,7 @@ def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
         "sra": score.sra,
         "compactness": score.compactness,
         "fragmentation": score.fragmentation,
+        "raw": {"fit": score.raw_fit, "sra": score.raw_sra},
         "touched": dict(zip(levels, score.touched, strict=True)),
         "keeps_proportion": score.keeps_proportion,
         "has_room": scored.has_room,

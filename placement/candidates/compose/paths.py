@@ -15,7 +15,7 @@ from placement.allocators.group.search import STEPS_OF_A_TRY
 from placement.allocators.group.tree import Capacity, Location, Path, Placed, Requirement
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.locks import Locks
-from placement.candidates.compose.proposals import Proposal, Proposals
+from placement.candidates.compose.proposals import GroupScore, Proposal, Proposals
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import NO_STOCKS, PlannerTree, Stock
@@ -199,7 +199,7 @@ class PathComposer:
             amounts=dict(amounts),
             mappings=_mappings(placement, ids, containers),
             touched=details.places.touched(touched),
-            group_score=None if placement.objective is None else float(placement.objective.score),
+            group_score=_group_score(placement),
         )
 
 
@@ -271,6 +271,11 @@ def _with_lifted(requirement: Requirement, lifted: AbstractSet[str]) -> Requirem
     ]
     kept = {name: amount for name, amount in requirement.amounts.items() if name not in lifted}
     return replace(requirement, amounts=kept, parts=(*requirement.parts, *parts))
+
+
+def _group_score(placement: Placement) -> GroupScore | None:
+    objective = placement.objective
+    return None if objective is None else GroupScore(float(objective.score), float(objective.total))
 
 
 def _mappings(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
@@ -18,6 +18,13 @@ class Lock:
     resource_class: str | None
 
 
+class GroupScore(NamedTuple):
+    """How well the resources of a tree are used: the mean of the scores of all of them, 0 to 1, and their sum."""
+
+    mean: float
+    total: float
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A way to serve a planner request in one tree.
@@ -28,7 +35,7 @@ class Proposal:
         mappings: the providers that serve each group, by its name.
         touched: for each level how many places are touched.
         locks: the places held exclusively.
-        group_score: the Group Allocator's own score, 0 to 1, where it has composed this.
+        group_score: the Group Allocator's own score, where it has composed this.
     """
 
     root: int
@@ -36,7 +43,7 @@ class Proposal:
     mappings: Mapping[str, tuple[int, ...]]
     touched: tuple[int, ...] = ()
     locks: tuple[Lock, ...] = ()
-    group_score: float | None = None
+    group_score: GroupScore | None = None
 
     @property
     def counts(self) -> Counts:

@@ -65,6 +65,7 @@ _PARTS = {
     "sra": or_null(NUMBER),
     "compactness": or_null(NUMBER),
     "fragmentation": or_null(NUMBER),
+    "raw": record({"fit": or_null(NUMBER), "sra": or_null(NUMBER)}),
     "touched": by_name(COUNT),
 }
 _PLAN = record(
@@ -74,7 +75,13 @@ _PLAN = record(
         "scores": array(
             record(
                 _PARTS,
-                {"keeps_proportion": FLAG, "group": NUMBER, "exclusive": by_uuid(or_null(TEXT)), "like": UUID},
+                {
+                    "keeps_proportion": FLAG,
+                    "group": NUMBER,
+                    "s_l": NUMBER,
+                    "exclusive": by_uuid(or_null(TEXT)),
+                    "like": UUID,
+                },
             )
         ),
         "complete": FLAG,

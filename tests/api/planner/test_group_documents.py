@@ -92,6 +92,7 @@ def test_seed_000_two_gpus_of_different_memory(grouped: Api) -> None:
     assert taken[uuid("dev2")]["resources"] == {"PGPU": 1, "CUSTOM_GPU_MEMORY_MB": 2048}
     # (2/4 + 1/2 + 2 devices of 1/1 + 1/1 and 1/1 + 2/2) / 10 resources
     assert answer["scores"][0]["group"] == pytest.approx(0.5)
+    assert answer["scores"][0]["s_l"] == pytest.approx(5)
 
 
 def test_the_prefix_of_the_document_may_stand_before_each_name(grouped: Api) -> None:

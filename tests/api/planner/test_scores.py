@@ -81,6 +81,7 @@ def test_the_parts_are_shown_on_a_scale_to_100(planner: Api, cloud: Cloud) -> No
         "sra": 100.0,
         "compactness": None,
         "fragmentation": None,
+        "raw": {"fit": 875.0, "sra": 1000.0},
         "touched": {"numa": 0, "pcie": 0},
         "keeps_proportion": None,
         "has_room": True,
