@@ -59,7 +59,13 @@ class DeviceAllocations:
 
 
 def allocate(
-    host: Host, request: Request, *, most: int = 1, budget: Budget | None = None, width: int = WIDTH
+    host: Host,
+    request: Request,
+    *,
+    most: int = 1,
+    budget: Budget | None = None,
+    width: int = WIDTH,
+    any_way: bool = False,
 ) -> DeviceAllocations:
     """Find the best ways to serve a request on a host.
 
@@ -69,6 +75,7 @@ def allocate(
         most: how many ways are wanted.
         budget: the steps that may be taken; unless given, a million for the best way, and as many to find any at all.
         width: how many states of a table are looked at in the first search.
+        any_way: whether any way will do, and not only the best: what is found need not be complete then.
 
     Raises:
         ValueError: the request names a group or level that there is not, or wants no device at all.
@@ -91,7 +98,7 @@ def allocate(
         return DeviceAllocations(())
     limits = Limits(Budget(2 * STEPS) if budget is None else budget, width)
     attempts = Attempts(host, searched, options, most=most, limits=limits)
-    costs, packing = attempts.best(), Costs(len(host.levels), len(options), uncounted=host.uncounted)
+    costs, packing = attempts.best(any_way=any_way), Costs(len(host.levels), len(options), uncounted=host.uncounted)
     chosen = [[options[number] for number in packing.chosen(cost)] for cost in costs]
     devices = [_devices(host, some, twins, ties) for some in chosen]
     devices = [{group.label: found[group.label] for group in request.groups} for found in devices]

@@ -46,9 +46,11 @@ class Attempts:
         self.is_complete = True
         """Whether what was found is certainly the best; it may not be where places overlap."""
 
-    def best(self) -> list[int]:
-        """Return the costs of the best ways that are found, the best first."""
+    def best(self, *, any_way: bool = False) -> list[int]:
+        """Return the costs of the best ways that are found, the best first; of any way if that will do."""
         costs = self._searched(self._quick)
+        if any_way and costs:
+            return costs
         if self._was_cut and not costs:
             some = assigned(self._request, self._options)
             if some is None and all([group.apart for group in self._request.groups]):

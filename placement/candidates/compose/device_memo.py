@@ -13,10 +13,15 @@ class DeviceMemo:
     """Allocates for the hosts of one request, but once for all hosts of one canonical form.
 
     The form has numbers instead of names, in the natural order of the names: that is all that matters of them.
+
+    Args:
+        most: how many ways are wanted of each host.
+        any_way: whether any way will do, and not only the best.
     """
 
-    def __init__(self, *, most: int) -> None:
+    def __init__(self, *, most: int, any_way: bool = False) -> None:
         self._most = most
+        self._any_way = any_way
         self._memo: Memo[DeviceAllocations] = Memo(MOST_HOSTS)
 
     def allocate(self, host: Host, request: Request, budget: Budget) -> tuple[DeviceAllocations, list[str]]:
@@ -34,7 +39,7 @@ class DeviceMemo:
             return DeviceAllocations((), complete=False), names
         if found is None:
             wanted = Request(groups=groups, joint=request.joint, within=request.within, conditions=request.conditions)
-            found = allocate(plain, wanted, most=self._most, budget=budget)
+            found = allocate(plain, wanted, most=self._most, budget=budget, any_way=self._any_way)
             self._memo.remember(form, found)
         return found, names
 

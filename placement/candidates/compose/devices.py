@@ -16,6 +16,7 @@ from placement.candidates.compose.device_parts import (
     device_of,
     level_of_tie,
 )
+from placement.candidates.compose.device_room import DeviceRoom
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.packing import DeviceJudge
@@ -54,8 +55,10 @@ class DeviceComposer:
         self._levels = levels
         self._locks = Locks(levels.names, locks)
         self._memo = DeviceMemo(most=request.per_tree)
+        self._some_way = DeviceMemo(most=1, any_way=True)
         self._parts = list(self._all_parts())
         self._least = self._least_by_demand()
+        self._room = DeviceRoom(self._parts, isolate=request.isolate)
 
     @property
     def requested(self) -> Mapping[str, int]:
@@ -71,6 +74,10 @@ class DeviceComposer:
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
         return any([len(tree.options[demand]) < number for demand, number in self._least.items()])
+
+    def lacks_room(self, tree: Tree) -> bool:
+        """Tell whether a tree has too little for all groups together, as far as that is known without its details."""
+        return self._room.is_lacking(tree)
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
@@ -90,6 +97,19 @@ class DeviceComposer:
         ids = {name: id_ for id_, name in details.names.items()}
         chosen = [[[ids[name] for name in row] for row in rows] for _rank, rows in found[: self._request.per_tree]]
         return Proposals([self._proposal(details, rows) for rows in chosen], complete)
+
+    def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
+        """Tell whether there is any way to serve the request in a tree; None if the steps do not suffice to tell."""
+        composition = TreeParts(self._request, self._plan, tree=tree, details=details)
+        options = self._locks.usable([composition.options(part) for part in self._parts], details)
+        counts = [composition.count(part) for part in self._parts]
+        complete = True
+        for heads, allowed in composition.heads(self._parts, options, counts) if all(counts) else ():
+            result, _ = self._some_way.allocate(*self._problem(composition, allowed, counts, heads), budget)
+            if result.allocations:
+                return True
+            complete = complete and result.complete
+        return False if complete else None
 
     def _choice(self, allocation: DeviceAllocation, names: Sequence[str]) -> ChosenNames:
         rows = [allocation.devices[str(index)] for index in range(len(self._parts))]

@@ -133,6 +133,10 @@ class PathComposer:
         """Leave it to the search."""
         return False
 
+    def lacks_room(self, tree: Tree) -> bool:  # noqa: ARG002 - what is nested has to be looked at
+        """Leave it to the search."""
+        return False
+
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
         """Return the best way to serve the request in a tree, if there is one and the steps of a budget suffice."""
         children: dict[int | None, list[int]] = defaultdict(list)
@@ -152,6 +156,10 @@ class PathComposer:
         placement = place(root, requirements, rules, budget=of_search)
         found = [self._proposal(details, placement, ids, wanted)] if placement.feasible else []
         return Proposals(found, placement.complete)
+
+    def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
+        """Tell whether there is any way to serve the request in a tree; None if the steps do not suffice to tell."""
+        return self.proposals(tree, details, budget).verdict
 
     def _lifted(self, details: PlannerTree) -> frozenset[str]:
         """Return the classes that are asked for outside of groups and that the root has none of.

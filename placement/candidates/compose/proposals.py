@@ -58,6 +58,11 @@ class Proposals:
     found: list[Proposal] = field(default_factory=list)
     complete: bool = True
 
+    @property
+    def verdict(self) -> bool | None:
+        """Whether there is any; None if that is not known."""
+        return bool(self.found) if self.found or self.complete else None
+
 
 class ProposalComposer(Protocol):
     """Composes the proposals for one request of the planner, tree by tree, and remembers what it found."""
@@ -73,5 +78,11 @@ class ProposalComposer(Protocol):
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers, as far as that is known without its details."""
 
+    def lacks_room(self, tree: Tree) -> bool:
+        """Tell whether a tree has too little for all together, as far as that is known without its details."""
+
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
+
+    def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
+        """Tell whether there is any way; None if the steps of a budget do not suffice to tell."""

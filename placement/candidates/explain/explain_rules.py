@@ -30,10 +30,11 @@ def explained_with_rules(plain: Explanation, request: PlannerRequest, search: Ru
     if plain.cause is not None:
         return plain
     rules = rules_of(request)
+    # What serves all of it serves every part of it, so this is asked first.
+    undecided = search.serving(with_rules(request, rules)).undecided
     steps = list(_steps(request, rules, search))
     # Hardly ever does anybody hold a place: that is worth a word only where it matters.
     shown = steps[1:] if steps[0] == Remainder(FREE_PLACES, None, len(search.roots)) else steps
-    undecided = search.serving(with_rules(request, rules)).undecided
     explained = replace(plain, trees=(*plain.trees, *shown), complete=plain.complete and not undecided)
     emptied = next((number for number, step in enumerate(steps) if not step.trees), None)
     if emptied is None:

@@ -1,14 +1,16 @@
 """In which trees a planner request has a candidate: the question that an explanation asks again and again.
 
-Each kind of tree is asked once: hosts of a cloud are much alike.
+Each kind of tree is asked once: hosts of a cloud are much alike. Where they are not, most questions are still answered
+already: what has no candidate has none with a further rule, and what has one has one with a rule less.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.candidates.compose.proposals import ProposalComposer
+from placement.candidates.explain.rules import asks_no_more
 from placement.candidates.host_kinds import KindOf
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -37,6 +39,13 @@ class _Alike(NamedTuple):
     details: PlannerTree
 
 
+class _Served(NamedTuple):
+    """The numbers of the kinds of trees that have a candidate, and of those that the steps did not suffice for."""
+
+    kinds: set[int]
+    undecided: set[int]
+
+
 class RuleSearch:
     """Trees with all their details, which requests are tried in.
 
@@ -56,28 +65,51 @@ class RuleSearch:
         self._kinds = list(kinds.values())
         self._composer_for = composer_for
         self._budget = budget
-        self._known: list[tuple[PlannerRequest, ServingTrees]] = []
+        self._known: list[tuple[PlannerRequest, _Served]] = []
+        self._noted: list[tuple[PlannerRequest, _Served]] = []
 
     @property
     def roots(self) -> AbstractSet[int]:
         """The roots of all trees."""
-        return frozenset().union(*[kind.roots for kind in self._kinds])
+        return self._roots(range(len(self._kinds)))
+
+    def note(self, request: PlannerRequest, served: Mapping[int, bool]) -> None:
+        """Take note of some trees, by their roots, whether they are known to have a candidate for a request."""
+        found = _Served(set(), set())
+        for number, kind in enumerate(self._kinds):
+            verdict = next((served[root] for root in kind.roots if root in served), None)
+            if verdict is not False:
+                (found.kinds if verdict else found.undecided).add(number)
+        self._noted.append((request, found))
 
     def serving(self, request: PlannerRequest) -> ServingTrees:
         """Return the trees that have a candidate for a request."""
-        for known, found in self._known:
-            if known == request:
-                return found
+        found = next((found for known, found in self._known if known == request), None)
+        if found is None:
+            found = self._searched(request)
+            self._known.append((request, found))
+        return ServingTrees(self._roots(found.kinds), self._roots(found.undecided))
+
+    def _roots(self, kinds: Iterable[int]) -> AbstractSet[int]:
+        return frozenset().union(*[self._kinds[number].roots for number in kinds])
+
+    def _searched(self, request: PlannerRequest) -> "_Served":
+        left = {*range(len(self._kinds))}
+        found = _Served(set(), set())
+        for known, of_known in (*self._noted, *self._known):
+            if asks_no_more(known, request):
+                left &= of_known.kinds | of_known.undecided
+            if asks_no_more(request, known):
+                found.kinds.update(of_known.kinds)
         composer = self._composer_for(request)
-        trees: set[int] = set()
-        undecided: set[int] = set()
-        for roots, tree, details in self._kinds:
-            if composer.is_hopeless(tree):
+        for number in sorted(left - found.kinds):
+            _roots, tree, details = self._kinds[number]
+            if composer.is_hopeless(tree) or composer.lacks_room(tree):
                 continue
-            proposals = composer.proposals(tree, details, self._budget)
-            if proposals.found:
-                trees |= roots
-            elif not proposals.complete:
-                undecided |= roots
-        self._known.append((request, ServingTrees(trees, undecided)))
-        return self._known[-1][1]
+            if self._budget.is_used_up:
+                found.undecided.add(number)
+                continue
+            serves = composer.serves(tree, details, self._budget)
+            if serves is not False:
+                (found.kinds if serves else found.undecided).add(number)
+        return found

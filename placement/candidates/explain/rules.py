@@ -58,6 +58,38 @@ def largest_group(request: PlannerRequest, rule: Condition) -> PlannerGroup | No
     return max(of_rule, key=lambda group: group.count, default=None)
 
 
+def asks_no_more(one: PlannerRequest, other: PlannerRequest) -> bool:
+    """Tell whether one request is served wherever another one is, because it is the same with less of its rules.
+
+    It may be so where this says no. Of rules that only rank, which ask for nothing, nothing is to be left.
+    """
+    ruled = (
+        {*one.same_subtree} <= {*other.same_subtree}
+        and {*one.within} <= {*other.within}
+        and {*one.affinity} <= {*other.affinity}
+        and {*one.exclusive} <= {*other.exclusive}
+        and one.distinct <= other.distinct
+        and len(one.groups) == len(other.groups)
+        and all(map(_asks_no_more, one.groups, other.groups))
+    )
+    return ruled and _without_rules(one) == _without_rules(other)
+
+
+def _asks_no_more(one: PlannerGroup, other: PlannerGroup) -> bool:
+    """Tell the same of what they ask for of one group; what wants all may find that there is one."""
+    return (
+        one.group == other.group
+        and one.per_subtree <= other.per_subtree
+        and (one.device is None or one.device == other.device)
+        and (one.everything == other.everything or (other.everything and one.count == 1))
+        and (one.count <= other.count or other.everything)
+    )
+
+
+def _without_rules(request: PlannerRequest) -> PlannerRequest:
+    return replace(request, groups=(), same_subtree=(), within=(), affinity=(), exclusive=(), distinct=False)
+
+
 def _group(group: PlannerGroup, kept: Collection[Condition], *, is_joint: bool) -> PlannerGroup:
     is_counted = _count(group) in kept
     return replace(

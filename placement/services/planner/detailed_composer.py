@@ -1,6 +1,6 @@
 """Composes one planner request in trees that are read in detail for it, and in trees that are alike only once."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, MutableMapping, Sequence
 
 from placement.candidates.alike_hosts import DrawnHost, drawn, moved
 from placement.candidates.canonical import Memo
@@ -21,10 +21,17 @@ class DetailedComposer:
         composers: whose share of steps may be taken.
         prepared: the request.
         overlay: what would differ.
+        served: where to note of trees, by their roots, whether they can serve the request as they are.
     """
 
     def __init__(
-        self, details: Details, composers: Composers, prepared: Prepared, *, overlay: Overlay = AS_IT_IS
+        self,
+        details: Details,
+        composers: Composers,
+        prepared: Prepared,
+        *,
+        overlay: Overlay = AS_IT_IS,
+        served: MutableMapping[int, bool] | None = None,
     ) -> None:
         self._details = details
         self._composers = composers
@@ -32,6 +39,7 @@ class DetailedComposer:
         self._without_room: set[Hashable] = set()
         """The kinds of trees in which there certainly is nothing."""
         self._overlay = overlay
+        self._served = {} if served is None else served
         self._models: Memo[tuple[DrawnHost, Proposals]] = Memo()
         self.known: dict[int, PlannerTree] = {}
         """The trees that were composed in, by root id."""
@@ -85,6 +93,8 @@ class DetailedComposer:
             self._models.remember(host.form, known)
             if kept is not None:
                 kept.remember(*known)
+        if (verdict := known[1].verdict) is not None:
+            self._served[tree.root] = verdict
         return self._moved(known, host, details)
 
     def _moved(self, known: tuple[DrawnHost, Proposals], host: DrawnHost, details: PlannerTree) -> Sequence[Proposal]:

@@ -7,6 +7,7 @@ from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explain_rules import explained_with_rules
 from placement.candidates.explain.rule_search import RuleSearch
+from placement.candidates.explain.rules import rules_of, with_rules
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import plan_for
 from placement.services.explain import Explained
@@ -41,4 +42,6 @@ def _search(ground: Ground, options: PlannerOptions) -> RuleSearch:
     def composer_for(request: PlannerRequest) -> ProposalComposer:
         return Composers().prepared(request, options).composer
 
-    return RuleSearch(ground.prepared.kind, ground.in_detail(), composer_for, Budget(STEPS_PER_REQUEST))
+    search = RuleSearch(ground.prepared.kind, ground.in_detail(), composer_for, Budget(STEPS_PER_REQUEST))
+    search.note(with_rules(ground.request, rules_of(ground.request)), ground.served)
+    return search

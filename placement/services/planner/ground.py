@@ -69,6 +69,8 @@ class Ground:
         _check_names(tx, request, plan)
         self.avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
         """The roots of the trees that the request leaves out."""
+        self.served: dict[int, bool] = {}
+        """Of trees that were composed in as they are, whether they can serve it."""
         # Each demand by itself, as for candidates; what rules say of several providers is left to composing.
         self._narrowing = Narrowing(tx, plan, ids_for(tx, plan), spared=overlay.released)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))

@@ -68,7 +68,9 @@ class Planning:
         # Narrow and read: little of each tree, the most promising first; places are counted only if scores fall short.
         self._forecast = Forecast(ground, overlay, wanted=wanted)
         # Compose: one by one; everything is read of these trees alone, and of some that will come next together.
-        self._composer = DetailedComposer(ground.details, ground.composers, self.prepared, overlay=overlay)
+        self._composer = DetailedComposer(
+            ground.details, ground.composers, self.prepared, overlay=overlay, served=ground.served
+        )
         self._ahead = ReadingAhead(ground.details, wanted=wanted, first=min(wanted, first_trees))
         # Rank, then limit: in ``proposals``; who takes ten proposals has no more trees read and composed than for ten.
 
@@ -124,7 +126,8 @@ class Planning:
         """Return the best proposal of such a tree, as it was when its key was asked for, with its own key."""
         key, tree, details, providers = self._expected[root]
         changed = with_stocks(tree, self.prepared.plan, {one: details.stocks.get(one, NO_STOCKS) for one in providers})
-        if not all(changed.options) or self.prepared.composer.is_hopeless(changed):
+        composer = self.prepared.composer
+        if not all(changed.options) or composer.is_hopeless(changed) or composer.lacks_room(changed):
             self._composer.rule_out(root)
             return None
         for proposal in self._composer.found(changed, details):
@@ -172,8 +175,9 @@ class Planning:
         for trees, rest in portions:
             hopeful = [(key, tree) for key, tree in trees if not self.prepared.composer.is_hopeless(tree)]
             self.searched += len(hopeful)
-            self._ahead.note(hopeful)
-            yield Portion(hopeful, rest)
+            roomy = [(key, tree) for key, tree in hopeful if not self.prepared.composer.lacks_room(tree)]
+            self._ahead.note(roomy)
+            yield Portion(roomy, rest)
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in some trees; each proposal has the score that its own places leave it."""
