@@ -76,7 +76,7 @@ def bounded_first(
     if scores.classes:
         found_by = classes_to_find(reader.plan, scores)
         order = cached_order(scores, found_by) if cached_order else None
-        known = scores.keys(reader.sums(scores.classes, found_by)) if order is None else scores.bounded(order)
+        known = scores.keys(reader.sums(scores.classes, found_by)) if order is None else scores.bounded([*order])
         keys = [key for key in known if key[2] in least]
     keys += scores.keys_of_nothing(sorted(least.keys() - {key[2] for key in keys}))
     left = [key for key in keys if key[2] not in seen]

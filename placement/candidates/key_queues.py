@@ -1,11 +1,11 @@
 """The keys of trees before they are composed, to be taken the best first: as they come, or in an order that is kept."""
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from heapq import heapify, heappop
 from typing import Protocol
 
 from placement.candidates.frontier import Key
+from placement.candidates.key_order import KeyOrder
 
 FAILING = (True,)
 """A key before those of all trees that break a proportion, and behind all others."""
@@ -25,7 +25,7 @@ class KeyQueue(Protocol):
         """The best that is left."""
 
     def taken(self, count: int) -> Collection[Key]:
-        """Take the best away, so many of them, and return them."""
+        """Take the best away, so many of them or all that are left, and return them in order."""
 
     def without_failing(self) -> set[int]:
         """Take those away that break a proportion, and return their roots."""
@@ -34,7 +34,7 @@ class KeyQueue(Protocol):
 class UnsortedKeys:
     """Keys as they come. Few of them will be taken, so they are not sorted."""
 
-    def __init__(self, keys: Sequence[Key]) -> None:
+    def __init__(self, keys: Iterable[Key]) -> None:
         self._heap = list(keys)
         heapify(self._heap)
 
@@ -52,8 +52,8 @@ class UnsortedKeys:
         return self._heap[0]
 
     def taken(self, count: int) -> list[Key]:
-        """Take the best away, so many of them, and return them."""
-        return [heappop(self._heap) for _ in range(count)]
+        """Take the best away, so many of them or all that are left, and return them in order."""
+        return [heappop(self._heap) for _ in range(min(count, len(self._heap)))]
 
     def without_failing(self) -> set[int]:
         """Take those away that break a proportion, and return their roots."""
@@ -64,9 +64,9 @@ class UnsortedKeys:
 
 
 class SortedKeys:
-    """Keys in an order that others go through as well; it is not changed."""
+    """Keys in an order that others go through as well."""
 
-    def __init__(self, order: Sequence[Key]) -> None:
+    def __init__(self, order: KeyOrder) -> None:
         self._order = order
         self._at, self._end = 0, len(order)
 
@@ -76,19 +76,19 @@ class SortedKeys:
 
     def __iter__(self) -> Iterator[Key]:
         """Yield those that are left, in order."""
-        return iter(self._order[self._at : self._end])
+        return iter(self._order.between(self._at, self._end))
 
     @property
     def first(self) -> Key:
         """The best that is left."""
-        return self._order[self._at]
+        return self._order.between(self._at, self._at + 1)[0]
 
-    def taken(self, count: int) -> Sequence[Key]:
-        """Take the best away, so many of them, and return them."""
-        self._at += count
-        return self._order[self._at - count : self._at]
+    def taken(self, count: int) -> list[Key]:
+        """Take the best away, so many of them or all that are left, and return them in order."""
+        start, self._at = self._at, min(self._end, self._at + count)
+        return self._order.between(start, self._at)
 
     def without_failing(self) -> set[int]:
         """Take those away that break a proportion, and return their roots."""
-        self._end = bisect_left(self._order, FAILING)
-        return {key[2] for key in self._order[self._end :]}
+        end, self._end = self._end, self._order.count_below(FAILING)
+        return {key[2] for key in self._order.between(self._end, end)}

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from placement.candidates.frontier import LAST, Key, Keyed, Portion
+from placement.candidates.key_order import KeyOrder
 from placement.candidates.key_queues import KeyQueue, SortedKeys, UnsortedKeys
 from placement.candidates.layout import laid_out
 from placement.candidates.ranking import TreeScores, amounts_of
@@ -12,7 +13,7 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
 
-CachedOrder = Callable[[TreeScores, Sequence[str]], Sequence[Key] | None]
+CachedOrder = Callable[[TreeScores, Sequence[str]], KeyOrder | None]
 """Returns what ``TreeScores.keys`` makes of all sums, in ascending order; None where that is not known. It is given the
 scores, and further classes as in ``Reader.sums``."""
 

@@ -10,7 +10,7 @@ from placement.candidates.bounds import BoundedScores
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.quick import quick_cause
-from placement.candidates.frontier import Key
+from placement.candidates.key_order import KeyOrder
 from placement.candidates.packing import wanted_by
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.search import CandidateSearch
@@ -220,7 +220,7 @@ class _Answering:
 
 def _cached_order(
     tx: Transaction, orders: TreeOrders, outliving: TreeScores, _bounded: TreeScores, found_by: Sequence[str]
-) -> Sequence[Key] | None:
+) -> KeyOrder | None:
     """Return the keys of all trees in ascending order: what is kept outlives the bounds of one request."""
     return orders.in_snapshot(tx, outliving, found_by)
 

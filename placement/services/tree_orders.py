@@ -6,11 +6,11 @@ up these trees alone. What comes out is what the sums of all trees would have gi
 
 import threading
 import time
-from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
 
 from placement.candidates.frontier import Key
+from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
 from placement.services.place_size_cache import PlaceSizeCache
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
@@ -53,7 +53,7 @@ class TreeOrders:
         """How many keys are kept."""
         return sum([len(order) for order in self._orders.values()])
 
-    def in_snapshot(self, tx: Transaction, scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
+    def in_snapshot(self, tx: Transaction, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
         """Return the keys of all trees in ascending order, as this snapshot shows them; None if they are not kept.
 
         Args:
@@ -66,7 +66,7 @@ class TreeOrders:
         moment = self.histories.of(tx.database).moment(tx)
         return None if moment is None else self.at(tx, moment, scores, found_by)
 
-    def at(self, tx: Transaction, moment: Moment, scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
+    def at(self, tx: Transaction, moment: Moment, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
         """Return the same to who has asked where the snapshot stands."""
         if scores.signature is None or not scores.classes:
             return None
@@ -94,47 +94,43 @@ class _CachedKeys:
         self._scores = scores
         self._found_by = found_by
         self._lock = threading.Lock()
-        self._order: list[Key] = []
-        """It is replaced, not changed: others may be going through it."""
+        self._order = KeyOrder(())
         self._by_root: dict[int, Key] = {}
         self._number = 0
 
     def __len__(self) -> int:
         return len(self._order)
 
-    def at(self, tx: Transaction, moment: Moment, history: TreeHistory) -> Sequence[Key]:
+    def at(self, tx: Transaction, moment: Moment, history: TreeHistory) -> KeyOrder:
         """Return the keys as a snapshot shows them. Only what is not older than what is kept replaces that."""
         with self._lock:
             changed = history.changed(self._number, moment.number)
             if moment.number < self._number or moment.apart:
                 return self._aside(tx, None if changed is None else changed | moment.apart)
             if changed is None:
-                self._order = sorted(self._keys(tx))
-                self._by_root = {key[2]: key for key in self._order}
+                keys = self._keys(tx)
+                self._order = KeyOrder(keys)
+                self._by_root = {key[2]: key for key in keys}
             elif changed:
-                keys = self._keys(tx, changed)
-                self._order = self._with(changed, keys)
-                for root in changed:
-                    self._by_root.pop(root, None)
-                self._by_root.update((key[2], key) for key in keys)
+                gone, new = self._differences(tx, changed)
+                self._order = self._order.replaced(gone, new)
+                for key in gone:
+                    del self._by_root[key[2]]
+                self._by_root.update([(key[2], key) for key in new])
             self._number = moment.number
             return self._order
 
-    def _aside(self, tx: Transaction, changed: Collection[int] | None) -> Sequence[Key]:
+    def _aside(self, tx: Transaction, changed: Collection[int] | None) -> KeyOrder:
         """Return the keys as a snapshot shows them that is older than what is kept."""
         if changed is None:
-            return sorted(self._keys(tx))
-        return self._with(changed, self._keys(tx, changed)) if changed else self._order
+            return KeyOrder(self._keys(tx))
+        return self._order.replaced(*self._differences(tx, changed)) if changed else self._order
 
     def _keys(self, tx: Transaction, roots: Collection[int] | None = None) -> list[Key]:
         return self._scores.keys(sums_by_name(tx, self._scores.classes, self._found_by, roots))
 
-    def _with(self, changed: Collection[int], keys: Sequence[Key]) -> list[Key]:
-        """Return the order as it is with other keys of some trees."""
-        order = self._order.copy()
-        for root in changed:
-            if (key := self._by_root.get(root)) is not None:
-                del order[bisect_left(order, key)]
-        for key in keys:
-            insort(order, key)
-        return order
+    def _differences(self, tx: Transaction, changed: Collection[int]) -> tuple[list[Key], list[Key]]:
+        """Return the keys of some trees that are gone, and those that have come."""
+        known, now = self._by_root.get, {key[2]: key for key in self._keys(tx, changed)}
+        gone = [key for root in changed if (key := known(root)) is not None and key != now.get(root)]
+        return gone, [key for root, key in now.items() if key != known(root)]

@@ -6,14 +6,14 @@ holds places back, and no tree has more than a few candidates.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from operator import itemgetter
 from typing import NamedTuple
 
 from placement.candidates.frontier import LAST, Key
-from placement.candidates.key_queues import FAILING
+from placement.candidates.key_queues import KeyQueue, SortedKeys, UnsortedKeys
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import classes_to_find
 from placement.domain.candidate_request import CandidateRequest
@@ -102,13 +102,14 @@ def written_answer(tx: Transaction, question: Question, kept: CachedTexts, order
         return WrittenAnswer([], []) if history.has_begun else None
     asked, families = amounts_of(plan), classes_in_families(tx, ranking)
     scores = TreeScores(asked, replace(ranking, seed=None), families)
-    keys = orders.at(tx, moment, scores, classes_to_find(plan, scores))
-    if keys is None:
+    order = orders.at(tx, moment, scores, classes_to_find(plan, scores))
+    if order is None:
         return None
+    keys: KeyQueue = SortedKeys(order)
     if not ranking.is_certain:
-        keys = sorted(TreeScores(asked, ranking, families).shuffled(keys))
+        keys = UnsortedKeys(TreeScores(asked, ranking, families).shuffled(order))
     if scores.filters:
-        keys = keys[: bisect_left(keys, FAILING)]
+        keys.without_failing()
     writer = TreeWriter(tx, plan, ids, limits=options.limits, write=question.write)
     search = _SearchOfWritten(keys, scores, kept.in_snapshot(tx, moment, ids, history), writer)
     answer = search.answer(question)
@@ -121,14 +122,15 @@ class _SearchOfWritten:
     """The search of ``candidates.search``, in trees that are written.
 
     Args:
-        keys: the keys of all trees, in ascending order.
+        keys: the keys of all trees.
         scores: what trees can score.
         kept: what some trees give.
         writer: writes the others.
     """
 
-    def __init__(self, keys: Sequence[Key], scores: TreeScores, kept: Trees, writer: TreeWriter) -> None:
+    def __init__(self, keys: KeyQueue, scores: TreeScores, kept: Trees, writer: TreeWriter) -> None:
         self._keys = keys
+        self._number = len(keys)
         self._scores = scores
         self._kept = kept
         self._writer = writer
@@ -148,15 +150,15 @@ class _SearchOfWritten:
 
     def _in_order(self, size: int, growth: int) -> Iterator[WrittenTree]:
         """Yield the trees, the best first; so many are looked at first, and so many times as many each time."""
-        keys, start, lost = self._keys, 0, self._scores.lost
+        keys, lost = self._keys, self._scores.lost
         found: list[tuple[Key, WrittenTree]] = []
-        while start < len(keys) and self._can_all_be_written:
-            some, start = keys[start : start + size], start + size
+        while len(keys) and self._can_all_be_written:
+            some = keys.taken(size)
             trees = zip(some, self._written([root for _fails, _highest, root in some]), strict=True)
             # Roots are all different, so keys alone are compared.
             found += [((key[0], key[1] + lost(tree.counts), key[2]), tree) for key, tree in trees if tree is not None]
             found.sort()
-            rest = keys[start] if start < len(keys) else LAST
+            rest = keys.first if len(keys) else LAST
             ready = bisect_left(found, rest, key=itemgetter(0))
             yield from [tree for _key, tree in found[:ready]]
             del found[:ready]
@@ -165,7 +167,7 @@ class _SearchOfWritten:
     def _written(self, roots: Collection[int]) -> list[WrittenTree | None]:
         missing = [root for root in roots if root not in self._kept]
         if missing:
-            self._can_all_be_written = self._writer.has_written(missing, of=len(self._keys))
+            self._can_all_be_written = self._writer.has_written(missing, of=self._number)
         known, new = self._kept.get, self._writer.written
         trees = [new[root] if root in new else known(root) for root in roots]
         self.trees.update(zip(roots, trees, strict=True))

@@ -1,6 +1,5 @@
 """What can be expected of the trees of a cloud, and so which of them are read first."""
 
-from bisect import insort
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -8,6 +7,7 @@ from placement.candidates.bounded_reading import LeastByRoot, bounded_as_needed,
 from placement.candidates.bounds import BoundedScores, ScoresByCount
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import LAST, Key, Portion
+from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import promising_first
 from placement.domain.amounts import summed
@@ -84,18 +84,16 @@ class Forecast:
         """Return bounds on the places that trees touch, None where there are no such bounds."""
         return None if self._ground.counts_decide else self._ground.least_places
 
-    def _cached_order(self, _scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
+    def _cached_order(self, _scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
         """Return the keys of all trees as they would be: those that an overlay changes are summed up anew."""
         order = self._ground.cached_order(self._cached_scores, found_by) if self._cached_scores else None
         if order is None or self._overlay.is_empty:
             return order
         changed = {one.root for one in self._ground.stocks.under(self._overlay).values()}
         elsewhere = changed | self._overlay.avoided
-        order = [key for key in order if key[2] not in elsewhere]
-        if changed:
-            for key in self._scores.keys(self._reader.sums(self._scores.classes, found_by, changed)):
-                insort(order, key)
-        return order
+        gone = [key for key in order if key[2] in elsewhere]
+        keys = self._scores.keys(self._reader.sums(self._scores.classes, found_by, changed)) if changed else ()
+        return order.replaced(gone, keys)
 
     def only(self, root: int) -> Iterator[Portion]:
         """Yield one tree, unless the profile leaves it out."""

@@ -6,7 +6,7 @@ from functools import cached_property
 from placement.allocators.compactness import Counts
 from placement.allocators.strategy_fit import scorer_for
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.frontier import Key
+from placement.candidates.key_order import KeyOrder
 from placement.candidates.packing import TreePacking, WantedOfHost, wanted_by
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.wrapped import RememberingReader
@@ -121,7 +121,7 @@ class Ground:
         counts = {one.suffix: one.count for one in self.request.groups}
         return self._packer.judged(self.tx, plan, wanted_by(plan, counts), changed)
 
-    def cached_order(self, scores: TreeScores, found_by: Sequence[str]) -> Sequence[Key] | None:
+    def cached_order(self, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
         """Return the keys of all trees for scores, in ascending order; None where such orders are not kept.
 
         Where devices decide by their number, what is known of a tree as a whole says too little.

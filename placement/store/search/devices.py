@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, bindparam, cast, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.scores import PROVIDERS_OF_ROOTS
+from placement.store.search.ranges import is_of_roots
 from placement.store.stock import stock_by_tree
 from placement.store.tables import allocations, resource_provider_traits
 
@@ -41,7 +41,7 @@ def _amounts(*, left: bool, keeps_usage: bool, listed: bool) -> PreparedStatemen
         .where(has.resource_class_id.in_(bindparam("classes", expanding=True, literal_execute=True)))
         .where(amount > 0)
     )
-    return PreparedStatement(statement.where(has.resource_provider_id.in_(PROVIDERS_OF_ROOTS)) if listed else statement)
+    return PreparedStatement(statement.where(is_of_roots(has.resource_provider_id)) if listed else statement)
 
 
 def traits_of_devices(tx: Transaction, traits: Collection[int]) -> list[tuple[int, int]]:

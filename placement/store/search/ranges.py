@@ -4,7 +4,12 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Integer, bindparam
+from sqlalchemy import Boolean, ColumnElement, Integer, bindparam, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import GenericFunction
+
+from placement.store.tables import resource_providers
 
 
 def is_between(column: Any, first: str, last: str) -> ColumnElement[bool]:
@@ -52,3 +57,36 @@ def within(root_id: Any, scope: Scope) -> list[ColumnElement[bool]]:
     if scope is Scope.LISTED:
         return [root_id.in_(bindparam("roots", expanding=True))]
     return []
+
+
+_PROVIDERS_OF_ROOTS = (
+    select(resource_providers.c.id)
+    .where(resource_providers.c.root_provider_id.in_(bindparam("roots", expanding=True)))
+    .correlate(None)
+    .scalar_subquery()
+)
+
+
+class _is_looked_up(GenericFunction[bool]):  # noqa: N801 - as a function of SQL
+    """Whether a column has one of the ids that a query finds."""
+
+    type = Boolean()
+    inherit_cache = True
+
+
+@compiles(_is_looked_up)
+def _in_query(element: Any, compiler: SQLCompiler, **options: Any) -> str:
+    column, query = element.clauses
+    return f"{compiler.process(column, **options)} IN {compiler.process(query, **options)}"
+
+
+@compiles(_is_looked_up, "postgresql")
+def _any_of_array(element: Any, compiler: SQLCompiler, **options: Any) -> str:
+    # Of IN its planner makes a join, for which it reads all rows of the cloud once some hundred trees are asked for.
+    column, query = element.clauses
+    return f"{compiler.process(column, **options)} = ANY (ARRAY{compiler.process(query, **options)})"
+
+
+def is_of_roots(provider: Any) -> ColumnElement[bool]:
+    """Return the condition that a provider, given the column with its id, is in a tree with one of the ``roots``."""
+    return _is_looked_up(provider, _PROVIDERS_OF_ROOTS)

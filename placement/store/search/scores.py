@@ -7,16 +7,11 @@ from sqlalchemy import BigInteger, Double, Integer, bindparam, case, cast, func,
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.ranges import is_of_roots
 from placement.store.stock import stock_by_tree
-from placement.store.tables import resource_providers
 
 TreeSums = tuple[int, ...]
 """The root of a tree, then its capacity of each class, then its use of each class."""
-
-PROVIDERS_OF_ROOTS = select(resource_providers.c.id).where(
-    resource_providers.c.root_provider_id.in_(bindparam("roots", expanding=True))
-)
-"""The ids of all providers of the trees with some ``roots``."""
 
 ABSENT = -1
 """The id of a class that does not exist: nobody has any of it."""
@@ -64,4 +59,4 @@ def _sums(classes: int, *, keeps_usage: bool, listed: bool) -> PreparedStatement
         .where(has.resource_class_id.in_(bindparam("any_class", expanding=True, literal_execute=True)))
         .group_by(has.root_provider_id)
     )
-    return PreparedStatement(statement.where(has.resource_provider_id.in_(PROVIDERS_OF_ROOTS)) if listed else statement)
+    return PreparedStatement(statement.where(is_of_roots(has.resource_provider_id)) if listed else statement)

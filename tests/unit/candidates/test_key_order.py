@@ -1,0 +1,67 @@
+"""An order of keys of which some are replaced is what sorting gives, and stays what it was for who still reads it."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.candidates.frontier import LAST, Key
+from placement.candidates.key_order import BLOCK, KeyOrder
+from placement.candidates.key_queues import SortedKeys, UnsortedKeys
+
+
+def some_keys(choice: Random, roots: list[int]) -> list[Key]:
+    """Return a key for each root; many score alike."""
+    return [(choice.random() < 0.1, float(-choice.randrange(5)), root) for root in roots]
+
+
+Known = dict[int, Key]
+
+
+def replaced(choice: Random, order: KeyOrder, known: Known, most: int) -> tuple[KeyOrder, Known]:
+    """Replace up to so many keys: some roots go, some come, most get another key or the same again."""
+    changed = choice.sample([*known], min(len(known), choice.randint(0, most)))
+    coming = {choice.randrange(9 * BLOCK) for _ in range(choice.randint(0, most // 4))} - known.keys()
+    new = some_keys(choice, [root for root in changed if choice.random() < 0.9] + [*coming])
+    left = {root: key for root, key in known.items() if root not in {*changed}}
+    return order.replaced([known[root] for root in changed], new), {**left, **{key[2]: key for key in new}}
+
+
+@given(st.integers(0, 3 * BLOCK), st.integers(0, 2 * BLOCK), st.integers(0, 2**32))
+def test_an_order_is_what_sorting_gives_however_often_keys_are_replaced(most: int, size: int, seed: int) -> None:
+    choice = Random(seed)
+    known = {key[2]: key for key in some_keys(choice, [*range(size)])}
+    order = KeyOrder(known.values())
+    for _ in range(6):
+        order, known = replaced(choice, order, known, most)
+        expected = sorted(known.values())
+        start, end = sorted(choice.choices(range(len(expected) + 2), k=2))
+        assert order.between(start, end) == expected[start:end]
+        bound = choice.choice([*expected, (True,), LAST])
+        assert order.count_below(bound) == len([key for key in expected if key < bound])
+        assert len(order) == len(expected)
+    assert [*order] == sorted(known.values())
+
+
+def test_who_reads_an_older_order_sees_nothing_of_newer_ones() -> None:
+    choice = Random(5)
+    order = KeyOrder(some_keys(choice, [*range(3 * BLOCK)]))
+    states = [(order, {key[2]: key for key in order})]
+    for _ in range(12):
+        states.append(replaced(choice, *states[-1], 2 * BLOCK))
+    for version, known in choice.sample(states, len(states)):
+        assert [*version] == sorted(known.values())
+
+
+@pytest.mark.parametrize("kind", [UnsortedKeys, SortedKeys])
+def test_the_best_are_taken_first(kind: type[UnsortedKeys] | type[SortedKeys]) -> None:
+    keys = sorted(some_keys(Random(3), [*range(BLOCK)]))
+    queue = kind(KeyOrder(keys))
+    assert queue.taken(10) == keys[:10]
+    assert queue.first == keys[10]
+    failing = [key for key in keys if key[0]]
+    assert queue.without_failing() == {key[2] for key in failing}
+    assert len(queue) == len(keys) - 10 - len(failing)
+    assert queue.taken(9 * BLOCK) == keys[10 : len(keys) - len(failing)]
+    assert not len(queue)
