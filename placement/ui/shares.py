@@ -63,15 +63,15 @@ class ShareRow:
         return self.node.usage.get(self.held_most, 0)
 
     @property
-    def gives_in_words(self) -> str:
-        """What it would give back."""
-        return ", ".join([f"{amount_in_words(amount, name)} {name}" for name, amount in self.gives.items()])
+    def gives_in_words(self) -> list[str]:
+        """What it would give back, of each class."""
+        return [f"{amount_in_words(amount, name)} {name}" for name, amount in self.gives.items()]
 
     @property
-    def over_in_words(self) -> str:
-        """How much more or less it has than it is entitled to."""
+    def over_in_words(self) -> list[str]:
+        """How much more or less it has than it is entitled to, of each class."""
         sorts = sorted(self.over.items())
-        return ", ".join([f"{'+' if over > 0 else ''}{amount_in_words(over, name)} {name}" for name, over in sorts])
+        return [f"{'+' if over > 0 else ''}{amount_in_words(over, name)} {name}" for name, over in sorts]
 
 
 @dataclass(frozen=True, slots=True)
