@@ -19,6 +19,9 @@ from placement.store.search.names import NamedIds
 MOST_BYTES = 32 << 20
 """So much text is kept in all; then what was given to the request that was not asked for longest is forgotten."""
 
+WITHOUT_LIMIT = 4
+"""One of so many parts of that is the most that is kept for a request without a limit, which looks at all trees."""
+
 MOST_REQUESTS = 1024
 """So many requests are remembered as asked before."""
 
@@ -169,6 +172,11 @@ class TextCache:
         self._lock = threading.Lock()
         self._requests: OrderedDict[Hashable, CachedTexts] = OrderedDict()
         self._refused: dict[Hashable, float] = {}
+
+    @property
+    def most_without_limit(self) -> int:
+        """How much is kept for one request without a limit, in bytes."""
+        return self._most_bytes // WITHOUT_LIMIT
 
     @property
     def size(self) -> int:

@@ -5,6 +5,7 @@ written. It works where an answer is the sum of its trees: the best come first, 
 holds places back, and no tree has more than a few candidates.
 """
 
+import sys
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -26,6 +27,9 @@ from placement.services.written_trees import TreeWriter, Write
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
+
+MOST_WITHOUT_LIMIT = 4000
+"""Among more trees a request without a limit is searched for, which sends its answer while it writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Question:
     @property
     def may_be_sum(self) -> bool:
         """Whether an answer may be the sum of its trees, as far as the request tells."""
-        return bool(self.wanted) and not any(group.in_tree for group in self.request.groups)
+        return self.wanted != 0 and not any(group.in_tree for group in self.request.groups)
 
     @property
     def wanted(self) -> int | None:
@@ -81,7 +85,7 @@ def written_candidates(
     if of_question is None:
         return None
     answer = reads_anywhere(written_answer)(database, question, of_question, orders)
-    if answer is None:
+    if answer is None or (question.wanted is None and of_question.size > kept.most_without_limit):
         kept.refuse(question.key)
     kept.trim()
     return answer if answer and answer.candidates else None
@@ -110,6 +114,8 @@ def written_answer(tx: Transaction, question: Question, kept: CachedTexts, order
         keys = UnsortedKeys(TreeScores(asked, ranking, families).shuffled(order))
     if scores.filters:
         keys.without_failing()
+    if question.wanted is None and len(keys) > MOST_WITHOUT_LIMIT:
+        return None
     writer = TreeWriter(tx, plan, ids, limits=options.limits, write=question.write)
     search = _SearchOfWritten(keys, scores, kept.in_snapshot(tx, moment, ids, history), writer)
     answer = search.answer(question)
@@ -139,13 +145,13 @@ class _SearchOfWritten:
         """What was looked at."""
 
     def answer(self, question: Question) -> WrittenAnswer | None:
-        """Return the best candidates, as many as are wanted; None if any tree cannot be written."""
-        wanted, limits = question.wanted, question.options.limits
-        assert wanted is not None
+        """Return the best candidates, as many as are wanted; None where a search has to find them."""
+        limits = question.options.limits
+        wanted = sys.maxsize if question.wanted is None else question.wanted
         trees = self._in_order(max(limits.first_trees, wanted), limits.growth)
         answer = (_breadth_first if question.options.breadth_first else _depth_first)(trees, wanted)
         served = len(self.trees) - [*self.trees.values()].count(None)
-        is_bounded = self._writer.is_bounded(wanted=wanted, trees=served)
+        is_bounded = self._writer.is_bounded(candidates=len(answer.candidates), trees=served)
         return answer if self._can_all_be_written and is_bounded else None
 
     def _in_order(self, size: int, growth: int) -> Iterator[WrittenTree]:

@@ -57,11 +57,11 @@ class TreeWriter:
         self.names = NamesInText()
         """The names of classes and traits in the texts."""
 
-    def is_bounded(self, *, wanted: int, trees: int) -> bool:
-        """Tell whether a search for so many candidates, through so many trees like these, ends before its limits."""
+    def is_bounded(self, *, candidates: int, trees: int) -> bool:
+        """Tell whether a search that finds so many candidates in so many trees like these ends before its limits."""
         limits, slots = self._limits, len(self._plan.slots)
         steps_suffice = self._steps <= limits.steps_per_tree and trees * self._steps <= limits.steps_per_request
-        return steps_suffice and wanted * slots <= limits.placements
+        return steps_suffice and candidates * slots <= limits.placements
 
     def has_written(self, roots: Collection[int], *, of: int) -> bool:
         """Write the trees with these roots, of so many in all; return False if any of them cannot be written."""

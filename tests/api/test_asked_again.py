@@ -22,8 +22,11 @@ HOSTS = 6
 FAST, NUMA, GOLD, SILVER = "CUSTOM_FAST", "HW_NUMA_ROOT", "CUSTOM_GOLD", "CUSTOM_SILVER"
 BRASS, LOCK = "CUSTOM_BRASS", "CUSTOM_DEVICE_LOCK"
 PLAIN = "resources=VCPU:1,MEMORY_MB:10&limit=1000"
+WITHOUT_LIMIT = "resources=VCPU:1,MEMORY_MB:10"
 QUERIES = (
     PLAIN,
+    WITHOUT_LIMIT,
+    "resources=MEMORY_MB:10&resources_N=VCPU:1&required_N=HW_NUMA_ROOT",
     "resources=VCPU:2&limit=3",
     "resources=MEMORY_MB:10&resources_N=VCPU:1&required_N=HW_NUMA_ROOT&limit=4",
     "resources_A=VCPU:1&resources_B=VCPU:1&group_policy=isolate&limit=1000",
@@ -263,7 +266,7 @@ def test_options_of_the_operator_hold_as_before(api: Api, cloud: Cloud, options:
 def test_a_search_that_would_reach_its_limits_is_made(api: Api, cloud: Cloud, limits: dict[str, int]) -> None:
     with_limits(api.app, **limits)
     for _ in range(3):
-        assert_same(api, [PLAIN])
+        assert_same(api, [PLAIN, WITHOUT_LIMIT])
     assert not kept_bytes(api)
 
 
@@ -280,3 +283,15 @@ def test_what_was_not_asked_for_longest_is_forgotten(api: Api, cloud: Cloud) -> 
     for _ in range(4):
         assert_same(api, [PLAIN])
     assert kept_bytes(api) == 0
+
+
+def test_little_is_kept_for_a_question_without_a_limit(api: Api, cloud: Cloud) -> None:
+    for _ in range(2):
+        assert_same(api, [WITHOUT_LIMIT])
+    size = kept_bytes(api)
+    assert size
+    for most, kept in ((4 * size, size), (4 * size - 1, 0)):
+        keep_elsewhere(api, TextCache(most_bytes=most))
+        for _ in range(3):
+            assert_same(api, [WITHOUT_LIMIT])
+        assert kept_bytes(api) == kept
