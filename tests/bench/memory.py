@@ -101,7 +101,8 @@ def running_subjects(names: Sequence[str], workers: int) -> Iterator[dict[str, S
         for name in names:
             kind, directory = KINDS[name], Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memory-")))
             url = postgresql.database(name)
-            servers.write_configuration(directory, servers.migrating(kind.sections(url)))
+            servers.write_configuration(directory, kind.sections(url))
+            servers.placement_manage(kind.installation(), directory, "db", "sync")
             sizes = {"workers": workers, "threads": THREADS}
             served = servers.started_server(kind.installation(), directory, options=kind.options, **sizes)
             stack.callback(served.stop)
