@@ -2,7 +2,8 @@
 
 Exact: if there is a placement it is found, and it is the best one in the order of ``Objective``, then in the natural
 order of the locations' names. Neither the labels of requirements nor the order of anything given matter. Assignments
-decide where siblings never share a location, which is polynomial; otherwise a search, which has a budget.
+decide where siblings never share a location, which is polynomial. Otherwise there is a search, which has a budget, and
+for what it does not find soon tables of what each set of requirements is worth, if there are few sets.
 """
 
 from collections.abc import Mapping, Sequence
