@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping
 
-from placement.domain.planner_tree import NO_STOCKS, PlannerTree
+from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
@@ -33,9 +33,17 @@ class HostKinds:
         self._counts_use = counts_use
         self._useful = {name: _sums(plan, name) for name in plan.contended}
         self._numbers: dict[Hashable, int] = {}
+        self._known: dict[int, tuple[Tree, PlannerTree, int]] = {}
 
     def kind(self, tree: Tree, details: PlannerTree) -> int:
         """Return a number for the kind of a host: for what its providers can do, and how they are nested."""
+        known = self._known.get(tree.root)
+        if known is None or known[0] is not tree or known[1] is not details:
+            # An explanation asks again, of the very same.
+            known = self._known[tree.root] = tree, details, self._kind(tree, details)
+        return known[2]
+
+    def _kind(self, tree: Tree, details: PlannerTree) -> int:
         can = self._can_do(tree, details)
         below: dict[int | None, list[int]] = defaultdict(list)
         parents = details.parents
@@ -54,28 +62,28 @@ class HostKinds:
             for provider in row:
                 serves[provider] |= 1 << demand
         in_use = details.in_use() if self._counts_use else ()
-        plan, foreign = self._plan, details.foreign_providers
+        plan, foreign, stocks = self._plan, details.foreign_providers, details.stocks
+        names = plan.contended
         return {
             provider: (
                 details.traits.get(provider),
-                serves.get(provider, 0),
+                of,
                 provider in in_use,
                 provider in foreign,
                 provider == details.root,
                 tree.met.get(provider, 0) if plan.trait_sets else 0,
-                *[self._useful_room(name, tree.room.get((provider, name))) for name in plan.contended],
-                *[self._lock(details, provider, name) for name in self._lock_classes],
+                # Only who serves something has room for it, and only who has anything has locks.
+                *([self._useful_room(name, tree.room.get((provider, name))) for name in names] if of else ()),
+                *([stocks[provider].get(name) for name in self._lock_classes] if provider in stocks else ()),
             )
             for provider in details.parents
+            for of in (serves.get(provider, 0),)
         }
 
     def _useful_room(self, name: str, room: float | None) -> float | None:
         """Return the largest sum of amounts that there is room for."""
         sums = self._useful[name]
         return room if room is None or not sums else sums[max(0, bisect_right(sums, room) - 1)]
-
-    def _lock(self, details: PlannerTree, provider: int, name: str) -> Hashable:
-        return details.stocks.get(provider, NO_STOCKS).get(name)
 
 
 def _outermost_first(parents: Mapping[int, int | None]) -> list[int]:

@@ -98,7 +98,7 @@ def allocate(
         return DeviceAllocations(())
     limits = Limits(Budget(2 * STEPS) if budget is None else budget, width)
     attempts = Attempts(host, searched, options, most=most, limits=limits)
-    costs, packing = attempts.best(any_way=any_way), Costs(len(host.levels), len(options), uncounted=host.uncounted)
+    costs, packing = attempts.best(of_any_cost=any_way), Costs(len(host.levels), len(options), uncounted=host.uncounted)
     chosen = [[options[number] for number in packing.chosen(cost)] for cost in costs]
     devices = [_devices(host, some, twins, ties) for some in chosen]
     devices = [{group.label: found[group.label] for group in request.groups} for found in devices]

@@ -8,8 +8,10 @@ answer: where even the first search finds none, some way to give each group its 
 from collections.abc import Sequence
 
 from placement.allocators.devices.assigned import assigned
+from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.request import Group, Host, Request
+from placement.allocators.devices.room_alone import any_way, only_room_decides
 from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.tables import Limits
 
@@ -46,10 +48,12 @@ class Attempts:
         self.is_complete = True
         """Whether what was found is certainly the best; it may not be where places overlap."""
 
-    def best(self, *, any_way: bool = False) -> list[int]:
+    def best(self, *, of_any_cost: bool = False) -> list[int]:
         """Return the costs of the best ways that are found, the best first; of any way if that will do."""
+        if of_any_cost and only_room_decides(self._request):
+            return self._any_way()
         costs = self._searched(self._quick)
-        if any_way and costs:
+        if of_any_cost and costs:
             return costs
         if self._was_cut and not costs:
             some = assigned(self._request, self._options)
@@ -61,6 +65,15 @@ class Attempts:
         limit = costs[-1] if len(costs) == self._most else None
         better = self._searched(Limits(self._budget.child(max(0, self._left)), cost=limit))
         return better if self.is_complete else costs
+
+    def _any_way(self) -> list[int]:
+        """Return the cost of some way, as far as it tells which, where only room decides; nothing if there is none."""
+        before, budget = self._budget.left, self._budget.child(self._steps)
+        some = any_way(self._request, self._options, budget)
+        self._left -= before - self._budget.left
+        self.is_complete = not budget.was_hit
+        costs = Costs(len(self._host.levels), len(self._options), uncounted=self._host.uncounted)
+        return [] if some is None else [sum([costs.device + costs.choice(option.number) for option in some])]
 
     @property
     def _quick(self) -> Limits:

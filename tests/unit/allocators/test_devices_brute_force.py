@@ -239,6 +239,24 @@ def test_the_best_of_all_ways_is_found(instance, width) -> None:
     assert_best(host, request, width=width, is_exact=not has_twins)
 
 
+@examples(60)
+@given(instances(), st.sampled_from([False, False, False, True]))
+def test_any_way_is_found_where_there_is_one(instance, is_ruled) -> None:
+    """Without rules the classes that groups ask for are looked at one by one: here some groups ask for another one."""
+    host, request = instance
+    if not is_ruled:
+        groups = [replace(one, per_subtree=False, meets={}) for one in request.groups]
+        others = [replace(one, amounts={"GPU": 2} if n % 2 else one.amounts) for n, one in enumerate(groups)]
+        request = Request(groups=tuple(others))
+        rooms = [{**one.room, "GPU": 1 + one.room["VF"]} for one in host.devices]
+        devices = [replace(one, room=room) for one, room in zip(host.devices, rooms, strict=True)]
+        host = replace(host, devices=tuple(devices))
+    every = [choice for _rank, choice in Everything(host, request).ranked()]
+    best = allocate(host, request, any_way=True).best
+    found = best and {label: sorted(names) for label, names in best.devices.items()}
+    assert found in [{label: sorted(names) for label, names in one.items()} for one in every] if every else not found
+
+
 @examples(9)
 @given(instances(), st.integers(2, 5))
 def test_further_ways_come_in_order(instance, most) -> None:

@@ -1,0 +1,61 @@
+"""Any way to serve a request where only room decides: classes are looked at one by one, which is far less together.
+
+Groups that ask for different classes do not get into each other's way, unless they share no device. So the counts of
+devices of one class do not multiply with those of another one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from placement.allocators.budget import Budget
+from placement.allocators.devices.assigned import assigned
+from placement.allocators.devices.costs import Costs
+from placement.allocators.devices.options import DeviceOption
+from placement.allocators.devices.request import Host, Request
+from placement.allocators.devices.search import Knapsack
+from placement.allocators.devices.tables import Limits
+
+
+def only_room_decides(request: Request) -> bool:
+    """Tell whether no rule is about several devices."""
+    return not (request.joint or request.within or request.conditions)
+
+
+def any_way(request: Request, options: Sequence[DeviceOption], budget: Budget) -> list[DeviceOption] | None:
+    """Return options that serve a request of which only room decides, whatever they cost; None if there are none.
+
+    Where the budget is hit, there may be some.
+    """
+    found: list[DeviceOption] = []
+    for groups in _independent(request):
+        part = [option for option in options if option.group in groups]
+        alone = tuple([replace(one, count=one.count * (n in groups)) for n, one in enumerate(request.groups)])
+        some = _any_way_of(replace(request, groups=alone), part, budget)
+        if some is None:
+            return None
+        found += some
+    return sorted(found)
+
+
+def _independent(request: Request) -> Iterator[set[int]]:
+    """Yield groups in sets: those of two sets take nothing of each other."""
+    sets: list[tuple[set[object], set[int]]] = []
+    for number, group in enumerate(request.groups):
+        uses: set[object] = {*group.amounts} | ({None} if group.apart else set())
+        touched = [one for one in sets if not one[0].isdisjoint(uses)]
+        sets = [one for one in sets if one not in touched]
+        sets.append((uses.union(*[one[0] for one in touched]), {number}.union(*[one[1] for one in touched])))
+    yield from [groups for _uses, groups in sets]
+
+
+def _any_way_of(request: Request, options: Sequence[DeviceOption], budget: Budget) -> list[DeviceOption] | None:
+    budget.take(len(options))
+    some = None if any([group.by_card for group in request.groups]) else assigned(request, options)
+    if some is not None:
+        return some
+    plain = [
+        option._replace(number=number, device=replace(option.device, path=())) for number, option in enumerate(options)
+    ]
+    host = Host((), tuple({option.device.name: option.device for option in plain}.values()))
+    costs = Knapsack(host, request, plain, most=1, limits=Limits(budget)).run(plain)
+    return [options[number] for number in Costs(0, len(plain)).chosen(costs[0])] if costs else None
