@@ -6,9 +6,10 @@ from functools import cache
 from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
+from placement.candidates.compose.given import Given
 from placement.candidates.frontier import Key
 from placement.candidates.packing import TreePacking
-from placement.candidates.ranking import MAX_SCORE, Ranking, TreeScores
+from placement.candidates.ranking import MAX_SCORE, Ranking, Shared, TreeScores
 from placement.domain.amounts import ResourceAmounts
 from placement.domain.places import Position
 
@@ -104,8 +105,10 @@ class BoundedScores(TreeScores):
         ranking: Ranking,
         known: Iterable[str] = (),
         packing: TreePacking | None = None,
+        *,
+        shared: Shared | None = None,
     ) -> None:
-        super().__init__(requested, ranking, known, packing)
+        super().__init__(requested, ranking, known, packing, shared=shared)
         self._least: Mapping[int, Counts] = {}
         self._highest: dict[int, float] = {}
         self.falls_short = False
@@ -134,6 +137,11 @@ class BoundedScores(TreeScores):
         # A key that was not made here is no bound on places yet.
         return self._highest.get(root, below) + lost
 
+    def key_of(self, row: Sequence[int], given: Given | None, counts: Counts) -> Key:
+        """Return the key of something that was composed."""
+        self.falls_short = self.falls_short or (given is not None and self.lost(counts) > 0)
+        return super().key_of(row, given, counts)
+
 
 class ScoresByCount(BoundedScores):
     """The scores of trees for a request that takes more where there is more: known only of what was composed.
@@ -143,6 +151,7 @@ class ScoresByCount(BoundedScores):
         ranking: what is best.
         known: every class that providers may have.
         packing: what the request does to devices.
+        shared: what others may give at least.
     """
 
     def __init__(
@@ -151,23 +160,17 @@ class ScoresByCount(BoundedScores):
         ranking: Ranking,
         known: Iterable[str] = (),
         packing: TreePacking | None = None,
+        *,
+        shared: Shared | None = None,
     ) -> None:
-        super().__init__(requested, ranking, known, packing)
+        super().__init__(requested, ranking, known, packing, shared=shared)
         self._requested = requested
-        self._of_amounts = cache(lambda amounts: TreeScores(dict(amounts), ranking, known, packing))
+        self._of_amounts = cache(lambda amounts: TreeScores(dict(amounts), ranking, known, packing, shared=shared))
 
     def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
         """Return keys that say no more than the roots of trees."""
         return [(False, -MAX_SCORE, row[0]) for row in sums]
 
-    def key_of(self, row: Sequence[int], amounts: ResourceAmounts, counts: Counts) -> Key:
-        """Return the key of something that was composed.
-
-        Args:
-            row: the root of its tree, then the capacity, then the use of each of the classes.
-            amounts: what it takes.
-            counts: how many places of each level it touches.
-        """
-        taken = tuple((name, amounts[name]) for name in self._requested)
-        fails, highest, root = self._of_amounts(taken).keys([row])[0]
-        return fails, highest + self.lost(counts), root
+    def of_amounts(self, amounts: ResourceAmounts) -> TreeScores:
+        """Return the scores of what takes so much in all."""
+        return self._of_amounts(tuple((name, amounts[name]) for name in self._requested))

@@ -1,7 +1,8 @@
 """Provider trees as they are at one moment, and the score of what a request takes from one of them.
 
 The node of a request is the tree it takes from. What a provider of another tree shares with it is not the node's, even
-if it is asked for. What takes from sharing providers alone has no node, and is judged as on one that has nothing.
+if it is asked for, and is not charged to it. What takes from sharing providers alone has no node, and is judged as on
+one that has nothing.
 """
 
 from collections import defaultdict
@@ -78,14 +79,14 @@ class Forest:
         """
         root = next(iter(self.roots(taken)), None)
         own = [provider for provider in taken if self._members[provider].root == root]
-        requested = summed(taken.values())
+        requested, given = summed(taken.values()), summed([taken[provider] for provider in own])
         touched = self._places.touched(self._places.around(own))
         devices = frozenset(own) if self._judge else None
-        alike = (root, touched, frozenset(requested.items()), devices)
+        alike = (root, touched, frozenset(requested.items()), frozenset(given.items()), devices)
         if alike not in self._scores:
             node = ScoredNode({}) if root is None else self._node(root)
             tidy = self._fragmentation(root, {provider: taken[provider] for provider in own})
-            self._scores[alike] = score(self._profile, requested, node, touched=touched, fragmentation=tidy)
+            self._scores[alike] = score(self._profile, requested, node, own=given, touched=touched, fragmentation=tidy)
         return self._scores[alike]
 
     def _fragmentation(self, root: int | None, taken: Taken) -> float | None:

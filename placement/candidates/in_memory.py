@@ -49,6 +49,14 @@ class TreesInMemory:
         self._totals = totals or {}
         self._places = places
 
+    @property
+    def shares_all(self) -> bool:
+        """Whether others share something of everything that is taken."""
+        taking = {slot.demand for slot in self.plan.slots if slot.resources}
+        return any(
+            all(not tree.sharing.isdisjoint(tree.options[demand]) for demand in taking) for tree in self._trees.values()
+        )
+
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
     ) -> list[tuple[int, ...]]:

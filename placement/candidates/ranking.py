@@ -4,15 +4,17 @@ The score is the mean by weight of what is known of a tree as a whole (strategy 
 compactness of its best candidate, which has to be composed. So a tree first has the highest score that it can have.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from typing import NamedTuple
 
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import scorer_for
+from placement.allocators.strategy_fit import NodeScorer, OwnPart, scorer_for
 from placement.candidates.compose.composer import Composer
+from placement.candidates.compose.given import Given
 from placement.candidates.frontier import Key, Keyed
 from placement.candidates.packing import TreePacking
 from placement.domain.search_plan import Choice, Plan
@@ -43,14 +45,34 @@ class Ranking:
         return self.seed is None or not self.near_equal
 
 
+class Shared(NamedTuple):
+    """What of a request others may give, where providers share with trees.
+
+    Args:
+        least: how much of each class a provider gives at least, if it gives any.
+        alone: whether sharing providers may serve it alone.
+    """
+
+    least: Mapping[str, int]
+    alone: bool
+
+
+_TreeJudge = Callable[[Sequence[int]], tuple[bool, float]]
+"""(capacities, then use, of all classes) -> whether a proportion breaks, and the negated score of what is compact."""
+
+
 class TreeScores:
     """The scores of trees for one request.
+
+    Where nobody shares, trees have scores. Otherwise candidates have, by what of them the tree itself gives, and that
+    of a tree is no more than a bound.
 
     Args:
         requested: how much is asked for of each class in all.
         ranking: what is best.
         known: every class that providers may have; needed where the profile names scarce resources by family.
         packing: what the request does to the devices of trees; None where the profile does not care.
+        shared: what others may give; None where nobody shares.
     """
 
     def __init__(
@@ -59,9 +81,10 @@ class TreeScores:
         ranking: Ranking,
         known: Iterable[str] = (),
         packing: TreePacking | None = None,
+        *,
+        shared: Shared | None = None,
     ) -> None:
         profile = ranking.profile
-        self._scorer = scorer_for(profile.strategy, requested, known, is_alone=False)
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
         self._per_compactness = self._per_point * float(profile.compactness)
         self._most_compact = self._per_compactness * MAX_COMPACTNESS
@@ -72,10 +95,21 @@ class TreeScores:
         self._near_equal = 0.0 if ranking.seed is None else ranking.near_equal
         self._lost: dict[Counts, float] = {(): 0.0}
         self._profile = profile
-        self._asked = frozenset(requested.items()), frozenset(known)
+        self._asked = requested, frozenset(known)
+        self._shared = shared
         self.filters = profile.filters
-        self.classes = self._scorer.classes
+        everything, nothing = OwnPart.exactly(requested), OwnPart.exactly({})
+        scorer = self._scorer(everything)
+        self.classes = scorer.classes
         """What has to be known of a tree: its capacity and use of these classes, in this order."""
+        if shared is not None:
+            # A class that is asked for counts as scarce, or is to be kept, where the tree itself gives nothing of it.
+            self.classes = tuple(sorted({*scorer.classes, *self._scorer(nothing).classes}))
+            scorer = self._scorer(OwnPart(requested, shared.least))
+        self._judged = self._judge(scorer)
+        self.weighed = tuple([name for name in requested if name in self.classes])
+        """The classes of which it matters how much a tree itself gives."""
+        self._of_given: dict[Given, _TreeJudge] = {}
 
     @property
     def tell_trees_apart(self) -> bool:
@@ -83,9 +117,13 @@ class TreeScores:
         return bool(self.classes or self._near_equal or self._packing)
 
     @property
-    def signature(self) -> tuple[int, frozenset[tuple[str, int]], frozenset[str]] | None:
+    def signature(self) -> Hashable | None:
         """What tells these scores from others that there are; None where more than sums of trees matters, or chance."""
-        return None if self._near_equal or self._packing is not None else (id(self._profile), *self._asked)
+        if self._near_equal or self._packing is not None:
+            return None
+        (requested, known), shared = self._asked, self._shared
+        others = shared and (frozenset(shared.least.items()), shared.alone)
+        return id(self._profile), frozenset(requested.items()), known, others
 
     def trees_with(self, classes: AbstractSet[str]) -> list[tuple[int]] | None:
         """Return rows for ``keys`` of all trees that have any of these classes left, where they are known already."""
@@ -110,16 +148,65 @@ class TreeScores:
         if self._packing is not None:
             tidiness, per_point = self._tidiness.get, self._per_tidiness
             keys = [(fails, below - tidiness(root, 0.0) * per_point, root) for fails, below, root in keys]
+        if self._shared and self._shared.alone:
+            # What is not of the tree at all may be better than what is.
+            keys = [min(key, (*self._of_nothing, key[2])) for key in keys]
         return self.shuffled(keys) if self._near_equal else keys
 
     def shuffled(self, keys: Iterable[Key]) -> list[Key]:
         """Return keys to which chance has not been applied yet, with what it does to each."""
         return [(fails, below - self._jitter(root), root) for fails, below, root in keys]
 
-    def _judged(self, amounts: Sequence[int]) -> tuple[bool, float]:
-        capacity, used = amounts[: len(self.classes)], amounts[len(self.classes) :]
-        highest = self._scorer.score(capacity, used) * self._per_point + self._most_compact
-        return not self._scorer.keeps_proportion(capacity, used), -highest
+    def _scorer(self, own: OwnPart) -> NodeScorer:
+        return scorer_for(self._profile.strategy, *self._asked, own)
+
+    def _judge(self, scorer: NodeScorer) -> _TreeJudge:
+        number, per_point, most_compact = len(self.classes), self._per_point, self._most_compact
+        at = [self.classes.index(name) for name in scorer.classes] if scorer.classes != self.classes else None
+
+        def judged(amounts: Sequence[int]) -> tuple[bool, float]:
+            capacity, used = amounts[:number], amounts[number:]
+            if at is not None:
+                capacity, used = [capacity[place] for place in at], [used[place] for place in at]
+            highest = scorer.score(capacity, used) * per_point + most_compact
+            return not scorer.keeps_proportion(capacity, used), -highest
+
+        return judged
+
+    def weight(self, row: Sequence[int], given: Given | None) -> tuple[bool, float]:
+        """Return whether candidates break a proportion, and their negated score if they are compact.
+
+        Args:
+            row: the root of their tree, then its capacity, then its use of each of the classes.
+            given: how much of each class in ``weighed`` the tree itself gives; None where sharing providers alone give:
+                then there is no tree to be charged.
+        """
+        root = row[0]
+        if given is None:
+            fails, below = self._of_nothing
+        else:
+            if given not in self._of_given:
+                own = OwnPart.exactly(dict(zip(self.weighed, given, strict=True)))
+                self._of_given[given] = cache(self._judge(self._scorer(own)))
+            fails, below = self._of_given[given](tuple(row[1:]))
+            below -= self._tidiness.get(root, 0.0) * self._per_tidiness
+        return fails, below - self._jitter(root) if self._near_equal else below
+
+    def key_of(self, row: Sequence[int], given: Given | None, counts: Counts) -> Key:
+        """Return the key of something that was composed.
+
+        Args:
+            row: as in ``weight``.
+            given: likewise.
+            counts: how many places of each level of the tree it touches.
+        """
+        fails, below = self.weight(row, given)
+        return fails, below if given is None else below + self.lost(counts), row[0]
+
+    @cached_property
+    def _of_nothing(self) -> tuple[bool, float]:
+        """What is said of what takes nothing of any tree."""
+        return self._judge(self._scorer(OwnPart.exactly({})))([0] * 2 * len(self.classes))
 
     def keys_of_nothing(self, roots: Iterable[int]) -> list[Key]:
         """Return the keys of trees that have none of the classes."""
@@ -150,6 +237,15 @@ class TreeScores:
     def negated_score(self, key: Key, counts: Counts) -> float:
         """Return the negated score of something that touches so many places of a tree with a key."""
         return key[1] + self.lost(counts)
+
+
+def least_amounts_of(plan: Plan) -> Mapping[str, int]:
+    """Return how much of each class one provider gives at least, if it gives any."""
+    amounts: dict[str, int] = {}
+    for slot in plan.slots:
+        for name, amount in slot.resources:
+            amounts[name] = min(amounts.get(name, amount), amount)
+    return amounts
 
 
 def amounts_of(plan: Plan) -> Mapping[str, int]:

@@ -1,6 +1,6 @@
 """Which trees are read when: by id, or by what they can score if the best come first; in portions that grow."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from placement.candidates.frontier import LAST, Key, Keyed, Portion
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.key_queues import KeyQueue, SortedKeys, UnsortedKeys
 from placement.candidates.layout import laid_out
-from placement.candidates.ranking import TreeScores, amounts_of
+from placement.candidates.ranking import Shared, TreeScores, amounts_of, least_amounts_of
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
@@ -30,8 +30,8 @@ class Reader(Protocol):
       classes, which trait sets providers meet, parents where providers are tied, and who shares with it from where.
       ``TreesRead.places`` has what places and their order are worked out from, for all trees of a portion at once.
     * *Compose*: nothing more.
-    * *Rank*: ``sums``, the totals of whole trees, which tell what a tree can score before it is read; ``shares``, for a
-      tree may serve without any such sum where others share with it.
+    * *Rank*: ``sums``, the totals of whole trees, which tell what a tree can score before it is read; ``shares`` and
+      ``shares_all``, for a tree may serve without any such sum where others share with it.
     * *Limit*: portions are asked for as they are wanted, and nothing is read ahead.
     """
 
@@ -50,6 +50,10 @@ class Reader(Protocol):
     @property
     def shares(self) -> bool:
         """Whether a tree may serve with what others share."""
+
+    @property
+    def shares_all(self) -> bool:
+        """Whether others share something of everything that is taken, so that nothing may be taken of a tree."""
 
     @property
     def most_listed(self) -> int:
@@ -78,6 +82,38 @@ class Reader(Protocol):
 
     def all_trees(self) -> TreesRead:
         """Return all trees."""
+
+
+def shared_by(reader: Reader) -> Shared | None:
+    """Return what of a request others may give, for its scores; None where nobody shares."""
+    return Shared(least_amounts_of(reader.plan), reader.shares_all) if reader.shares else None
+
+
+class SumsAsRead:
+    """The sums of trees that have been read, for scores that are those of candidates.
+
+    Args:
+        reader: reads them: one statement for each portion of trees.
+        classes: the classes of the scores.
+    """
+
+    def __init__(self, reader: Reader, classes: Sequence[str]) -> None:
+        self._reader = reader
+        self._classes = classes
+        self._rows: dict[int, Sequence[int]] = {}
+
+    def of(self, root: int) -> Sequence[int]:
+        """Return the root of a tree that was read, then its capacity, then its use of each of the classes."""
+        return self._rows.get(root) or (root, *[0] * 2 * len(self._classes))
+
+    def read(self, portions: Iterable[Portion]) -> Iterator[Portion]:
+        """Yield portions of trees once the sums of theirs are known."""
+        for portion in portions:
+            roots = [tree.root for _key, tree in portion.trees]
+            if roots and self._classes:
+                listed = roots if len(roots) <= self._reader.most_listed else None
+                self._rows.update([(row[0], row) for row in self._reader.sums(self._classes, (), listed)])
+            yield portion
 
 
 def by_id(reader: Reader, wanted: int | None) -> Iterator[Tree]:

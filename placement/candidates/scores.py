@@ -41,6 +41,7 @@ def score(
     requested: Mapping[str, int],
     node: ScoredNode,
     *,
+    own: Mapping[str, int],
     touched: Counts,
     fragmentation: float | None = None,
 ) -> Score:
@@ -50,16 +51,16 @@ def score(
         profile: what counts, and how much.
         requested: what is asked for, by class.
         node: what the tree has and uses, without the candidate.
+        own: what of it the tree itself gives; the rest is given by providers that share with it.
         touched: how many places of each level the candidate touches; none is as compact as one.
         fragmentation: what it leaves of devices, from 0 to 100 (``candidates.packing``); None if nobody knows.
 
-    >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), touched=(2, 2))
+    >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), own={"VCPU": 4}, touched=(2, 2))
     >>> said.total, said.fit, said.sra, said.compactness
     (57.5, 75.0, None, 40.0)
     """
     strategy = profile.strategy
-    # What a tree has too little of is given by providers that share with it, or it is no candidate.
-    verdict = assess(strategy, requested, node, is_alone=False)
+    verdict = assess(strategy, requested, node, own)
     compact = compactness([max(1, number) for number in touched])
     total = verdict.total + exact(profile.compactness) * Fraction(compact)
     if profile.fragmentation is not None:

@@ -14,8 +14,9 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, best_first
+from placement.candidates.pooled import PooledRanking
 from placement.candidates.ranking import TreeScores, ranked
-from placement.candidates.reading import CachedOrder, Reader, by_id, promising_first
+from placement.candidates.reading import CachedOrder, Reader, SumsAsRead, by_id, promising_first
 from placement.candidates.walk import Candidate, walked
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Choice
@@ -74,10 +75,15 @@ class CandidateSearch:
                 )
             else:
                 portions = promising_first(reader, scores, wanted, cached_order=cached_order, limits=limits)
-            compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
             batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
-            compose = partial(ranked, composer=compact, scores=scores)
-            self._trees = map(itemgetter(1, 2), best_first(portions, compose, batches))
+            if reader.shares:
+                sums = SumsAsRead(reader, scores.classes)
+                pooled = PooledRanking(reader.plan, scores, sums, budget, all_wanted=wanted is None)
+                self._trees = map(itemgetter(2, 3), best_first(sums.read(portions), pooled.ranked, batches))
+            else:
+                compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
+                compose = partial(ranked, composer=compact, scores=scores)
+                self._trees = map(itemgetter(1, 2), best_first(portions, compose, batches))
         # Limit: last, so that it cuts off the worst; all before are lazy, so that it cuts off their work as well.
         self._candidates = walked(self._trees, breadth_first=breadth_first)
 

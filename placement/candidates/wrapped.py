@@ -37,6 +37,11 @@ class WrappedReader:
         return self._reader.shares
 
     @property
+    def shares_all(self) -> bool:
+        """Whether others share something of everything that is taken, so that nothing may be taken of a tree."""
+        return self._reader.shares_all
+
+    @property
     def most_listed(self) -> int:
         """How many trees can be asked for by their roots."""
         return self._reader.most_listed
@@ -77,9 +82,12 @@ class RememberingReader(WrappedReader):
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
     ) -> Collection[Sequence[int]]:
         """Return for each tree its root, then its capacities, then its use of some classes."""
-        if roots is not None:
-            return self._reader.sums(classes, found_by, roots)
         asked = (tuple(classes), tuple(found_by))
+        if roots is not None:
+            if asked not in self._sums:
+                return self._reader.sums(classes, found_by, roots)
+            wanted = {*roots}
+            return [row for row in self._sums[asked] if row[0] in wanted]
         if asked not in self._sums:
             self._sums[asked] = self._reader.sums(classes, found_by)
         return self._sums[asked]

@@ -13,6 +13,7 @@ from placement.candidates.explain.quick import quick_cause
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.packing import wanted_by
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
+from placement.candidates.reading import shared_by
 from placement.candidates.search import CandidateSearch
 from placement.candidates.walk import Candidate
 from placement.candidates.withheld import WithheldReader
@@ -155,12 +156,13 @@ class _Answering:
             return
         packing = packer.judged(tx, self._plan, wanted_by(self._plan)) if packer else None
         asked = amounts_of(self._plan), ranking, classes_in_families(tx, ranking), packing
-        self._scores = TreeScores(*asked)
+        shared = shared_by(self._reader)
+        self._scores = TreeScores(*asked, shared=shared)
         counted, kept = self._plan.counted, orders.sizes if orders else None
         if counted and with_places and ranking.profile.compactness and self._wanted is not None:
             if orders is not None:
                 self._cached_order = partial(_cached_order, tx, orders, self._scores)
-            self._scores = BoundedScores(*asked)
+            self._scores = BoundedScores(*asked, shared=shared)
             self._least_places = partial(least_places, tx, narrowing, counted, levels=self._ids.levels, kept=kept)
 
     def answer(self) -> Answer:

@@ -36,7 +36,7 @@ from placement.allocators.entries import InvalidEntry, exact
 from placement.allocators.patterns import best_match, resource_class
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Preference, Profile, Proportional, Sra
 from placement.allocators.strategy_fit.scorer import NodeScorer, scorer_for
-from placement.allocators.strategy_fit.terms import NodeAmounts, asked_amounts
+from placement.allocators.strategy_fit.terms import NodeAmounts, OwnPart, asked_amounts
 
 __all__ = [
     "MAX_NODE_SCORE",
@@ -44,6 +44,7 @@ __all__ = [
     "Fit",
     "InvalidEntry",
     "NodeScorer",
+    "OwnPart",
     "Preference",
     "Profile",
     "Proportional",
@@ -88,7 +89,7 @@ def can_serve(requested: NodeAmounts, node: ScoredNode) -> bool:
     return all(amount <= node.idle(name) for name, amount in asked_amounts(requested).items())
 
 
-def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, *, is_alone: bool = True) -> Fraction:
+def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, own: NodeAmounts | None = None) -> Fraction:
     """Return how well a request fits a node: from 0 to 100 x ``fit.weight``, exactly.
 
     For each class that is asked for and configured, with used' = used + requested: used'/allocatable (MostAllocated)
@@ -96,8 +97,9 @@ def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, *, is_alone: b
     classes does not suffice. A class that the node lacks contributes 0 and keeps its weight in the mean. Where nothing
     that is asked for is configured, every node gets 0.
 
-    Where the node is not alone (``is_alone``), others give what it has too little of: of such a class nothing is taken
-    from it, so it is one that the node lacks. Volcano's nodes are alone.
+    ``own`` is how much of that the node itself gives, where others may give the rest: no more than that is charged to
+    it, and a class of which it gives nothing, or more than is left, counts as one that it lacks. Unless given, the node
+    gives everything, as Volcano's do.
 
     Source: Volcano's ResourceStrategyFit; RS-01 to RS-23, RS-30.
 
@@ -115,10 +117,11 @@ def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, *, is_alone: b
             continue
         preference = fit.resources[pattern]
         weights += exact(preference.weight)
-        if node.has(name):
-            left = node.idle(name) - amount
+        taken = amount if own is None else own.get(name, 0)
+        if taken and node.has(name):
+            left = node.idle(name) - taken
             if left < 0:
-                if is_alone:
+                if own is None:
                     return Fraction()
                 continue
             least = Fraction(left, node.allocatable[name])
@@ -219,8 +222,10 @@ class Assessment:
         return MAX_NODE_SCORE * self.total / self.maximum if self.maximum else Fraction()
 
 
-def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode, *, is_alone: bool = True) -> Assessment:
-    """Return what a profile says about a node, in parts; ``is_alone`` as for ``fit_score``.
+def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode, own: NodeAmounts | None = None) -> Assessment:
+    """Return what a profile says about a node, in parts; ``own`` as for ``fit_score``.
+
+    All else than the mean of ``fit`` is judged as if nothing but the node's own part was asked for.
 
     Raises:
         ValueError: for a negative amount.
@@ -229,11 +234,12 @@ def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode, *, is_alo
     >>> int(verdict.fit), int(verdict.sra), int(verdict.maximum), float(verdict.normalised)
     (750, 0, 2000, 37.5)
     """
+    part = requested if own is None else own
     return Assessment(
-        can_serve=can_serve(requested, node),
-        keeps_proportion=profile.proportional is None or keeps_proportion(profile.proportional, requested, node),
-        fit=fit_score(profile.fit, requested, node, is_alone=is_alone) if profile.fit else Fraction(),
-        sra=sra_score(profile.sra, requested, node) if profile.sra else Fraction(),
+        can_serve=can_serve(part, node),
+        keeps_proportion=profile.proportional is None or keeps_proportion(profile.proportional, part, node),
+        fit=fit_score(profile.fit, requested, node, own) if profile.fit else Fraction(),
+        sra=sra_score(profile.sra, part, node) if profile.sra else Fraction(),
         maximum=profile.maximum,
     )
 

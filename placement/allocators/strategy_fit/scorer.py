@@ -12,7 +12,7 @@ from math import lcm
 
 from placement.allocators.entries import exact
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile, Sra
-from placement.allocators.strategy_fit.terms import ScoringTerms, terms_of
+from placement.allocators.strategy_fit.terms import OwnPart, ScoringTerms, terms_of
 
 AmountScore = Callable[[Sequence[int], Sequence[int]], float]
 """(allocatable, used), each in the order of ``NodeScorer.classes`` -> score."""
@@ -48,7 +48,7 @@ class NodeScorer:
 
 
 def scorer_for(
-    profile: Profile, requested: Mapping[str, int], known: Iterable[str] = (), *, is_alone: bool = True
+    profile: Profile, requested: Mapping[str, int], known: Iterable[str] = (), own: OwnPart | None = None
 ) -> NodeScorer:
     """Compile a profile for a request.
 
@@ -56,7 +56,8 @@ def scorer_for(
         profile: the policies.
         requested: resource class -> amount.
         known: every class that nodes may have; needed where scarce or primary classes are given as a family.
-        is_alone: whether a node has to give everything itself, as for ``fit_score``.
+        own: how much of the request a node gives itself, as for ``fit_score``. Where that is not certain, no way to
+            share it with others is better than what comes out.
 
     Source: the vectors of the plain functions; ``score`` is exactly ``float(assess(...).total)``.
 
@@ -71,10 +72,10 @@ def scorer_for(
     >>> scorer.score((0, 16), (0, 0)), scorer.score((8, 16), (0, 0)), scorer.normalised((0, 16), (0, 0))
     (1750.0, 750.0, 87.5)
     """
-    terms = terms_of(profile, requested, known)
+    terms = terms_of(profile, requested, known, own)
     at = {name: position for position, name in enumerate(terms.classes)}
     maximum = profile.maximum
-    mean, avoided = _mean(terms, at, is_alone=is_alone), _avoided(terms, at)
+    mean, avoided = _mean(terms, at, is_alone=own is None), _avoided(terms, at)
     return NodeScorer(
         classes=terms.classes,
         score=_score(profile, terms, mean, avoided, scale=Fraction(1)),
@@ -107,19 +108,20 @@ def _per_unit(policy: Fit | Sra | None, weights: list[int]) -> Fraction:
 
 def _mean(terms: ScoringTerms, at: _Positions, *, is_alone: bool) -> _Mean:
     """Return the sum of weight x ratio over the classes that are asked for, as numerator and denominator."""
-    numbered = tuple((at[term.name], term.weight, term.amount, term.packs) for term in terms.fit)
+    numbered = tuple((at[term.name], term.weight, term.least, term.most, term.packs) for term in terms.fit if term.most)
 
     def mean(allocatable: Sequence[int], used: Sequence[int]) -> tuple[int, int]:
         numerator, denominator = 0, 1
-        for position, weight, amount, packs in numbered:
+        for position, weight, least, most, packs in numbered:
             there = allocatable[position]
             if there > 0:
-                after = used[position] + amount
+                after = used[position] + least
                 if after > there:
                     if is_alone:
                         return 0, 1
                     continue
-                numerator = numerator * there + weight * denominator * (after if packs else there - after)
+                counting = min(used[position] + most, there) if packs else there - after
+                numerator = numerator * there + weight * denominator * counting
                 denominator *= there
         return numerator, denominator
 

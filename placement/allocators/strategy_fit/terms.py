@@ -13,12 +13,42 @@ NodeAmounts = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
+class OwnPart:
+    """How much of a request a node itself gives, where others may give the rest; or what is known of that.
+
+    Args:
+        most: how much of each class it gives at most.
+        least: how much of each class it gives at least, if it gives any.
+        is_certain: whether it gives just that. Else it may also give nothing of some classes, and what is said of a
+            node is the best that can be.
+    """
+
+    most: NodeAmounts
+    least: NodeAmounts
+    is_certain: bool = False
+
+    @classmethod
+    def exactly(cls, amounts: NodeAmounts) -> "OwnPart":
+        """Return the part of a node that gives so much."""
+        given = asked_amounts(amounts)
+        return cls(given, given, is_certain=True)
+
+    def in_any_case(self, name: str) -> int:
+        """Return how much of a class it gives in any case."""
+        return self.least.get(name, 0) if self.is_certain else 0
+
+
+@dataclass(frozen=True, slots=True)
 class FitTerm:
-    """A class that is asked for and configured. ``packs`` tells MostAllocated from LeastAllocated."""
+    """A class that is asked for and configured, and how much of it the node gives, if any.
+
+    ``packs`` tells MostAllocated from LeastAllocated.
+    """
 
     name: str
     weight: int
-    amount: int
+    least: int
+    most: int
     packs: bool
 
 
@@ -71,46 +101,52 @@ def asked_amounts(requested: NodeAmounts) -> dict[str, int]:
     return {name: amount for name, amount in requested.items() if amount}
 
 
-def terms_of(profile: Profile, requested: NodeAmounts, known: Iterable[str]) -> ScoringTerms:
-    """Return the terms of a profile for a request, where nodes have no classes but ``known`` and those named."""
+def terms_of(
+    profile: Profile, requested: NodeAmounts, known: Iterable[str], own: OwnPart | None = None
+) -> ScoringTerms:
+    """Return the terms of a profile for a request, where nodes have no classes but ``known`` and those named.
+
+    ``own`` is what of it a node gives itself: everything, unless given.
+    """
     asked = asked_amounts(requested)
     universe = {*known, *asked}
     sra = profile.sra if profile.sra and profile.sra.weight else None
+    part = own or OwnPart.exactly(asked)
     return ScoringTerms(
-        fit=_fit_terms(profile.fit, asked) if profile.fit and profile.fit.weight else (),
-        scarce=_scarce_terms(sra, asked, universe) if sra else (),
-        needed=tuple(asked) if sra and sra.mode == "upstream" else (),
-        reserves=_reserves(profile.proportional, asked, universe) if profile.proportional else (),
+        fit=_fit_terms(profile.fit, asked, part) if profile.fit and profile.fit.weight else (),
+        scarce=_scarce_terms(sra, part, universe) if sra else (),
+        needed=tuple(filter(part.in_any_case, part.most)) if sra and sra.mode == "upstream" else (),
+        reserves=_reserves(profile.proportional, part, universe) if profile.proportional else (),
     )
 
 
-def _fit_terms(fit: Fit, asked: NodeAmounts) -> tuple[FitTerm, ...]:
+def _fit_terms(fit: Fit, asked: NodeAmounts, part: OwnPart) -> tuple[FitTerm, ...]:
     matches = [(name, best_match(fit.resources, name)) for name in asked]
     configured = [(name, fit.resources[pattern]) for name, pattern in matches if pattern is not None]
     weights = _whole([preference.weight for _name, preference in configured])
     return tuple(
-        FitTerm(name, weight, asked[name], preference.type == "MostAllocated")
+        FitTerm(name, weight, part.least.get(name, 0), part.most.get(name, 0), preference.type == "MostAllocated")
         for (name, preference), weight in zip(configured, weights, strict=True)
         if weight
     )
 
 
-def _scarce_terms(sra: Sra, asked: NodeAmounts, universe: set[str]) -> tuple[ScarceTerm, ...]:
+def _scarce_terms(sra: Sra, part: OwnPart, universe: set[str]) -> tuple[ScarceTerm, ...]:
     members = _members(sra.resources, universe)
     weights = _whole(list(sra.resources.values()))
-    spared = asked if sra.mode == "unneeded" else {}
+    spared = part.most if sra.mode == "unneeded" else {}
     return tuple(
         ScarceTerm(tuple(name for name in members[pattern] if name not in spared), weight)
         for pattern, weight in zip(sra.resources, weights, strict=True)
     )
 
 
-def _reserves(policy: Proportional, asked: NodeAmounts, universe: set[str]) -> tuple[Reserve, ...]:
+def _reserves(policy: Proportional, part: OwnPart, universe: set[str]) -> tuple[Reserve, ...]:
     members = _members(policy.reserve, universe)
-    if policy.exempt == "all" and any(name in asked for names in members.values() for name in names):
+    if policy.exempt == "all" and any(name in part.most for names in members.values() for name in names):
         return ()
     reserves = (
-        Reserve(primary, asked.get(primary, 0), secondary, asked.get(secondary, 0), exact(units))
+        Reserve(primary, part.most.get(primary, 0), secondary, part.in_any_case(secondary), exact(units))
         for pattern, secondaries in policy.reserve.items()
         for primary in members[pattern]
         for secondary, units in secondaries.items()

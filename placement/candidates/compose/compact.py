@@ -10,7 +10,7 @@ that are alike, places included, are composed once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress, product, repeat
+from itertools import chain, compress, repeat
 from math import prod
 from operator import call, itemgetter, or_
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
 from placement.candidates.compose.alike import ChoicesOfForm
 from placement.candidates.compose.composer import Composed
+from placement.candidates.compose.constraints import Constraint
 from placement.candidates.compose.regions import Regions, Touches
 from placement.candidates.compose.slots import SlotComposer
 from placement.domain.places import Places
@@ -199,14 +200,25 @@ class CompactFirst:
             yield from composed.ways
 
     def _searched(self, tree: Tree) -> Composed[Choice] | None:
-        """Search for candidates of each count in turn, the smallest first; all searches share the steps of the tree."""
+        """Search for candidates of each count in turn, the smallest first."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots)
+        return self._first_found(
+            tree,
+            (
+                (counts, [Touches(slots, tree.places, counts, found)])
+                for counts in regions.possible
+                if (found := regions.touching(counts)) != []
+            ),
+        )
+
+    def _first_found(
+        self, tree: Tree, conditions: Iterable[tuple[Counts, Sequence[Constraint]]]
+    ) -> Composed[Choice] | None:
+        """Search under each of some conditions in turn; all searches share the steps of the tree."""
         steps = self._for_order.of_tree()
         searches = (
-            (counts, self._composer.choices_under([Touches(slots, tree.places, counts, found)], tree, steps))
-            for counts in product(*[range(least, most + 1) for least, most in regions.bounds])
-            if (found := regions.touching(counts)) != []
+            (counts, self._composer.choices_under(constraints, tree, steps)) for counts, constraints in conditions
         )
         for counts, choices in searches:
             if composed := _with_first(counts, choices):

@@ -6,7 +6,7 @@ stays out of corners in which there is too little room, instead of trying them i
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from math import comb
 
 from placement.allocators.compactness import Counts
@@ -38,8 +38,13 @@ class Regions:
         }
         self._masks = frozenset[int]().union(*self._rows.values())
         self._loads = list(_loads(plan, tree, consuming))
-        self.bounds = [self._bounds(places, len(consuming)) for places in self._levels]
-        """For each level the least and the greatest number of places that candidates can touch."""
+        self._most = len(consuming)
+
+    @property
+    def possible(self) -> Iterator[Counts]:
+        """How many places of each level candidates can touch, the fewest first."""
+        bounds = [self._bounds(places, self._most) for places in self._levels]
+        return product(*[range(least, most + 1) for least, most in bounds])
 
     def _bounds(self, places: int, slots: int) -> tuple[int, int]:
         reached = 0

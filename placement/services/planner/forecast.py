@@ -1,7 +1,6 @@
 """What can be expected of the trees of a cloud, and so which of them are read first."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterator, Sequence
 
 from placement.candidates.bounded_reading import LeastByRoot, bounded_as_needed, bounded_first
 from placement.candidates.bounds import BoundedScores, ScoresByCount
@@ -9,8 +8,8 @@ from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import LAST, Key, Portion
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.candidates.reading import promising_first
-from placement.domain.amounts import summed
+from placement.candidates.reading import SumsAsRead, promising_first, shared_by
+from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import PlannerTree
 from placement.services.planner.ground import Ground
@@ -32,23 +31,33 @@ class Forecast:
         self._reader = overlaid(ground.reader, overlay, ground.stocks)
         scores = ScoresByCount if ground.counts_decide else BoundedScores
         asked = composer.requested, Ranking(ground.profile), ground.families
-        packing = ground.packing(overlay)
-        self._scores = scores(*asked, packing)
+        packing, shared = ground.packing(overlay), shared_by(self._reader)
+        self._scores = scores(*asked, packing, shared=shared)
+        has_keys = shared is None and not ground.counts_decide
+        # Otherwise the key of a tree is a bound on those of its proposals.
+        self._sums_as_read = None if has_keys else SumsAsRead(self._reader, self._scores.classes)
         self._overlay = overlay
         # What is kept outlives the bounds of one request. Devices that judge trees change with every claim.
-        self._cached_scores = TreeScores(*asked) if packing is None else None
+        self._cached_scores = TreeScores(*asked, shared=shared) if packing is None else None
         self._wanted = wanted
         self._counted = composer.counted if ground.profile.compactness else ()
 
     def key_of(self, expected: Key, proposal: Proposal) -> Key | None:
         """Return the key of a proposal in a tree of which a key was expected; None if it would be left out."""
         fails, _highest, root = expected
-        counts = proposal.counts
-        if not isinstance(self._scores, ScoresByCount):
-            return fails, self._scores.negated_score(expected, counts), root
-        row = self._overlaid_rows.get(root) or (root, *[0] * 2 * len(self._scores.classes))
-        key = self._scores.key_of(row, summed(proposal.amounts.values()), counts)
-        return None if key[0] and self._scores.filters else key
+        if self._sums_as_read is None:
+            return fails, self._scores.negated_score(expected, proposal.counts), root
+        scores: TreeScores = self._scores
+        requested: ResourceAmounts = self._ground.prepared.composer.requested
+        if isinstance(scores, ScoresByCount):
+            requested = summed(proposal.amounts.values())
+            scores = scores.of_amounts(requested)
+        own, given = self._ground.own(proposal), None
+        if own is not None:
+            foreign = summed([amounts for one, amounts in proposal.amounts.items() if one not in own])
+            given = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
+        key = scores.key_of(self._sums_as_read.of(root), given, proposal.counts)
+        return None if key[0] and scores.filters else key
 
     def key(self, tree: PlannerTree) -> Key | None:
         """Return the key of a tree as it would be; None if it would be left out."""
@@ -56,29 +65,29 @@ class Forecast:
         (key,) = self._scores.keys([(tree.root, *amounts)])
         return None if key[0] and self._scores.filters else key
 
-    @cached_property
-    def _overlaid_rows(self) -> Mapping[int, Sequence[int]]:
-        """The same as it would be."""
-        return {row[0]: row for row in self._reader.sums(self._scores.classes, ())}
-
     def portions(self) -> Iterator[Portion]:
         """Yield the trees in portions."""
         if not self._reader.is_possible:
             return iter(())
         if (root := self._reader.only_root) is not None:
-            return self.only(root)
+            return self._only(root)
         least = self._least() if self._counted else None
         if least is None:
             return promising_first(self._reader, self._scores, self._wanted, cached_order=self._cached_order)
         return bounded_first(self._reader, self._scores, self._wanted, least, cached_order=self._cached_order)
 
     def as_needed(self) -> Iterator[Portion]:
-        """Yield the same trees, but count places only once something that was found touches more than one."""
+        """Yield the same trees, but count places only once something that was found touches more than one.
+
+        What the keys of proposals depend on is read with them.
+        """
         if not self._counted:
-            return self.portions()
-        return bounded_as_needed(
-            self._reader, self._scores, self._wanted, least=self._least, cached_order=self._cached_order
-        )
+            found = self.portions()
+        else:
+            found = bounded_as_needed(
+                self._reader, self._scores, self._wanted, least=self._least, cached_order=self._cached_order
+            )
+        return self._sums_as_read.read(found) if self._sums_as_read else found
 
     def _least(self) -> LeastByRoot | None:
         """Return bounds on the places that trees touch, None where there are no such bounds."""
@@ -96,7 +105,10 @@ class Forecast:
         return order.replaced(gone, keys)
 
     def only(self, root: int) -> Iterator[Portion]:
-        """Yield one tree, unless the profile leaves it out."""
+        """Yield one tree, unless the profile leaves it out, with what the keys of proposals depend on."""
+        return self._sums_as_read.read(self._only(root)) if self._sums_as_read else self._only(root)
+
+    def _only(self, root: int) -> Iterator[Portion]:
         trees = self._reader.trees_of([root]).trees if self._reader.is_possible else []
         if trees and self._scores.filters:
             trees = [] if self._scores.keys(self._sums([root]))[0][0] else trees

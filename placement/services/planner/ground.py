@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from placement.allocators.compactness import Counts
-from placement.allocators.strategy_fit import scorer_for
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.packing import TreePacking, WantedOfHost, wanted_by
 from placement.candidates.ranking import Ranking, TreeScores
+from placement.candidates.reading import shared_by
 from placement.candidates.wrapped import RememberingReader
+from placement.domain.amounts import ResourceAmounts
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -89,12 +90,20 @@ class Ground:
     @cached_property
     def _scored(self) -> Collection[str]:
         """The classes that decide the score of a tree."""
-        return scorer_for(self.profile.strategy, self.prepared.composer.requested, self.families).classes
+        asked = self.prepared.composer.requested, Ranking(self.profile), self.families
+        return TreeScores(*asked, shared=shared_by(self.reader)).classes
 
     @property
     def has_sharing(self) -> bool:
         """Whether trees may be served by what others share."""
         return bool(self._narrowing.sharing.home)
+
+    def own(self, proposal: Proposal) -> Mapping[int, ResourceAmounts] | None:
+        """Return what a proposal takes of its tree itself, by provider; None where sharing providers alone serve."""
+        home = self._narrowing.sharing.home
+        if home and proposal.amounts.keys() <= home.keys():
+            return None
+        return {one: of for one, of in proposal.amounts.items() if home.get(one, proposal.root) == proposal.root}
 
     @property
     def is_tree_by_tree(self) -> bool:

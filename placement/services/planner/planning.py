@@ -208,7 +208,10 @@ class Planning:
 
     def score(self, proposal: Proposal) -> Score:
         """Return the score of a proposal, in parts."""
-        requested = summed(proposal.amounts.values())
+        requested, own = summed(proposal.amounts.values()), self._ground.own(proposal)
+        if own is None:
+            return score(self._profile, requested, ScoredNode({}), own={}, touched=(0,) * len(proposal.touched))
         tree = self._composer.known[proposal.root]
         node, fragmentation = ScoredNode(*tree.totals()), self._ground.fragmentation(tree, proposal)
-        return score(self._profile, requested, node, touched=proposal.touched, fragmentation=fragmentation)
+        given, touched = summed(own.values()), proposal.touched
+        return score(self._profile, requested, node, own=given, touched=touched, fragmentation=fragmentation)

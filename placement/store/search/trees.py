@@ -61,7 +61,13 @@ class TreeReader:
     @property
     def shares(self) -> bool:
         """Whether a tree may serve with what others share."""
-        return self._ids.shares
+        return self._ids.shares and self.is_possible and bool(self._narrowing.sharing.home)
+
+    @property
+    def shares_all(self) -> bool:
+        """Whether others share something of everything that is taken, so that nothing may be taken of a tree."""
+        taking = {slot.demand for slot in self.plan.slots if slot.resources}
+        return self.shares and all(self._narrowing.sharing.options[demand] for demand in taking)
 
     @property
     def most_listed(self) -> int:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from placement.allocators.strategy_fit import (
     Fit,
+    OwnPart,
     Preference,
     Profile,
     Proportional,
@@ -53,22 +54,48 @@ def in_order(scorer, node: ScoredNode) -> tuple[list[int], list[int]]:
     ]
 
 
-@given(profiles, requests, nodes, st.booleans())
-def test_the_compiled_form_equals_the_plain_one(profile, requested, node, is_alone) -> None:
+@st.composite
+def parts(draw) -> tuple[dict[str, int], dict[str, int]]:
+    """A request, and how much of it the node itself gives."""
+    requested = draw(requests)
+    return requested, {name: draw(st.integers(0, amount)) for name, amount in requested.items() if draw(st.booleans())}
+
+
+@given(profiles, parts(), nodes, st.booleans())
+def test_the_compiled_form_equals_the_plain_one(profile, part, node, is_alone) -> None:
     """To the last bit: nodes that are equally good stay equal, and neither form can order them otherwise."""
-    scorer = scorer_for(profile, requested, node.allocatable, is_alone=is_alone)
-    verdict = assess(profile, requested, node, is_alone=is_alone)
+    requested, own = part
+    scorer = scorer_for(profile, requested, node.allocatable, None if is_alone else OwnPart.exactly(own))
+    verdict = assess(profile, requested, node, None if is_alone else own)
     assert scorer.score(*in_order(scorer, node)) == float(verdict.total)
     assert scorer.normalised(*in_order(scorer, node)) == float(verdict.normalised)
     assert scorer.keeps_proportion(*in_order(scorer, node)) == verdict.keeps_proportion
     assert scorer.maximum == float(verdict.maximum)
 
 
-@given(fits, requests, nodes)
-def test_what_others_give_is_as_if_the_node_had_none_of_it(fit, requested, node) -> None:
-    enough = [name for name, amount in requested.items() if amount <= node.idle(name)]
-    without = ScoredNode({name: node.allocatable[name] for name in enough if name in node.allocatable}, node.used)
-    assert fit_score(fit, requested, node, is_alone=False) == fit_score(fit, requested, without)
+@given(profiles, parts(), nodes)
+def test_no_part_of_a_request_is_better_than_the_bound_on_all_parts(profile, part, node) -> None:
+    requested, own = part
+    least = {name: min(own.get(name) or amount, amount) for name, amount in requested.items() if amount}
+    bound = scorer_for(profile, requested, node.allocatable, OwnPart(most=requested, least=least))
+    verdict = assess(profile, requested, node, own)
+    assert bound.score(*in_order(bound, node)) >= float(verdict.total)
+    assert bound.keeps_proportion(*in_order(bound, node)) >= verdict.keeps_proportion
+
+
+@given(fits, parts(), nodes)
+def test_what_others_give_is_as_if_the_node_had_none_of_it(fit, part, node) -> None:
+    requested, own = part
+    given_here = [name for name in requested if 0 < own.get(name, 0) <= node.idle(name)]
+    without = ScoredNode({name: node.allocatable.get(name, 0) for name in given_here}, node.used)
+    asked = {name: own[name] if name in given_here else amount for name, amount in requested.items()}
+    assert fit_score(fit, requested, node, own) == fit_score(fit, asked, without)
+
+
+@given(profiles, requests, nodes)
+def test_who_gives_everything_is_judged_as_if_there_were_nobody_else(profile, requested, node) -> None:
+    assume(can_serve(requested, node))
+    assert assess(profile, requested, node, requested) == assess(profile, requested, node)
 
 
 def test_equally_good_nodes_get_the_same_float() -> None:

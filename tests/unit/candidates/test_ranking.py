@@ -13,6 +13,7 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
+from placement.candidates.reading import shared_by
 from placement.candidates.search import CandidateSearch
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan, plan_for
@@ -66,7 +67,7 @@ ONE_BY_ONE = SearchLimits(first_trees=1, growth=1)
 
 def ranked(cloud: Cloud, ranking: Ranking, wanted: int | None, *, limits: SearchLimits = LIMITS) -> list:
     reader = TreesInMemory(*cloud, shares=True)
-    scores = TreeScores(amounts_of(cloud.plan), ranking)
+    scores = TreeScores(amounts_of(cloud.plan), ranking, shared=shared_by(reader))
     search = CandidateSearch(reader, scores, budget=RequestBudget(), wanted=wanted, breadth_first=True, limits=limits)
     return search.candidates()
 
@@ -93,7 +94,7 @@ def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:
 
 
 def score_by_definition(plan: Plan, ranking: Ranking, tree: Tree, node: ScoredNode):
-    verdict = assess(ranking.profile.strategy, amounts_of(plan), node, is_alone=False)
+    verdict = assess(ranking.profile.strategy, amounts_of(plan), node, amounts_of(plan))
     composed = CompactFirst(plan, RequestBudget(), all_wanted=True).composed_in(tree)
     if composed is None:
         return False, 0.0, None

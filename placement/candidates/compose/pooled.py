@@ -1,0 +1,104 @@
+"""The order of the candidates of one tree where others share with it: those with the best score first.
+
+What a tree itself gives decides its score, so its candidates differ in more than the places that they touch. Among
+those that score the same the most compact come first, then the order is that of the search.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cache
+from itertools import chain
+from operator import itemgetter
+from typing import NamedTuple
+
+from placement.allocators.compactness import Counts
+from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.compact import FEW, CompactFirst
+from placement.candidates.compose.constraints import Constraint
+from placement.candidates.compose.given import Given, Gives, OwnParts
+from placement.candidates.compose.regions import Regions, Touches
+from placement.domain.search_plan import Choice, Plan
+from placement.domain.tree import Tree
+
+CandidateRank = tuple[bool, float]
+"""Whether a candidate breaks a proportion, and its negated score."""
+
+CandidateRankOf = Callable[[Given, Counts], CandidateRank | None]
+"""Returns the rank of what gives so much and touches so many places of each level; None if it is left out."""
+
+
+class RankedWays(NamedTuple):
+    """The candidates of a tree, the best first, and the rank of the first of them."""
+
+    rank: CandidateRank
+    ways: Iterator[Choice]
+
+
+class BestFirst(CompactFirst):
+    """Composes the candidates of trees that share, those with the best scores first.
+
+    Args:
+        plan: what is asked for.
+        budget: the steps that may be taken.
+        own_parts: what trees give themselves.
+        all_wanted: whether every candidate will be taken.
+        few: so many combinations of a tree are composed and sorted in any case.
+    """
+
+    def __init__(
+        self, plan: Plan, budget: RequestBudget, own_parts: OwnParts, *, all_wanted: bool, few: int = FEW
+    ) -> None:
+        super().__init__(plan, budget, all_wanted=all_wanted, few=few)
+        self._own_parts = own_parts
+
+    def ranked_in(self, tree: Tree, rank_of: CandidateRankOf) -> RankedWays | None:
+        """Return the choices of a tree that take anything of it, the best first; None if there is none."""
+        if self._combinations(tree) <= self._few or self._may_sort(tree):
+            ranked = sorted(self._ranked(tree, self._composer.choices(tree), rank_of), key=itemgetter(0))
+            return RankedWays(ranked[0][0][0], iter([choice for _key, choice in ranked])) if ranked else None
+        possible = self._own_parts.possible(tree)
+        if possible is None:
+            composed = self._unsorted(tree)
+        else:
+            composed = self._first_found(tree, self._conditions(tree, possible, rank_of))
+        found = self._ranked(tree, composed.ways, rank_of) if composed else iter(())
+        first = next(found, None)
+        if first is None:
+            return None
+        (rank, _counts), choice = first
+        return RankedWays(rank, chain((choice,), (choice for _key, choice in found)))
+
+    def _ranked(
+        self, tree: Tree, choices: Iterator[Choice], rank_of: CandidateRankOf
+    ) -> Iterator[tuple[tuple[CandidateRank, Counts], Choice]]:
+        """Yield choices with what sorts them, without those that are of no tree or left out."""
+        masks, own_parts = tree.places.of, self._own_parts
+        for choice in choices:
+            given = own_parts.of(choice, tree)
+            if given is not None:
+                (touched,) = self._touched(masks, [choice])
+                counts = tree.places.counts(touched) if masks else ()
+                rank = rank_of(given, counts)
+                if rank is not None:
+                    yield (rank, counts), choice
+
+    def _conditions(
+        self, tree: Tree, possible: AbstractSet[Given], rank_of: CandidateRankOf
+    ) -> Iterator[tuple[Counts, Sequence[Constraint]]]:
+        """Yield what candidates have in common that score the same, the best first."""
+        slots = self._composer.slots_in_order(tree)
+        regions = Regions(self._plan, tree, slots) if tree.places.of else None
+        alike: dict[tuple[CandidateRank, Counts], set[Given]] = defaultdict(set)
+        for counts in regions.possible if regions else [()]:
+            for given in possible:
+                rank = rank_of(given, counts)
+                if rank is not None:
+                    alike[rank, counts].add(given)
+        touching = cache(regions.touching) if regions else None
+        for (_rank, counts), amounts in sorted(alike.items(), key=itemgetter(0)):
+            gives = Gives(self._own_parts, tree, slots, amounts)
+            if touching is None:
+                yield counts, [gives]
+            elif (found := touching(counts)) != []:
+                yield counts, [gives, Touches(slots, tree.places, counts, found)]

@@ -1,0 +1,210 @@
+"""The order of candidates where providers share with trees, compared with scoring and sorting every one of them."""
+
+from dataclasses import replace
+from itertools import islice
+from math import prod
+from typing import NamedTuple
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from placement.allocators.compactness import compactness
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
+from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.given import OwnParts
+from placement.candidates.compose.pooled import BestFirst
+from placement.candidates.compose.slots import SlotComposer
+from placement.candidates.in_memory import TreesInMemory
+from placement.candidates.ranking import Ranking, TreeScores, amounts_of
+from placement.candidates.reading import shared_by
+from placement.candidates.search import CandidateSearch
+from placement.domain.search_limits import SearchLimits
+from placement.domain.search_plan import Choice, Plan, plan_for
+from placement.domain.tree import Tree
+from tests.examples import examples
+from tests.unit.candidates.searches import CLASSES, moved, requests, searches_of, with_places
+
+STEP = 100  # Between the ids of one tree and those of the next.
+A_FEW_AT_A_TIME = SearchLimits(first_trees=1, growth=2)
+
+
+class Cloud(NamedTuple):
+    plan: Plan
+    trees: list[Tree]
+    totals: dict[int, ScoredNode]
+
+
+@st.composite
+def clouds(draw) -> Cloud:
+    """Up to five hosts, each beside a pool that others may use, too; a host may share something of its own."""
+    plan = plan_for(draw(requests()))
+    hosts = [moved(draw(with_places(searches_of(plan))), index * STEP) for index in range(draw(st.integers(1, 5)))]
+    home = {provider: root for tree in hosts for provider, root in tree.home.items()}
+    if draw(st.booleans()):
+        home[hosts[0].root] = hosts[0].root
+    facts = {provider: tree for tree in hosts for provider in home if provider in tree.parents}
+    serves = {
+        provider: [demand for demand, row in enumerate(tree.options) if provider in row]
+        for provider, tree in facts.items()
+    }
+    trees = []
+    for tree in hosts:
+        guests = [provider for provider in home if provider not in tree.parents and draw(st.booleans())]
+        trees.append(with_guests(tree, guests, serves, facts))
+    for pool, root in home.items():
+        if root == pool and len(serves[pool]) == len(plan.demands) and facts[pool].root != pool:
+            trees.append(with_guests(Tree(pool, [[] for _ in plan.demands]), [pool], serves, facts))
+    trees = [replace(tree, home=home, sharing=home.keys()) for tree in sorted(trees, key=lambda tree: tree.root)]
+    return Cloud(plan, trees, draw(totals([tree.root for tree in trees])))
+
+
+def with_guests(tree: Tree, guests: list[int], serves: dict[int, list[int]], facts: dict[int, Tree]) -> Tree:
+    """Return a tree that others share with."""
+    room, met, parents = dict(tree.room), dict(tree.met), dict(tree.parents)
+    options = [[*row, *[one for one in guests if index in serves[one]]] for index, row in enumerate(tree.options)]
+    for guest in guests:
+        of = facts[guest]
+        room |= {place: amount for place, amount in of.room.items() if place[0] == guest}
+        met |= {guest: of.met.get(guest, 0)}
+        parents |= {guest: None}
+    return replace(tree, options=options, room=room, met=met, parents=parents)
+
+
+@st.composite
+def totals(draw, roots: list[int]) -> dict[int, ScoredNode]:
+    """What trees have and use; now and then one has nothing of what is summed up, or too little."""
+    found = {}
+    for root in roots:
+        if draw(st.integers(0, 6)):
+            capacity = {name: draw(st.integers(0, 8)) for name in CLASSES}
+            found[root] = ScoredNode(capacity, {name: draw(st.integers(0, 4)) for name in CLASSES})
+    return found
+
+
+LEAST, MOST = Preference("LeastAllocated"), Preference("MostAllocated")
+FITS = [None, Fit(dict.fromkeys(CLASSES, LEAST)), Fit(dict.fromkeys(CLASSES, MOST)), Fit({"VCPU": MOST, "PGPU": LEAST})]
+PROFILES = st.builds(
+    RankingProfile,
+    strategy=st.builds(
+        Profile,
+        fit=st.sampled_from(FITS),
+        sra=st.sampled_from([None, Sra({"PGPU": 1}), Sra({"PGPU": 1}, mode="upstream")]),
+        proportional=st.sampled_from(
+            [
+                None,
+                *[Proportional({"PGPU": {"VCPU": 2}}, "own", mode) for mode in ("last", "filter")],
+                Proportional({"PGPU": {"VCPU": 1}}, "all", "last"),
+            ]
+        ),
+    ),
+    compactness=st.sampled_from([0, 3, 10]),
+)
+
+
+def own_part(cloud: Cloud, tree: Tree, choice: Choice) -> dict[str, int] | None:
+    """What is taken of the tree itself; None if all is taken of providers that share."""
+    own: dict[str, int] = {}
+    takers = [(slot, provider) for slot, provider in zip(cloud.plan.slots, choice, strict=True) if slot.resources]
+    for slot, provider in takers:
+        if tree.home.get(provider, tree.root) == tree.root:
+            for name, amount in slot.resources:
+                own[name] = own.get(name, 0) + amount
+    return None if all(provider in tree.sharing for _slot, provider in takers) else own
+
+
+def counts_of(cloud: Cloud, tree: Tree, choice: Choice) -> tuple[int, ...]:
+    touched = 0
+    for slot, provider in zip(cloud.plan.slots, choice, strict=True):
+        if slot.resources:
+            touched |= tree.places.of.get(provider, 0)
+    return tree.places.counts(touched) if tree.places.of else ()
+
+
+def rank(cloud: Cloud, profile: RankingProfile, tree: Tree, choice: Choice) -> tuple[bool, float]:
+    """Whether a candidate breaks a proportion, and its negated total."""
+    requested, own = amounts_of(cloud.plan), own_part(cloud, tree, choice)
+    counts = () if own is None else counts_of(cloud, tree, choice)
+    node = cloud.totals.get(tree.root, ScoredNode({})) if own is not None else ScoredNode({})
+    verdict = assess(profile.strategy, requested, node, own or {})
+    points = float(verdict.total) + profile.compactness * compactness(counts)
+    total = 100 * points / float(profile.maximum) if profile.maximum else 0.0
+    return not verdict.keeps_proportion, -round(total, 6)
+
+
+def shared_options(cloud: Cloud, tree: Tree) -> list[list[int]]:
+    taking = {slot.demand for slot in cloud.plan.slots if slot.resources}
+    return [
+        [one for one in row if one in tree.sharing or index not in taking] for index, row in enumerate(tree.options)
+    ]
+
+
+Line = list[tuple[tuple[bool, float], Choice]]
+"""The candidates of one tree, or those of no tree, with their ranks."""
+
+
+def lines_by_definition(cloud: Cloud, profile: RankingProfile) -> dict[int | None, Line]:
+    """All candidates of each tree, and those of no tree, the best first."""
+    lines: dict[int | None, Line] = {}
+    for tree in TreesInMemory(*cloud).all_trees().trees:
+        for options in (tree.options, shared_options(cloud, tree)):
+            for choice in SlotComposer(cloud.plan, RequestBudget()).choices(replace(tree, options=options)):
+                root = None if own_part(cloud, tree, choice) is None else tree.root
+                one = rank(cloud, profile, tree, choice), choice
+                if (root is None) == (options is not tree.options) and not (one[0][0] and profile.filters):
+                    lines.setdefault(root, []).append(one)
+    return {root: sorted({*line}) for root, line in lines.items()}
+
+
+def search(cloud: Cloud, profile: RankingProfile, wanted: int | None) -> list[tuple[int, Choice]]:
+    reader = TreesInMemory(*cloud, shares=True)
+    scores = TreeScores(amounts_of(cloud.plan), Ranking(profile), shared=shared_by(reader))
+    limits, budget = A_FEW_AT_A_TIME, RequestBudget()
+    return CandidateSearch(reader, scores, budget=budget, wanted=wanted, breadth_first=True, limits=limits).candidates()
+
+
+def lines_of(found: list[tuple[int, Choice]], cloud: Cloud, profile: RankingProfile) -> dict[int | None, Line]:
+    """What was found in each tree, in this order."""
+    trees = {tree.root: tree for tree in cloud.trees}
+    lines: dict[int | None, Line] = {}
+    for root, choice in found:
+        is_alone = own_part(cloud, trees[root], choice) is None
+        line = lines.setdefault(None if is_alone else root, [])
+        line.append((rank(cloud, profile, trees[root], choice), choice))
+    return lines
+
+
+@examples(40)
+@given(clouds(), PROFILES)
+def test_candidates_come_by_what_they_take_of_their_trees(cloud, profile):
+    """However many are wanted, and however few trees are read at a time. Totals that differ by rounding are equal."""
+    assume(sum(prod(len(tree.options[slot.demand]) for slot in cloud.plan.slots) for tree in cloud.trees) < 500)
+    found, expected = search(cloud, profile, None), lines_by_definition(cloud, profile)
+    lines = lines_of(found, cloud, profile)
+    assert {root: sorted(line) for root, line in lines.items()} == expected
+    for line in ([line[0] for line in lines.values()], *lines.values()):
+        ranks = [one for one, _choice in line]
+        assert ranks == sorted(ranks)
+    for limit in (1, 2, 3, 10):
+        assert search(cloud, profile, limit) == found[:limit]
+
+
+@examples(40)
+@given(clouds(), PROFILES)
+def test_a_search_finds_what_sorting_finds(cloud, profile):
+    """Where there are many candidates, those that score the same are searched for one score after the other."""
+    reader = TreesInMemory(*cloud, shares=True)
+    scores = TreeScores(amounts_of(cloud.plan), Ranking(profile), shared=shared_by(reader))
+    own_parts = OwnParts(cloud.plan, scores.weighed)
+    for tree in reader.all_trees().trees:
+        node = cloud.totals.get(tree.root, ScoredNode({}))
+        row = (tree.root, *[of.get(name, 0) for of in node for name in scores.classes])
+
+        def rank_of(given, counts, row=row):
+            return scores.key_of(row, given, counts)[:2]
+
+        found = []
+        for few in (0, 10**6):
+            best = BestFirst(cloud.plan, RequestBudget(), own_parts, all_wanted=False, few=few).ranked_in(tree, rank_of)
+            found.append(best and (best.rank, [*islice(best.ways, 40)]))
+        assert found[0] == found[1]
