@@ -62,5 +62,14 @@ def api(app: Flask) -> Api:
 
 def compares_without_case(api: Api) -> bool:
     """Whether names that differ in case are the same to the database: MariaDB's collations are such by themselves."""
-    dialect: str = api.app.extensions["placement"].database.dialect
+    return is_on_mariadb(api.app)
+
+
+def tells_what_changed(app: Flask) -> bool:
+    """Whether a snapshot of the database tells which trees have changed since another; MariaDB gives no such order."""
+    return not is_on_mariadb(app)
+
+
+def is_on_mariadb(app: Flask) -> bool:
+    dialect: str = app.extensions["placement"].database.dialect
     return dialect in {"mysql", "mariadb"}

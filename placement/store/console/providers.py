@@ -127,8 +127,8 @@ class Listed:
             by = load.desc() if order is ListOrder.FULLEST else load
             query = query.order_by(by, *by_name)
         elif order is ListOrder.CHANGED:
-            # Nulls are last on one database and first on another.
-            query = query.order_by(changed_at.is_(None), changed_at.desc(), *by_name)
+            # Nulls are last on one database and first on another; MariaDB counts whole seconds.
+            query = query.order_by(changed_at.is_(None), changed_at.desc(), RP.id.desc())
         else:
             query = query.order_by(*by_name)
         return [ConsoleProvider(*row) for row in self._tx.execute(query.offset(first).limit(most))]
