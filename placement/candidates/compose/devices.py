@@ -34,7 +34,8 @@ class DeviceComposer:
 
     Args:
         request: the request.
-        plan: its plan; for each group that wants everything there is a further demand of all healthy providers.
+        plan: its plan; for each group that wants everything there is a further demand of all healthy providers, and
+            perhaps for others.
         levels: the levels.
         locks: level -> lock class.
         judge: returns what judges devices, where the profile counts fragmentation; asked when trees are composed.
@@ -121,7 +122,8 @@ class DeviceComposer:
         for slot in sorted(self._plan.slots, key=lambda slot: natural_key(slot.suffix)):
             rules = [rule for rule in self._request.exclusive if slot.suffix in rule.groups]
             exclusive = tuple(dict.fromkeys([self._levels.named(rule.level) for rule in rules]))
-            yield Part(slot, groups[slot.suffix], every.get(slot.suffix), exclusive)
+            group = groups[slot.suffix]
+            yield Part(slot, group, every[slot.suffix] if group.everything else None, exclusive)
 
     def _least_by_demand(self) -> dict[int, int]:
         """Return for each demand how many different providers it takes at least."""

@@ -87,6 +87,21 @@ def test_more_than_one_numa_node_has(database: Database, api: Api) -> None:
     ]
 
 
+def test_one_of_all_is_asked_for_beside_all_of_another(database: Database, api: Api) -> None:
+    """What is all of the NICs does not become all of the GPUs where one GPU will do: four are there, and one NIC."""
+    load(database, hosts(1, gpus=2))
+    body = {
+        "groups": {"_GPU": {**GPU, "count": "all"}, "_NIC": {**NIC, "count": "all"}},
+        "within": [{"groups": ["_GPU"], "level": LEVELS["numa"]}],
+    }
+    found = explained(api, body)
+    assert found["cause"]["condition"] == "within"
+    assert [(one["condition"], one["groups"], one["trees"]) for one in found["near_misses"]] == [
+        ("count", ["_GPU"], 1),
+        ("within", ["_GPU"], 1),
+    ]
+
+
 def test_joined_with_what_is_elsewhere(database: Database, api: Api) -> None:
     """Eight GPUs are there, and four NICs at the switch of half of them."""
     load(database, hosts(1, gpus=4))
