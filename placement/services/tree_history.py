@@ -22,6 +22,9 @@ LONGEST_KEPT_S = 300.0
 MOST_STATES = 256
 """So many are remembered. Who is further behind reads everything."""
 
+MOST_ROOTS = 100_000
+"""Of so many changed trees they tell in all, some ten megabytes."""
+
 Roots = frozenset[int]
 """The roots of trees."""
 
@@ -53,7 +56,8 @@ class TreeHistory:
         self._clock = clock
         self._lock = threading.Lock()
         self._begun_at = clock()
-        self._states: deque[_SeenState] = deque(maxlen=MOST_STATES)
+        self._states: deque[_SeenState] = deque()
+        self._roots = 0
 
     @property
     def has_begun(self) -> bool:
@@ -87,6 +91,9 @@ class TreeHistory:
     def _noted(self, place: Cursor, changed: Roots | None) -> Moment:
         number = self._states[-1].number + 1 if self._states else 1
         self._states.append(_SeenState(number, place, changed))
+        self._roots += len(changed or ())
+        while len(self._states) > MOST_STATES or self._roots > MOST_ROOTS:
+            self._roots -= len(self._states.popleft().changed or ())
         return Moment(number)
 
     def _earlier(self, tx: Transaction, place: Cursor) -> Moment | None:

@@ -15,13 +15,19 @@ from placement.candidates.ranking import TreeScores
 from placement.services.place_size_cache import PlaceSizeCache
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.changes import MOST_CHANGED
 from placement.store.search.scores import sums_by_name
 
 MOST_KEYS = 500_000
 """So many keys are kept in all, some hundred megabytes; then the order that was not asked for longest is forgotten."""
 
-
 MOST_ORDERS = 256
+
+MUCH = 5
+"""Where more than one of so many trees have changed, all are summed up, which costs less then: docs/scaling.md."""
+
+LITTLE = 500
+"""So few are always summed up alone."""
 
 
 class TreeOrders:
@@ -107,7 +113,7 @@ class _CachedKeys:
             changed = history.changed(self._number, moment.number)
             if moment.number < self._number or moment.apart:
                 return self._aside(tx, None if changed is None else changed | moment.apart)
-            if changed is None:
+            if changed is None or self._is_much(changed):
                 keys = self._keys(tx)
                 self._order = KeyOrder(keys)
                 self._by_root = {key[2]: key for key in keys}
@@ -122,9 +128,13 @@ class _CachedKeys:
 
     def _aside(self, tx: Transaction, changed: Collection[int] | None) -> KeyOrder:
         """Return the keys as a snapshot shows them that is older than what is kept."""
-        if changed is None:
+        if changed is None or self._is_much(changed):
             return KeyOrder(self._keys(tx))
         return self._order.replaced(*self._differences(tx, changed)) if changed else self._order
+
+    def _is_much(self, changed: Collection[int]) -> bool:
+        """Tell whether to sum up all trees costs less than to sum up these and to put them into the order."""
+        return len(changed) > min(MOST_CHANGED, max(LITTLE, len(self) // MUCH))
 
     def _keys(self, tx: Transaction, roots: Collection[int] | None = None) -> list[Key]:
         return self._scores.keys(sums_by_name(tx, self._scores.classes, self._found_by, roots))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from placement.allocators.ranking_profile import RankingProfile
@@ -20,7 +20,7 @@ from placement.services.allocation_candidates import Answer, SearchOptions, answ
 from placement.services.place_size_cache import PlaceSizeCache, SizesByRoot
 from placement.services.text_cache import CachedTexts
 from placement.services.tree_history import LONGEST_KEPT_S, Moment, TreeHistories, TreeHistory
-from placement.services.tree_orders import TreeOrders
+from placement.services.tree_orders import LITTLE, TreeOrders
 from placement.services.written_candidates import Question, written_answer
 from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database
@@ -40,6 +40,16 @@ PROVIDERS, WRITERS, READERS, CHANGES = 8, 4, 3, 40
 PRUNED = "DELETE FROM placement_journal"
 MOVED = "UPDATE resource_providers SET root_provider_id = 1, parent_provider_id = 1 WHERE id = 2"
 EMPTIED = "DELETE FROM inventories WHERE resource_provider_id = 5"
+GONE = "DELETE FROM resource_providers WHERE id = 5"
+LEFT_TREE = "UPDATE resource_providers SET root_provider_id = NULL WHERE id = 5"
+COME = "INSERT INTO resource_providers (id, uuid, name, generation) VALUES (50, 'new', 'new', 0)"
+BELOW = (
+    "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id, parent_provider_id) "
+    "VALUES (5, 'below', 'below', 0, 4, 4)"
+)
+IN_NUMBERS = (
+    "INSERT INTO {} WITH RECURSIVE n(id) AS (SELECT 100 UNION ALL SELECT id + 1 FROM n WHERE id < 99 + {}) SELECT {}"
+)
 
 Left = list[ProviderAmount]
 
@@ -114,6 +124,17 @@ def _change(connection: Connection, choice: random.Random, name: str) -> None:
     allocate(connection, name, {(provider, VCPU): choice.randint(1, 5)})
 
 
+def _come_or_go(connection: Connection, id_: int) -> None:
+    """Add a provider, or delete it if it is there."""
+    if connection.scalar(text(f"SELECT id FROM resource_providers WHERE id = {id_}")):
+        run(connection, f"DELETE FROM inventories WHERE resource_provider_id = {id_}")
+        delete_provider(connection, id_)
+    else:
+        run(connection, f"INSERT INTO resource_providers (id, uuid, name, generation) VALUES ({id_}, {id_}, {id_}, 0)")
+        run(connection, f"UPDATE resource_providers SET root_provider_id = {id_} WHERE id = {id_}")
+        run(connection, stocking((id_, VCPU), total=1000 + id_))
+
+
 def _write(database: Database, seed: int, together: threading.Barrier) -> None:
     choice = random.Random(seed)
     together.wait()
@@ -121,6 +142,8 @@ def _write(database: Database, seed: int, together: threading.Barrier) -> None:
         try:
             with opened(database) as connection:
                 _change(connection, choice, f"{seed}-{number}")
+                if choice.random() < 0.2:
+                    _come_or_go(connection, 100 + seed)
                 if choice.random() < 0.8:
                     connection.commit()
         except DBAPIError:
@@ -361,23 +384,38 @@ def test_what_is_committed_late_by_an_older_transaction_is_seen(postgresql: Data
 
 
 @pytest.mark.parametrize(
-    "change",
+    "statements",
     [
-        pytest.param(lambda on: run(on, PRUNED), id="the journal is pruned"),
-        pytest.param(lambda on: run(on, MOVED), id="a tree moves"),
+        pytest.param([MOVED], id="a tree moves below another"),
+        pytest.param([EMPTIED, LEFT_TREE, GONE], id="a provider leaves its tree and goes"),
+        pytest.param([EMPTIED, GONE], id="a provider goes"),
         pytest.param(
-            lambda connection: (run(connection, EMPTIED), delete_provider(connection, 5)), id="a provider goes"
+            [COME, "UPDATE resource_providers SET root_provider_id = 50 WHERE id = 50", stocking((50, VCPU), total=7)],
+            id="a provider comes",
         ),
+        pytest.param([EMPTIED, GONE, BELOW, stocking((5, VCPU), total=7)], id="another one gets its id"),
+        pytest.param(["UPDATE resource_providers SET uuid = 'x', root_provider_id = 1 WHERE id = 2"], id="all at once"),
     ],
 )
-def test_what_matters_to_more_trees_than_it_names_makes_the_reader_start_anew(
-    cloud: Database, change: Callable[[Connection], object]
+@pytest.mark.parametrize("together", [True, False], ids=["at once", "one by one"])
+def test_where_providers_come_move_and_go_only_their_trees_are_read(
+    cloud: Database, statements: list[str], *, together: bool
 ) -> None:
+    picture = Picture()
+    assert_current(cloud, picture)
+    for some in [statements] if together else [[one] for one in statements]:
+        with cloud.writer.begin() as connection:
+            run(connection, *some)
+        assert_current(cloud, picture)
+    assert picture.read_anew == 1
+
+
+def test_once_the_journal_is_pruned_the_reader_starts_anew(cloud: Database) -> None:
     picture = Picture()
     assert_current(cloud, picture)
     with cloud.writer.begin() as connection:
         allocate(connection, "c", {(1, VCPU): 3})
-        change(connection)
+        run(connection, PRUNED)
     assert_current(cloud, picture)
     assert picture.read_anew == 2
 
@@ -406,17 +444,21 @@ def test_orders_that_were_not_asked_for_longest_are_forgotten(cloud: Database) -
 
 
 def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
-    picture = Picture()
-    assert_current(cloud, picture)
-    with cloud.writer.begin() as connection:
-        rows = [f"({id_}, 'more-{id_}', 'more-{id_}', 0, {id_})" for id_ in range(100, 100 + MOST_CHANGED)]
-        columns = "id, uuid, name, generation, root_provider_id"
-        run(connection, f"INSERT INTO resource_providers ({columns}) VALUES {', '.join(rows)}")
-    assert_current(cloud, picture)
-    with cloud.writer.begin() as connection:
-        allocate(connection, "c", {(id_, VCPU): 1 for id_ in range(100, 100 + MOST_CHANGED)})
-    assert_current(cloud, picture)
-    assert picture.read_anew == 3
+    picture, orders = Picture(), TreeOrders()
+    columns = "id, uuid, name, generation, root_provider_id"
+    providers = IN_NUMBERS.format(f"resource_providers ({columns})", MOST_CHANGED, "id, id, id, 0, id FROM n")
+    stocks = IN_NUMBERS.format(
+        "inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, "
+        "allocation_ratio)",
+        LITTLE + 1,
+        f"id, {VCPU}, 9 + id % 7, 0, 1, 9, 1, 1.0 FROM n",
+    )
+    for statements, anew in (((), 1), ((providers,), 2), ((stocks,), 2)):
+        with cloud.writer.begin() as connection:
+            run(connection, *statements)
+        assert_current(cloud, picture)
+        assert picture.read_anew == anew
+        assert_in_order(cloud, orders)
 
 
 def test_a_transaction_that_writes_is_told_nothing(cloud: Database) -> None:

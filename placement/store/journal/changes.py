@@ -1,9 +1,10 @@
 """Which trees have changed since somebody looked: what keeps a picture of a cloud current without reading it again."""
 
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, bindparam, or_, select
+from sqlalchemy import BigInteger, Integer, bindparam, literal_column, or_, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
@@ -11,8 +12,14 @@ from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import POSTGRESQL, SQLITE, CursorGone, J, JournalOfAnother, now, verify
 from placement.store.journal.watched import CONSUMER, GENERATION, PROVIDER
 
-MOST_CHANGED = 1024
-"""Where more has changed, everything is read again."""
+MOST_CHANGED = 20_000
+"""Where more has changed, everything is read again. SQLite takes no more than 32,766 values in a statement."""
+
+_ROOT_BEFORE = {
+    True: f"CASE kind WHEN '{PROVIDER}' THEN CAST(CAST(old_row AS json) ->> 'root_provider_id' AS integer) END",
+    False: f"CASE kind WHEN '{PROVIDER}' THEN json_extract(old_row, '$.root_provider_id') END",
+}
+"""Of which tree a provider was before it moved or went, on PostgreSQL and on SQLite."""
 
 _OF_NO_TREE = (CONSUMER, GENERATION)
 """Kinds of rows after which every tree has, and is, what it was."""
@@ -76,10 +83,10 @@ def roots_changed(tx: Transaction, since: Cursor, place: Cursor) -> frozenset[in
     statement = _changes(with_open=bool(seen.still_open), marked=tx.dialect == POSTGRESQL)
     bounds = {"begin": seen.begin, **({"end": seen.end, "open": list(seen.still_open)} if seen.still_open else {})}
     rows = tx.tuples(statement, bounds)
-    # Where a provider is new, gone or elsewhere now, it matters to more trees than the row names.
-    if len(rows) == MOST_CHANGED or any(root is None or kind == PROVIDER for root, kind in rows):
+    # A provider is in no tree when it has just been made and before it goes. What it has always is in one.
+    if len(rows) == MOST_CHANGED or any(root is None and kind != PROVIDER for root, _before, kind in rows):
         return None
-    return frozenset([root for root, _kind in rows])
+    return frozenset(chain.from_iterable(row[:2] for row in rows)) - {None}
 
 
 @lru_cache
@@ -88,7 +95,8 @@ def _changes(*, with_open: bool, marked: bool) -> PreparedStatement:
     mark = J.commit_mark if marked else J.id
     # Numbers are written into the text: a plan that is made for any number would read the whole journal.
     begin, end = (bindparam(name, type_=BigInteger, literal_execute=True) for name in ("begin", "end"))
-    statement = select(J.root_provider_id, J.kind).where(mark >= begin, *[J.kind != one for one in _OF_NO_TREE])
+    before = literal_column(_ROOT_BEFORE[marked], Integer)
+    statement = select(J.root_provider_id, before, J.kind).where(mark >= begin, *[J.kind != one for one in _OF_NO_TREE])
     if with_open:
         still_open = bindparam("open", type_=BigInteger, expanding=True, literal_execute=True)
         statement = statement.where(or_(mark >= end, mark.in_(still_open)))

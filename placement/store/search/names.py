@@ -61,16 +61,16 @@ def _cloud(levels: int, locks: int) -> PreparedStatement:
 class NamedIds:
     """Ids by name. What a request names and the database does not know is absent.
 
-    ``highest_root`` bounds the ids of root providers; ``shares`` says whether any provider shares with other trees;
-    ``levels`` are the traits of the levels that were asked for, None for one that no provider has; ``locks`` are
-    the locks that were asked for and of which there is inventory.
+    ``highest_root`` bounds the ids of root providers, and is not compared; ``shares`` says whether any provider shares
+    with other trees; ``levels`` are the traits of the levels that were asked for, None for one that no provider has;
+    ``locks`` are the locks that were asked for and of which there is inventory.
     """
 
     classes: Mapping[str, int]
     traits: Mapping[str, int]
     aggregates: Mapping[str, int]
     roots: Mapping[str, int]
-    highest_root: int
+    highest_root: int = field(compare=False)
     shares: bool
     levels: tuple[int | None, ...] = ()
     locks: UsedLocks = field(default_factory=dict)
