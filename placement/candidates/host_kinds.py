@@ -4,18 +4,15 @@ Far more hosts are of one kind than are alike in all that decides which place is
 at work hardly two have the same in use.
 """
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping
 
+from placement.candidates.useful_room import UsefulRoom
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 KindOf = Callable[[Tree, PlannerTree], Hashable]
-
-MOST_SUMS = 10_000
-"""So many sums of amounts are told apart; of what has more, room is told apart to the unit."""
 
 
 class HostKinds:
@@ -31,7 +28,7 @@ class HostKinds:
         self._plan = plan
         self._lock_classes = sorted(lock_classes)
         self._counts_use = counts_use
-        self._useful = {name: _sums(plan, name) for name in plan.contended}
+        self._useful = UsefulRoom(plan)
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[int, tuple[Tree, PlannerTree, int]] = {}
 
@@ -81,9 +78,7 @@ class HostKinds:
         }
 
     def _useful_room(self, name: str, room: float | None) -> float | None:
-        """Return the largest sum of amounts that there is room for."""
-        sums = self._useful[name]
-        return room if room is None or not sums else sums[max(0, bisect_right(sums, room) - 1)]
+        return None if room is None else self._useful.of(name, room)
 
 
 def _outermost_first(parents: Mapping[int, int | None]) -> list[int]:
@@ -95,14 +90,3 @@ def _outermost_first(parents: Mapping[int, int | None]) -> list[int]:
     for provider in found:  # It grows.
         found += inside.get(provider, ())
     return found
-
-
-def _sums(plan: Plan, name: str) -> list[int]:
-    """Return what slots may take of a class of one provider together, ascending; nothing if there are too many sums."""
-    sums = {0}
-    for slot in plan.slots:
-        amount = dict(slot.resources).get(name, 0)
-        sums |= {one + amount for one in sums}
-        if len(sums) > MOST_SUMS:
-            return []
-    return sorted(sums)

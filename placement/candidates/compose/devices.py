@@ -19,6 +19,7 @@ from placement.candidates.compose.device_parts import (
 from placement.candidates.compose.device_room import DeviceRoom
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
+from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
 from placement.candidates.packing import DeviceJudge
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -60,6 +61,8 @@ class DeviceComposer:
         self._parts = list(self._all_parts())
         self._least = self._least_by_demand()
         self._room = DeviceRoom(self._parts, isolate=request.isolate)
+        self._room_alone = RoomAlone(self._parts, plan, isolate=request.isolate)
+        self._only_room_decides = only_room_decides(request, plan)
 
     @property
     def requested(self) -> Mapping[str, int]:
@@ -104,8 +107,12 @@ class DeviceComposer:
         composition = TreeParts(self._request, self._plan, tree=tree, details=details)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
+        if not all(counts):
+            return False
+        if self._only_room_decides:
+            return self._room_alone.serves(tree, options, counts, budget)
         complete = True
-        for heads, allowed in composition.heads(self._parts, options, counts) if all(counts) else ():
+        for heads, allowed in composition.heads(self._parts, options, counts):
             result, _ = self._some_way.allocate(*self._problem(composition, allowed, counts, heads), budget)
             if result.allocations:
                 return True
