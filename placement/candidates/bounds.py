@@ -137,9 +137,9 @@ class BoundedScores(TreeScores):
         # A key that was not made here is no bound on places yet.
         return self._highest.get(root, below) + lost
 
-    def key_of(self, row: Sequence[int], given: Given | None, counts: Counts) -> Key:
+    def key_of(self, row: Sequence[int], given: Given, counts: Counts) -> Key:
         """Return the key of something that was composed."""
-        self.falls_short = self.falls_short or (given is not None and self.lost(counts) > 0)
+        self.falls_short = self.falls_short or self.lost(counts) > 0
         return super().key_of(row, given, counts)
 
 

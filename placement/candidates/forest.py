@@ -1,8 +1,8 @@
 """Provider trees as they are at one moment, and the score of what a request takes from one of them.
 
 The node of a request is the tree it takes from. What a provider of another tree shares with it is not the node's, even
-if it is asked for, and is not charged to it. What takes from sharing providers alone has no node, and is judged as on
-one that has nothing.
+if it is asked for, and is not charged to it. What sharing providers serve alone takes from their trees: these are its
+node, as one.
 """
 
 from collections import defaultdict
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.packing import DeviceJudge
-from placement.candidates.scores import Score, score
+from placement.candidates.scores import Score, score, score_of_pools
 from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.places import Layout, Places, level_bits
 
@@ -78,19 +78,27 @@ class Forest:
         Most candidates of one tree are alike, so what was worked out is kept.
         """
         root = next(iter(self.roots(taken)), None)
+        if root is None:
+            return self._score_of_pools(taken)
         own = [provider for provider in taken if self._members[provider].root == root]
         requested, given = summed(taken.values()), summed([taken[provider] for provider in own])
         touched = self._places.touched(self._places.around(own))
         devices = frozenset(own) if self._judge else None
         alike = (root, touched, frozenset(requested.items()), frozenset(given.items()), devices)
         if alike not in self._scores:
-            node = ScoredNode({}) if root is None else self._node(root)
             tidy = self._fragmentation(root, {provider: taken[provider] for provider in own})
-            self._scores[alike] = score(self._profile, requested, node, own=given, touched=touched, fragmentation=tidy)
+            self._scores[alike] = score(
+                self._profile, requested, self._node(root), own=given, touched=touched, fragmentation=tidy
+            )
         return self._scores[alike]
 
-    def _fragmentation(self, root: int | None, taken: Taken) -> float | None:
-        if self._judge is None or root is None:
+    def _score_of_pools(self, taken: Taken) -> Score:
+        """Return the score of what is taken from sharing providers alone: of their trees as one, and of no place."""
+        requested, roots = summed(taken.values()), {self._members[provider].root for provider in taken}
+        return score_of_pools(self._profile, requested, [self._node(root) for root in roots], levels=len(self._levels))
+
+    def _fragmentation(self, root: int, taken: Taken) -> float | None:
+        if self._judge is None:
             return None
         left = {
             provider: {name: amount - member.used.get(name, 0) for name, amount in member.capacities.items()}

@@ -1,10 +1,13 @@
 """The order of candidates where providers share with trees: by what each takes of the tree itself.
 
-A candidate that sharing providers serve alone is of no tree, so those of a tree come apart from its own.
+A candidate that sharing providers serve alone takes from their trees, not from the one that it was found in. So these
+come apart: those that take from the same trees together, however many trees they are found in.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
+from itertools import chain
 
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
@@ -16,8 +19,8 @@ from placement.candidates.reading import SumsAsRead
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
-RankedPart = tuple[Key, bool, Tree, Iterator[Choice]]
-"""The key of the best candidate, whether pools alone serve, the tree, and the candidates."""
+RankedPart = tuple[Key, tuple[int, ...], Tree, Iterator[Choice]]
+"""The key of the best candidate, what tells it from others with this key, the tree, and the candidates."""
 
 
 class PooledRanking:
@@ -38,6 +41,7 @@ class PooledRanking:
         self._sums = sums
         self._own_parts = OwnParts(plan, scores.weighed)
         self._composer = BestFirst(plan, budget, self._own_parts, all_wanted=all_wanted)
+        self._found_elsewhere: set[tuple[AbstractSet[int] | None, tuple[tuple[int, ...], ...]]] = set()
 
     def ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedPart]:
         """Yield the candidates of some trees, with the keys of the best."""
@@ -47,7 +51,7 @@ class PooledRanking:
         for tree in trees:
             alone, possible = self._own_parts.of_pools_alone(tree), self._own_parts.possible(tree)
             if alone is not None:
-                yield from self._of_pools(tree, alone)
+                yield from self._of_pools(alone)
             if possible is not None and len(possible) == 1 and alone is None:
                 (alike[tree.root],) = possible
             elif possible is None or possible:
@@ -60,18 +64,50 @@ class PooledRanking:
             if composed is not None:
                 key = self._scores.key_of(self._sums.of(tree.root), given[tree.root], composed.counts)
                 if not (key[0] and self._scores.filters):
-                    yield key, False, tree, composed.ways
+                    yield key, (), tree, composed.ways
 
-    def _of_pools(self, tree: Tree, alone: Tree) -> Iterator[RankedPart]:
-        composed = self._composer.composed_in(alone)
-        if composed is not None:
-            yield self._scores.key_of(self._sums.of(tree.root), None, ()), True, alone, composed.ways
+    def _of_pools(self, alone: Tree) -> Iterator[RankedPart]:
+        """Yield what sharing providers alone serve: what takes from the same trees scores the same."""
+        pools_of, possible = self._own_parts.pools_of, self._own_parts.possible_pools(alone)
+        for roots in [None] if possible is None else possible:
+            tree = alone if roots is None else self._own_parts.within(alone, roots)
+            if self._was_found_elsewhere(tree, roots):
+                continue
+            composed = self._composer.composed_in(tree)
+            ways = iter(()) if composed is None else composed.ways
+            if roots is not None and len(roots) > 1:
+                ways = filter(partial(self._takes_from, alone, roots), ways)
+            first = next(ways, None)
+            if first is not None:
+                pools = pools_of(first, alone)
+                key = self._key_of_pools(pools, alone)
+                if not (key[0] and self._scores.filters):
+                    yield key, (*sorted(pools), alone.root), tree, chain((first,), ways)
+
+    def _takes_from(self, alone: Tree, roots: AbstractSet[int], choice: Choice) -> bool:
+        return self._own_parts.pools_of(choice, alone) == roots
+
+    def _key_of_pools(self, roots: AbstractSet[int], alone: Tree) -> Key:
+        row = self._sums.together(roots, alone.home)
+        weight = self._scores.weight_of_pools(row)
+        # It has a place among trees as if it were found in its own.
+        return (*weight, row[0] if self._scores.tell_trees_apart else alone.root)
+
+    def _was_found_elsewhere(self, tree: Tree, roots: AbstractSet[int] | None) -> bool:
+        """Tell whether the same was found in another tree: where there is nothing of the tree itself."""
+        if not all([tree.sharing >= {*row} for row in tree.options]):
+            return False
+        found = roots, tuple(map(tuple, tree.options))
+        if found in self._found_elsewhere:
+            return True
+        self._found_elsewhere.add(found)
+        return False
 
     def _of_tree(self, tree: Tree) -> Iterator[RankedPart]:
         row = self._sums.of(tree.root)
         ranked = self._composer.ranked_in(tree, partial(self._rank, row))
         if ranked is not None:
-            yield (*ranked.rank, tree.root), False, tree, ranked.ways
+            yield (*ranked.rank, tree.root), (), tree, ranked.ways
 
     def _rank(self, row: Sequence[int], given: Given, counts: Counts) -> CandidateRank | None:
         fails, below = self._scores.weight(row, given)

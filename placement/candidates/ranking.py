@@ -7,7 +7,7 @@ compactness of its best candidate, which has to be composed. So a tree first has
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import NamedTuple
 
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
@@ -50,7 +50,8 @@ class Shared(NamedTuple):
 
     Args:
         least: how much of each class a provider gives at least, if it gives any.
-        alone: whether sharing providers may serve it alone.
+        alone: whether sharing providers may serve it alone in a tree other than theirs and in no other way. Then what
+            a tree has says nothing of the best that comes with it.
     """
 
     least: Mapping[str, int]
@@ -109,6 +110,7 @@ class TreeScores:
         self._judged = self._judge(scorer)
         self.weighed = tuple([name for name in requested if name in self.classes])
         """The classes of which it matters how much a tree itself gives."""
+        self._everything = tuple([requested[name] for name in self.weighed])
         self._of_given: dict[Given, _TreeJudge] = {}
 
     @property
@@ -143,14 +145,13 @@ class TreeScores:
         Args:
             sums: for each tree its root, then its capacity, then its use of each of the classes.
         """
+        if self._shared and self._shared.alone and self.tell_trees_apart:
+            return [(False, -MAX_SCORE - self._near_equal - 1, row[0]) for row in sums]
         judged = cache(self._judged)  # Hosts of a cloud are much alike.
         keys = [(*judged(row[1:]), row[0]) for row in sums]
         if self._packing is not None:
             tidiness, per_point = self._tidiness.get, self._per_tidiness
             keys = [(fails, below - tidiness(root, 0.0) * per_point, root) for fails, below, root in keys]
-        if self._shared and self._shared.alone:
-            # What is not of the tree at all may be better than what is.
-            keys = [min(key, (*self._of_nothing, key[2])) for key in keys]
         return self.shuffled(keys) if self._near_equal else keys
 
     def shuffled(self, keys: Iterable[Key]) -> list[Key]:
@@ -173,26 +174,33 @@ class TreeScores:
 
         return judged
 
-    def weight(self, row: Sequence[int], given: Given | None) -> tuple[bool, float]:
+    def weight(self, row: Sequence[int], given: Given) -> tuple[bool, float]:
         """Return whether candidates break a proportion, and their negated score if they are compact.
 
         Args:
             row: the root of their tree, then its capacity, then its use of each of the classes.
-            given: how much of each class in ``weighed`` the tree itself gives; None where sharing providers alone give:
-                then there is no tree to be charged.
+            given: how much of each class in ``weighed`` the tree itself gives.
         """
-        root = row[0]
-        if given is None:
-            fails, below = self._of_nothing
-        else:
-            if given not in self._of_given:
-                own = OwnPart.exactly(dict(zip(self.weighed, given, strict=True)))
-                self._of_given[given] = cache(self._judge(self._scorer(own)))
-            fails, below = self._of_given[given](tuple(row[1:]))
-            below -= self._tidiness.get(root, 0.0) * self._per_tidiness
-        return fails, below - self._jitter(root) if self._near_equal else below
+        fails, below = self._judged_of(row, given)
+        return fails, below - self._tidiness.get(row[0], 0.0) * self._per_tidiness
 
-    def key_of(self, row: Sequence[int], given: Given | None, counts: Counts) -> Key:
+    def weight_of_pools(self, row: Sequence[int]) -> tuple[bool, float]:
+        """Return the same of what sharing providers alone serve, which touches no place.
+
+        Args:
+            row: as in ``weight``, of the trees of these providers, taken as one.
+        """
+        return self._judged_of(row, self._everything)
+
+    def _judged_of(self, row: Sequence[int], given: Given) -> tuple[bool, float]:
+        """Return whether candidates break a proportion, and their negated score but for what is of devices."""
+        if given not in self._of_given:
+            own = OwnPart.exactly(dict(zip(self.weighed, given, strict=True)))
+            self._of_given[given] = cache(self._judge(self._scorer(own)))
+        fails, below = self._of_given[given](tuple(row[1:]))
+        return fails, below - self._jitter(row[0]) if self._near_equal else below
+
+    def key_of(self, row: Sequence[int], given: Given, counts: Counts) -> Key:
         """Return the key of something that was composed.
 
         Args:
@@ -201,12 +209,7 @@ class TreeScores:
             counts: how many places of each level of the tree it touches.
         """
         fails, below = self.weight(row, given)
-        return fails, below if given is None else below + self.lost(counts), row[0]
-
-    @cached_property
-    def _of_nothing(self) -> tuple[bool, float]:
-        """What is said of what takes nothing of any tree."""
-        return self._judge(self._scorer(OwnPart.exactly({})))([0] * 2 * len(self.classes))
+        return fails, below + self.lost(counts), row[0]
 
     def keys_of_nothing(self, roots: Iterable[int]) -> list[Key]:
         """Return the keys of trees that have none of the classes."""

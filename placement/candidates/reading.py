@@ -1,6 +1,6 @@
 """Which trees are read when: by id, or by what they can score if the best come first; in portions that grow."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -84,9 +84,24 @@ class Reader(Protocol):
         """Return all trees."""
 
 
-def shared_by(reader: Reader) -> Shared | None:
-    """Return what of a request others may give, for its scores; None where nobody shares."""
-    return Shared(least_amounts_of(reader.plan), reader.shares_all) if reader.shares else None
+def shared_by(reader: Reader, *, is_simple: bool = True) -> Shared | None:
+    """Return what of a request others may give, for its scores; None where nobody shares.
+
+    Args:
+        reader: reads the trees.
+        is_simple: whether each slot takes one provider, and no tree that may serve is left out.
+    """
+    if not reader.shares:
+        return None
+    alone = reader.shares_all and not (is_simple and _comes_with_its_tree(reader.plan))
+    return Shared(least_amounts_of(reader.plan), alone)
+
+
+def _comes_with_its_tree(plan: Plan) -> bool:
+    """Tell whether what a sharing provider serves alone is found in its own tree, too, which says how good it is."""
+    request = plan.request
+    asks_of_root = request.root_required or request.root_forbidden or plan.forbidden_root_aggregates
+    return len(plan.slots) == 1 and bool(plan.slots[0].resources) and not asks_of_root
 
 
 class SumsAsRead:
@@ -101,19 +116,32 @@ class SumsAsRead:
         self._reader = reader
         self._classes = classes
         self._rows: dict[int, Sequence[int]] = {}
+        self._asked: set[int] = set()
 
     def of(self, root: int) -> Sequence[int]:
         """Return the root of a tree that was read, then its capacity, then its use of each of the classes."""
         return self._rows.get(root) or (root, *[0] * 2 * len(self._classes))
 
+    def together(self, roots: Collection[int], home: Mapping[int, int]) -> Sequence[int]:
+        """Return the same of trees taken as one, with the least root; ``home`` has all that may be asked for."""
+        self._ask({*home.values()})
+        rows = [self.of(root) for root in sorted(roots)]
+        if len(rows) == 1:
+            return rows[0]
+        return (min(roots, default=0), *map(sum, zip(self.of(0)[1:], *[row[1:] for row in rows], strict=True)))
+
     def read(self, portions: Iterable[Portion]) -> Iterator[Portion]:
         """Yield portions of trees once the sums of theirs are known."""
         for portion in portions:
-            roots = [tree.root for _key, tree in portion.trees]
-            if roots and self._classes:
-                listed = roots if len(roots) <= self._reader.most_listed else None
-                self._rows.update([(row[0], row) for row in self._reader.sums(self._classes, (), listed)])
+            self._ask({tree.root for _key, tree in portion.trees})
             yield portion
+
+    def _ask(self, roots: AbstractSet[int]) -> None:
+        unknown = roots - self._asked
+        if unknown and self._classes:
+            listed = unknown if len(unknown) <= self._reader.most_listed else None
+            self._rows.update([(row[0], row) for row in self._reader.sums(self._classes, (), listed)])
+        self._asked |= unknown
 
 
 def by_id(reader: Reader, wanted: int | None) -> Iterator[Tree]:

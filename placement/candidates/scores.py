@@ -1,6 +1,6 @@
 """The score of a candidate, with its parts, each from 0 to 100: what the order of candidates is made of."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -8,6 +8,7 @@ from placement.allocators.compactness import Counts, compactness
 from placement.allocators.entries import Number, exact
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import ScoredNode, assess
+from placement.domain.amounts import summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,21 @@ def score(
         raw_fit=float(verdict.fit) if strategy.fit else None,
         raw_sra=float(verdict.sra) if strategy.sra else None,
     )
+
+
+def score_of_pools(
+    profile: RankingProfile, requested: Mapping[str, int], nodes: Collection[ScoredNode], *, levels: int
+) -> Score:
+    """Return the score of a candidate that sharing providers alone serve.
+
+    Args:
+        profile: what counts, and how much.
+        requested: what is asked for, by class.
+        nodes: what the trees of these providers have and use: they are taken as one, in which no place is touched.
+        levels: how many levels there are.
+    """
+    node = ScoredNode(summed([one.allocatable for one in nodes]), summed([one.used for one in nodes]))
+    return score(profile, requested, node, own=requested, touched=(0,) * levels)
 
 
 def _part(weighted: Fraction, weight: Number) -> float | None:

@@ -83,12 +83,39 @@ class OwnParts:
         ]
         return replace(tree, options=rows)
 
+    def pools_of(self, choice: Choice, alone: Tree) -> frozenset[int]:
+        """Return the roots of the trees that a choice of sharing providers takes from."""
+        return frozenset([home_of(choice[index], alone) for index, _demand, _amounts in self._taking])
+
+    def possible_pools(self, alone: Tree) -> AbstractSet[frozenset[int]] | None:
+        """Return what that may be in a tree with sharing options alone; None where that is too much to tell."""
+        found = {frozenset[int]()}
+        for _index, demand, _amounts in self._taking:
+            homes = {home_of(provider, alone) for provider in alone.options[demand]}
+            found = {roots | {home} for roots in found for home in homes}
+            if len(found) > MOST_GIVEN:
+                return None
+        return found
+
+    def within(self, alone: Tree, roots: AbstractSet[int]) -> Tree:
+        """Return such a tree with those options alone that take from some trees."""
+        rows = [
+            [provider for provider in row if home_of(provider, alone) in roots] if demand in self._demands else row
+            for demand, row in enumerate(alone.options)
+        ]
+        return replace(alone, options=rows)
+
+
+def home_of(provider: int, tree: Tree) -> int:
+    """Return the root of the tree that an option of a tree lies in."""
+    return tree.home.get(provider, tree.root)
+
 
 def kind_of(provider: int, tree: Tree) -> int:
     """Return what a provider is to a tree."""
     if provider not in tree.sharing:
         return OWN
-    return ITS_OWN_SHARING if tree.home.get(provider, tree.root) == tree.root else FOREIGN
+    return ITS_OWN_SHARING if home_of(provider, tree) == tree.root else FOREIGN
 
 
 def taken(state: PartSoFar, amounts: Given, kind: int) -> PartSoFar:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.bounded_reading import LeastByRoot, bounded_as_needed, bounded_first
 from placement.candidates.bounds import BoundedScores, ScoresByCount
 from placement.candidates.compose.proposals import Proposal
@@ -31,11 +32,12 @@ class Forecast:
         self._reader = overlaid(ground.reader, overlay, ground.stocks)
         scores = ScoresByCount if ground.counts_decide else BoundedScores
         asked = composer.requested, Ranking(ground.profile), ground.families
-        packing, shared = ground.packing(overlay), shared_by(self._reader)
+        packing = ground.packing(overlay)
+        shared = shared_by(self._reader, is_simple=ground.is_simple and not overlay.avoided)
         self._scores = scores(*asked, packing, shared=shared)
-        has_keys = shared is None and not ground.counts_decide
-        # Otherwise the key of a tree is a bound on those of its proposals.
-        self._sums_as_read = None if has_keys else SumsAsRead(self._reader, self._scores.classes)
+        self._sums_as_read = SumsAsRead(self._reader, self._scores.classes)
+        self._has_keys = shared is None and not ground.counts_decide
+        """Whether trees have keys. Otherwise that of a tree is a bound on those of its proposals."""
         self._overlay = overlay
         # What is kept outlives the bounds of one request. Devices that judge trees change with every claim.
         self._cached_scores = TreeScores(*asked, shared=shared) if packing is None else None
@@ -45,19 +47,27 @@ class Forecast:
     def key_of(self, expected: Key, proposal: Proposal) -> Key | None:
         """Return the key of a proposal in a tree of which a key was expected; None if it would be left out."""
         fails, _highest, root = expected
-        if self._sums_as_read is None:
+        if self._has_keys:
             return fails, self._scores.negated_score(expected, proposal.counts), root
         scores: TreeScores = self._scores
         requested: ResourceAmounts = self._ground.prepared.composer.requested
         if isinstance(scores, ScoresByCount):
             requested = summed(proposal.amounts.values())
             scores = scores.of_amounts(requested)
-        own, given = self._ground.own(proposal), None
-        if own is not None:
+        own = self._ground.own(proposal)
+        if own is None:
+            key = (*scores.weight_of_pools(self._ground.sums_of_pools(self._sums_as_read, proposal)), root)
+        else:
             foreign = summed([amounts for one, amounts in proposal.amounts.items() if one not in own])
             given = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
-        key = scores.key_of(self._sums_as_read.of(root), given, proposal.counts)
+            key = scores.key_of(self._sums_as_read.of(root), given, proposal.counts)
         return None if key[0] and scores.filters else key
+
+    def pools(self, proposal: Proposal) -> ScoredNode:
+        """Return what the trees of the sharing providers that serve a proposal alone have and use, as one."""
+        classes, (_root, *row) = self._scores.classes, self._ground.sums_of_pools(self._sums_as_read, proposal)
+        capacities, used = row[: len(classes)], row[len(classes) :]
+        return ScoredNode(dict(zip(classes, capacities, strict=True)), dict(zip(classes, used, strict=True)))
 
     def key(self, tree: PlannerTree) -> Key | None:
         """Return the key of a tree as it would be; None if it would be left out."""
@@ -87,7 +97,7 @@ class Forecast:
             found = bounded_as_needed(
                 self._reader, self._scores, self._wanted, least=self._least, cached_order=self._cached_order
             )
-        return self._sums_as_read.read(found) if self._sums_as_read else found
+        return found if self._has_keys else self._sums_as_read.read(found)
 
     def _least(self) -> LeastByRoot | None:
         """Return bounds on the places that trees touch, None where there are no such bounds."""
@@ -106,11 +116,12 @@ class Forecast:
 
     def only(self, root: int) -> Iterator[Portion]:
         """Yield one tree, unless the profile leaves it out, with what the keys of proposals depend on."""
-        return self._sums_as_read.read(self._only(root)) if self._sums_as_read else self._only(root)
+        return self._only(root) if self._has_keys else self._sums_as_read.read(self._only(root))
 
     def _only(self, root: int) -> Iterator[Portion]:
         trees = self._reader.trees_of([root]).trees if self._reader.is_possible else []
-        if trees and self._scores.filters:
+        # Where proposals have keys, what they take tells which of them are left out.
+        if trees and self._scores.filters and self._has_keys:
             trees = [] if self._scores.keys(self._sums([root]))[0][0] else trees
         yield Portion([(self._scores.key_of_nothing(root), tree) for tree in trees], LAST)
 

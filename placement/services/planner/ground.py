@@ -8,7 +8,7 @@ from placement.candidates.compose.proposals import Proposal
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.packing import TreePacking, WantedOfHost, wanted_by
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.candidates.reading import shared_by
+from placement.candidates.reading import SumsAsRead, shared_by
 from placement.candidates.wrapped import RememberingReader
 from placement.domain.amounts import ResourceAmounts
 from placement.domain.overlay import AS_IT_IS, Overlay
@@ -104,6 +104,17 @@ class Ground:
         if home and proposal.amounts.keys() <= home.keys():
             return None
         return {one: of for one, of in proposal.amounts.items() if home.get(one, proposal.root) == proposal.root}
+
+    def sums_of_pools(self, sums: SumsAsRead, proposal: Proposal) -> Sequence[int]:
+        """Return what the trees of such sharing providers have and use in all, as ``SumsAsRead.together``."""
+        home = self._narrowing.sharing.home
+        return sums.together({home[provider] for provider in proposal.amounts}, home)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether each group takes one provider."""
+        several = [one for one in self.request.groups if one.count > 1 or one.everything or one.per_subtree]
+        return not several and not self.request.paths
 
     @property
     def is_tree_by_tree(self) -> bool:

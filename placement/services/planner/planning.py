@@ -9,7 +9,7 @@ from placement.candidates.alike_hosts import DrawnHost, drawn
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import ONE_BY_ONE, Key, Keyed, Portion, best_first
 from placement.candidates.overlaid import with_stocks
-from placement.candidates.scores import Score, score
+from placement.candidates.scores import Score, score, score_of_pools
 from placement.domain.amounts import summed
 from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
@@ -210,7 +210,9 @@ class Planning:
         """Return the score of a proposal, in parts."""
         requested, own = summed(proposal.amounts.values()), self._ground.own(proposal)
         if own is None:
-            return score(self._profile, requested, ScoredNode({}), own={}, touched=(0,) * len(proposal.touched))
+            return score_of_pools(
+                self._profile, requested, [self._forecast.pools(proposal)], levels=len(proposal.touched)
+            )
         tree = self._composer.known[proposal.root]
         node, fragmentation = ScoredNode(*tree.totals()), self._ground.fragmentation(tree, proposal)
         given, touched = summed(own.values()), proposal.touched

@@ -1,6 +1,8 @@
 """Scores and order where hosts have disks of their own, or not, and pools beside them: compared with a definition."""
 
 import random
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -46,6 +48,7 @@ REQUESTS: list[dict[str, dict[str, int]]] = [
     {"": {"VCPU": 1}, "_A": {"DISK_GB": 5}, "_B": {"DISK_GB": 12}},
     {"": {"VCPU": 1}, "_G": {"PGPU": 1}, "_D": {"DISK_GB": 10}},
     {"": {"DISK_GB": 15}},
+    {"_A": {"DISK_GB": 5}, "_B": {"DISK_GB": 12}},
 ]
 LIMITS = (1, 5)
 
@@ -56,7 +59,26 @@ class Host:
 
     has: dict[str, int]
     used: dict[str, int]
-    beside: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+
+
+def taken_as_one(hosts: Iterable[Host]) -> Host:
+    has: Counter[str] = Counter()
+    used: Counter[str] = Counter()
+    for host in hosts:
+        has.update(host.has)
+        used.update(host.used)
+    return Host(has, used)
+
+
+def random_pools(dice: random.Random) -> dict[str, Host]:
+    """Pools of all sizes, some of them fuller than others; one has GPUs to share, too."""
+    pools = {}
+    for name in ("A", "B", "C"):
+        size = dice.choice((200, 1000, 2000))
+        pools[f"pool {name}"] = Host({"DISK_GB": size}, {"DISK_GB": dice.choice((1, size // 2))}, (name,))
+    pools["pool C"].has["PGPU"] = 8
+    return pools
 
 
 def random_hosts(dice: random.Random) -> dict[str, Host]:
@@ -67,29 +89,31 @@ def random_hosts(dice: random.Random) -> dict[str, Host]:
         has |= dice.choice(({}, {"DISK_GB": 10}, {"DISK_GB": 40}, {"DISK_GB": 500}))
         has |= dice.choice(({}, {}, {"PGPU": 4}))
         used = {name: dice.randint(1, amount // 2) for name, amount in has.items() if dice.random() < 0.5}
-        hosts[f"h{number}"] = Host(has, used, dice.choice(((), ("A",), ("B",), ("A", "B"))))
+        hosts[f"h{number}"] = Host(has, used, dice.choice(((), ("A",), ("B", "C"), ("A", "B"))))
     return hosts
 
 
-def register(app: Flask, hosts: dict[str, Host]) -> dict[str, str]:
-    """Store hosts and two pools; return the name of each provider by uuid."""
-    pools = [provider(f"pool {name}", traits=[SHARES], aggregates=[name], DISK_GB=1000) for name in ("A", "B")]
+def register(app: Flask, hosts: dict[str, Host], pools: dict[str, Host]) -> dict[str, str]:
+    """Store hosts and pools; return the name of each provider by uuid."""
+    shared = [provider(name, traits=[SHARES], aggregates=pool.beside, **pool.has) for name, pool in pools.items()]
     made = [provider(name, aggregates=host.beside, **host.has) for name, host in hosts.items()]
-    built = stored(app, *pools, *made)
-    for name, host in hosts.items():
+    built = stored(app, *shared, *made)
+    for name, host in {**pools, **hosts}.items():
         if host.used:
             allocate(Api(app).call, built.providers[name], host.used)
     return {uuid: name for name, uuid in built.providers.items()}
 
 
 def by_definition(
-    profile: RankingProfile, hosts: dict[str, Host], taken: dict[str, dict[str, int]]
+    profile: RankingProfile, hosts: dict[str, Host], pools: dict[str, Host], taken: dict[str, dict[str, int]]
 ) -> tuple[bool, Fraction]:
     """Whether the reserve stays, and the total of what is taken from whom, by the names of providers."""
     strategy = profile.strategy
-    (host, own) = next(
-        ((hosts[name], amounts) for name, amounts in taken.items() if name in hosts), (Host({}, {}, ()), {})
-    )
+    charged = hosts if hosts.keys() & taken.keys() else pools
+    host = taken_as_one([charged[name] for name in taken if name in charged])
+    own: Counter[str] = Counter()
+    for name in charged.keys() & taken.keys():
+        own.update(taken[name])
     asked = {name for amounts in taken.values() for name in amounts}
     free = {name: amount - host.used.get(name, 0) for name, amount in host.has.items()}
     assert strategy.fit is not None
@@ -117,22 +141,26 @@ def by_definition(
 
 def query(request: dict[str, dict[str, int]]) -> str:
     parts = [f"resources{suffix}=" + ",".join(f"{n}:{a}" for n, a in of.items()) for suffix, of in request.items()]
-    return "&".join([*parts, *(["group_policy=none"] if len(request) > 2 else [])])
+    return "&".join([*parts, *(["group_policy=none"] if len(request.keys() - {""}) > 1 else [])])
 
 
 class Compared:
     """One cloud under one profile, where every answer is held against the definition."""
 
-    def __init__(self, api: Api, profile: RankingProfile, hosts: dict[str, Host], names: dict[str, str]) -> None:
-        self.api, self.profile, self.hosts, self.names = api, profile, hosts, names
+    def __init__(
+        self, api: Api, profile: RankingProfile, cloud: tuple[dict[str, Host], dict[str, Host]], names: dict[str, str]
+    ) -> None:
+        self.api, self.profile, self.names = api, profile, names
+        self.hosts, self.pools = cloud
         self.charged_apart = 0
+        self.pools_apart = 0
 
     def keys(self, candidates: list[dict[str, Any]], scores: list[dict[str, Any]]) -> list[tuple[bool, float]]:
         """Compare scores with the definition; return what sorts the candidates."""
         keys = []
         for candidate, score in zip(candidates, scores, strict=True):
             taken = {self.names[uuid]: of["resources"] for uuid, of in candidate["allocations"].items()}
-            keeps, total = by_definition(self.profile, self.hosts, taken)
+            keeps, total = by_definition(self.profile, self.hosts, self.pools, taken)
             assert score["total"] == pytest.approx(float(total)), taken
             assert (score.get("keeps_proportion") is not False) == keeps
             assert keeps or not self.profile.filters
@@ -140,8 +168,9 @@ class Compared:
         return keys
 
     def tree(self, candidate: dict[str, Any]) -> str:
-        """The host that a candidate takes from; none where pools alone serve."""
-        return next((self.names[one] for one in candidate["allocations"] if self.names[one] in self.hosts), "")
+        """The host that a candidate takes from, or the pools where they alone serve."""
+        names = sorted(self.names[one] for one in candidate["allocations"])
+        return next((name for name in names if name in self.hosts), " and ".join(names))
 
     def plainly(self, request: dict[str, dict[str, int]]) -> None:
         def ask(limit: str = "") -> list[dict[str, Any]]:
@@ -158,6 +187,7 @@ class Compared:
             assert all(before <= after for before, after in pairwise(line))
         assert all(ask(f"&limit={limit}") == found[:limit] for limit in LIMITS)
         self.charged_apart += any(len(set(of_tree)) > 1 for of_tree in by_tree.values())
+        self.pools_apart += len({of[0] for name, of in by_tree.items() if name not in self.hosts}) > 1
 
     def by_the_planner(self, request: dict[str, dict[str, int]]) -> None:
         groups = {suffix: {"resources": of} for suffix, of in request.items()}
@@ -177,15 +207,17 @@ class Compared:
 @pytest.mark.parametrize("seed", range(2))
 def test_a_host_is_charged_for_what_it_gives_itself(app: Flask, seed: int) -> None:
     dice = random.Random(seed)
-    hosts = random_hosts(dice)
-    names = register(app, hosts)
-    apart = 0
+    hosts, pools = random_hosts(dice), random_pools(dice)
+    names = register(app, hosts, pools)
+    apart, pools_apart = 0, 0
     for name, profile in PROFILES.items():
         planner = PlannerSettings(profiles=PROFILES, default_profile=name)
         api = Api(create_app(replace(app.extensions["placement"].settings, planner=planner)))
-        compared = Compared(api, profile, hosts, names)
+        compared = Compared(api, profile, (hosts, pools), names)
         for request in REQUESTS:
             compared.plainly(request)
             compared.by_the_planner(request)
         apart += compared.charged_apart
+        pools_apart += compared.pools_apart
     assert apart > len(PROFILES)
+    assert pools_apart >= len(PROFILES)

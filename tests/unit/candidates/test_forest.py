@@ -81,9 +81,11 @@ def test_what_shares_with_other_trees_is_not_the_nodes() -> None:
     assert forest(disks).score({NODE0: {"VCPU": 4}, POOL: {"DISK_GB": 5}}).fit == 0
 
 
-def test_what_takes_from_sharing_providers_alone_has_no_node() -> None:
+def test_what_takes_from_sharing_providers_alone_is_judged_by_their_trees_as_one() -> None:
     said = forest(PACK_GPUS).score({POOL: {"VCPU": 50}})
-    assert (said.fit, said.sra, said.compactness, said.touched) == (0, 100, 100, (0, 0))
+    assert (said.fit, said.sra, said.compactness, said.touched) == (50, 100, 100, (0, 0))
+    pools = {POOL: member(POOL, None, shares=True, VCPU=(100, 0)), 9: member(9, None, shares=True, VCPU=(300, 100))}
+    assert forest(PACK_GPUS, pools).score({POOL: {"VCPU": 50}, 9: {"VCPU": 50}}).fit == 50
 
 
 def test_a_provider_of_the_tree_is_the_nodes_even_if_it_shares() -> None:

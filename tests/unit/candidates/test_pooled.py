@@ -19,6 +19,7 @@ from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
 from placement.candidates.search import CandidateSearch
+from placement.domain.amounts import summed
 from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import Choice, Plan, plan_for
 from placement.domain.tree import Tree
@@ -102,15 +103,29 @@ PROFILES = st.builds(
 )
 
 
-def own_part(cloud: Cloud, tree: Tree, choice: Choice) -> dict[str, int] | None:
-    """What is taken of the tree itself; None if all is taken of providers that share."""
+def charged(cloud: Cloud, tree: Tree, choice: Choice) -> frozenset[int]:
+    """The roots of the trees that a candidate is charged to: its own, or those of the pools that alone serve."""
+    takers = [provider for slot, provider in zip(cloud.plan.slots, choice, strict=True) if slot.resources]
+    if all(provider in tree.sharing for provider in takers):
+        return frozenset(tree.home[provider] for provider in takers)
+    return frozenset([tree.root])
+
+
+def is_of_pools(cloud: Cloud, tree: Tree, choice: Choice) -> bool:
+    return all(
+        provider in tree.sharing for slot, provider in zip(cloud.plan.slots, choice, strict=True) if slot.resources
+    )
+
+
+def own_part(cloud: Cloud, tree: Tree, choice: Choice) -> dict[str, int]:
+    """What is taken of the trees that a candidate is charged to."""
     own: dict[str, int] = {}
-    takers = [(slot, provider) for slot, provider in zip(cloud.plan.slots, choice, strict=True) if slot.resources]
-    for slot, provider in takers:
-        if tree.home.get(provider, tree.root) == tree.root:
+    roots = charged(cloud, tree, choice)
+    for slot, provider in zip(cloud.plan.slots, choice, strict=True):
+        if tree.home.get(provider, tree.root) in roots:
             for name, amount in slot.resources:
                 own[name] = own.get(name, 0) + amount
-    return None if all(provider in tree.sharing for _slot, provider in takers) else own
+    return own
 
 
 def counts_of(cloud: Cloud, tree: Tree, choice: Choice) -> tuple[int, ...]:
@@ -124,9 +139,10 @@ def counts_of(cloud: Cloud, tree: Tree, choice: Choice) -> tuple[int, ...]:
 def rank(cloud: Cloud, profile: RankingProfile, tree: Tree, choice: Choice) -> tuple[bool, float]:
     """Whether a candidate breaks a proportion, and its negated total."""
     requested, own = amounts_of(cloud.plan), own_part(cloud, tree, choice)
-    counts = () if own is None else counts_of(cloud, tree, choice)
-    node = cloud.totals.get(tree.root, ScoredNode({})) if own is not None else ScoredNode({})
-    verdict = assess(profile.strategy, requested, node, own or {})
+    counts = () if is_of_pools(cloud, tree, choice) else counts_of(cloud, tree, choice)
+    nodes = [cloud.totals[root] for root in charged(cloud, tree, choice) if root in cloud.totals]
+    node = ScoredNode(summed([one.allocatable for one in nodes]), summed([one.used for one in nodes]))
+    verdict = assess(profile.strategy, requested, node, own)
     points = float(verdict.total) + profile.compactness * compactness(counts)
     total = 100 * points / float(profile.maximum) if profile.maximum else 0.0
     return not verdict.keeps_proportion, -round(total, 6)
@@ -140,20 +156,23 @@ def shared_options(cloud: Cloud, tree: Tree) -> list[list[int]]:
 
 
 Line = list[tuple[tuple[bool, float], Choice]]
-"""The candidates of one tree, or those of no tree, with their ranks."""
+"""The candidates of one tree, or those that pools of the same trees serve alone, with their ranks."""
+
+LineName = tuple[bool, frozenset[int]]
+"""Whether pools alone serve, and the trees that are charged."""
 
 
-def lines_by_definition(cloud: Cloud, profile: RankingProfile) -> dict[int | None, Line]:
-    """All candidates of each tree, and those of no tree, the best first."""
-    lines: dict[int | None, Line] = {}
+def lines_by_definition(cloud: Cloud, profile: RankingProfile) -> dict[LineName, Line]:
+    """All candidates of each line, the best first."""
+    lines: dict[LineName, Line] = {}
     for tree in TreesInMemory(*cloud).all_trees().trees:
         for options in (tree.options, shared_options(cloud, tree)):
             for choice in SlotComposer(cloud.plan, RequestBudget()).choices(replace(tree, options=options)):
-                root = None if own_part(cloud, tree, choice) is None else tree.root
+                name = is_of_pools(cloud, tree, choice), charged(cloud, tree, choice)
                 one = rank(cloud, profile, tree, choice), choice
-                if (root is None) == (options is not tree.options) and not (one[0][0] and profile.filters):
-                    lines.setdefault(root, []).append(one)
-    return {root: sorted({*line}) for root, line in lines.items()}
+                if name[0] == (options is not tree.options) and not (one[0][0] and profile.filters):
+                    lines.setdefault(name, []).append(one)
+    return {name: sorted({*line}) for name, line in lines.items()}
 
 
 def search(cloud: Cloud, profile: RankingProfile, wanted: int | None) -> list[tuple[int, Choice]]:
@@ -163,14 +182,13 @@ def search(cloud: Cloud, profile: RankingProfile, wanted: int | None) -> list[tu
     return CandidateSearch(reader, scores, budget=budget, wanted=wanted, breadth_first=True, limits=limits).candidates()
 
 
-def lines_of(found: list[tuple[int, Choice]], cloud: Cloud, profile: RankingProfile) -> dict[int | None, Line]:
-    """What was found in each tree, in this order."""
+def lines_of(found: list[tuple[int, Choice]], cloud: Cloud, profile: RankingProfile) -> dict[LineName, Line]:
+    """What was found in each line, in this order."""
     trees = {tree.root: tree for tree in cloud.trees}
-    lines: dict[int | None, Line] = {}
+    lines: dict[LineName, Line] = {}
     for root, choice in found:
-        is_alone = own_part(cloud, trees[root], choice) is None
-        line = lines.setdefault(None if is_alone else root, [])
-        line.append((rank(cloud, profile, trees[root], choice), choice))
+        name = is_of_pools(cloud, trees[root], choice), charged(cloud, trees[root], choice)
+        lines.setdefault(name, []).append((rank(cloud, profile, trees[root], choice), choice))
     return lines
 
 
@@ -181,12 +199,14 @@ def test_candidates_come_by_what_they_take_of_their_trees(cloud, profile):
     assume(sum(prod(len(tree.options[slot.demand]) for slot in cloud.plan.slots) for tree in cloud.trees) < 500)
     found, expected = search(cloud, profile, None), lines_by_definition(cloud, profile)
     lines = lines_of(found, cloud, profile)
-    assert {root: sorted(line) for root, line in lines.items()} == expected
+    assert {name: sorted(line) for name, line in lines.items()} == expected
     for line in ([line[0] for line in lines.values()], *lines.values()):
         ranks = [one for one, _choice in line]
         assert ranks == sorted(ranks)
     for limit in (1, 2, 3, 10):
-        assert search(cloud, profile, limit) == found[:limit]
+        assert [choice for _root, choice in search(cloud, profile, limit)] == [
+            choice for _root, choice in found[:limit]
+        ]
 
 
 @examples(40)
