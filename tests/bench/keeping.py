@@ -1,24 +1,32 @@
 """What keeping the index costs a claim: ``python -m tests.bench.keeping`` prints it for both ways to claim.
 
-Two servers in this process share a PostgreSQL database of flat hosts. One keeps its orders and texts current; the other
-believes from some moment on that no tree changes any more, and does all else alike. They claim in turn, and what was
-claimed is given back in between, so both find the same hosts. The journal, which both write, is not part of it.
+Servers in this process share a PostgreSQL database of flat hosts. One finds out by the journal what has changed, and
+brings its orders up to date; another is told by this benchmark for nothing, and leaves its orders as they were. Both
+read the hosts again that have changed, which any answer that holds has to do. They claim in turn, and what was claimed
+is given back in between, so both find the same hosts. The journal, which all write, is not part of it. A third server
+keeps no index and sums up all hosts: that is what the index saves.
 """
 
 import argparse
 import statistics
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 from flask import Flask
-from sqlalchemy import text
+from sqlalchemy import select, text
 
-from placement.services.tree_history import Moment, TreeHistories, TreeHistory
+from placement.candidates.key_order import KeyOrder
+from placement.candidates.ranking import TreeScores
+from placement.services.place_size_cache import PlaceSizeCache
+from placement.services.tree_history import Moment, Roots, TreeHistories, TreeHistory
+from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.tables import resource_providers
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
 from tests.bench.loading import insert_rows, rows_for
 from tests.bench.meters import CpuMeter, spent_ms, with_children
@@ -28,88 +36,136 @@ from tests.postgresql import running_postgresql
 HOSTS, PAIRS, CLAIMS = 10_000, 20, 10
 ASKED = "resources=" + ",".join(f"{name}:{amount}" for name, amount in FLAVOR.items()) + "&limit=10"
 
-Claim = Callable[[Flask], str]
-"""Claims with a server, and returns the consumer."""
+
+class Claimed(NamedTuple):
+    """What a claim has made: its consumer, and the hosts that it is on."""
+
+    consumer: str
+    hosts: Collection[str]
 
 
-class Standstill(TreeHistory):
-    """A history in which nothing happens after the first snapshot."""
+Claim = Callable[[Flask], Claimed]
+
+
+class ToldHistory(TreeHistory):
+    """A history that is told what changes."""
 
     def moment(self, tx: Transaction) -> Moment | None:
         return Moment(self._states[-1].number) if self._states else super().moment(tx)
 
+    def tell(self, roots: Roots) -> None:
+        """Note that some trees have changed."""
+        if self._states:
+            self._noted(self._states[-1].place, roots)
 
-class Standstills(TreeHistories):
+
+class ToldHistories(TreeHistories):
+    """The one such history of a server with one database."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.only = ToldHistory()
+
+    def of(self, database: Database) -> TreeHistory:
+        return self.only
+
+
+class LeftOrders(TreeOrders):
+    """Orders that stay as they were first."""
+
+    def at(self, tx: Transaction, moment: Moment, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
+        return super().at(tx, moment._replace(number=1), scores, found_by)
+
+
+class NoHistory(TreeHistory):
+    """The history of a database without a journal."""
+
+    def moment(self, tx: Transaction) -> Moment | None:
+        return None
+
+
+class NoHistories(TreeHistories):
     """Such a history for each database."""
 
     def of(self, database: Database) -> TreeHistory:
-        with self._lock:
-            return self._by_database.setdefault(id(database), (database, Standstill()))[1]
+        return NoHistory()
 
 
-def without_keeping(url: str) -> Flask:
-    """Return a server that does not keep its orders and texts current."""
+def with_orders(url: str, orders: TreeOrders, histories: TreeHistories) -> Flask:
+    """Return a server with other orders."""
     app = made(url)
-    app.extensions["placement"].orders.histories = Standstills()
+    orders.histories = histories
+    orders.sizes = PlaceSizeCache(histories)
+    object.__setattr__(app.extensions["placement"], "orders", orders)
     return app
 
 
-def get_and_put(app: Flask) -> str:
+def get_and_put(app: Flask) -> Claimed:
     client, consumer = app.test_client(), str(uuid.uuid4())
-    found = client.get(f"/allocation_candidates?{ASKED}", headers=HEADERS).json["allocation_requests"]
-    answer = client.put(f"/allocations/{consumer}", json={**found[0], **OWNER}, headers=HEADERS)
+    first = client.get(f"/allocation_candidates?{ASKED}", headers=HEADERS).json["allocation_requests"][0]
+    answer = client.put(f"/allocations/{consumer}", json={**first, **OWNER}, headers=HEADERS)
     assert answer.status_code == 204, answer.text
-    return consumer
+    return Claimed(consumer, first["allocations"])
 
 
-def post(app: Flask) -> str:
+def post(app: Flask) -> Claimed:
     consumer = str(uuid.uuid4())
     body = {**SMALL, "consumer": {"uuid": consumer, **OWNER}}
     answer = app.test_client().post("/planner/v1/claims", json=body, headers=HEADERS)
     assert answer.status_code == 201, answer.text
-    return consumer
+    return Claimed(consumer, answer.json["allocations"])
 
 
-class Pairs:
-    """Claims by two servers in turn.
+class Turns:
+    """Claims by servers in turn.
 
     Args:
-        servers: that which keeps the index, and that which does not.
+        servers: that which keeps the index, that which is told, and that which has none.
+        told: the history that is told.
         database: the CPU time of PostgreSQL.
+        roots: the ids of hosts by their uuids.
     """
 
-    def __init__(self, servers: tuple[Flask, Flask], database: CpuMeter) -> None:
+    def __init__(self, servers: Sequence[Flask], told: ToldHistory, database: CpuMeter, roots: dict[str, int]) -> None:
         self._servers = servers
+        self._told = told
         self._database = database
+        self._roots = roots
 
-    def cell(self, claim: Claim) -> str:
-        """Return the medians for a claim with and without keeping, and what keeping adds, with its quartiles."""
-        for server in self._servers * 3:
+    def cells(self, claim: Claim) -> str:
+        """Return the medians for a claim with each server, and what keeping adds, with its quartiles."""
+        for server in [*self._servers] * 3:
             self._cpu_ms(server, claim)
-        pairs = []
+        turns = []
         for number in range(PAIRS):
             order = self._servers if number % 2 else self._servers[::-1]
             spent = {id(server): self._cpu_ms(server, claim) for server in order}
-            pairs.append([spent[id(server)] for server in self._servers])
-        kept, not_kept = (statistics.median(side) for side in zip(*pairs, strict=True))
-        added = [100 * (one - other) / other for one, other in pairs]
-        low, middle, high = statistics.quantiles(added, n=4)
-        return f"{kept:.2f} | {not_kept:.2f} | {middle:+.1f} % ({low:+.1f} to {high:+.1f})"
+            turns.append([spent[id(server)] for server in self._servers])
+        kept, told, without = (statistics.median(side) for side in zip(*turns, strict=True))
+        low, middle, high = statistics.quantiles([100 * (one - other) / other for one, other, _none in turns], n=4)
+        return f"{kept:.2f} | {told:.2f} | {middle:+.1f} % ({low:+.1f} to {high:+.1f}) | {without:.2f}"
 
     def _cpu_ms(self, server: Flask, claim: Claim) -> float:
         """Return the CPU time of a claim, the database's part included, and give back what was claimed."""
-        before, begun = self._database.read(), time.process_time()
-        consumers = [claim(server) for _ in range(CLAIMS)]
-        spent = (time.process_time() - begun) * 1000 + spent_ms(before, self._database.read())
-        for consumer in consumers:
-            server.test_client().delete(f"/allocations/{consumer}", headers=HEADERS)
+        spent, made = 0.0, []
+        for _ in range(CLAIMS):
+            before, begun = self._database.read(), time.process_time()
+            made.append(claim(server))
+            spent += (time.process_time() - begun) * 1000 + spent_ms(before, self._database.read())
+            self._tell(made[-1])
+        for claimed in made:
+            server.test_client().delete(f"/allocations/{claimed.consumer}", headers=HEADERS)
+            self._tell(claimed)
         return spent / CLAIMS
+
+    def _tell(self, claimed: Claimed) -> None:
+        self._told.tell(frozenset([self._roots[host] for host in claimed.hosts]))
 
 
 def rows(hosts: int) -> list[str]:
     with running_postgresql() as postgresql:
-        url = postgresql.database("keeping")
-        servers = (made(url), without_keeping(url))
+        url, told = postgresql.database("keeping"), ToldHistories()
+        servers = (made(url), with_orders(url, LeftOrders(), told), with_orders(url, TreeOrders(), NoHistories()))
         writer = servers[0].extensions["placement"].database.writer
         with writer.begin() as connection:
             stored = rows_for(connection)
@@ -118,22 +174,23 @@ def rows(hosts: int) -> list[str]:
             insert_rows(connection, stored)
         with writer.begin() as connection:
             connection.execute(text("ANALYZE"))
+            roots = dict(connection.execute(select(resource_providers.c.uuid, resource_providers.c.id)).all())
         with psycopg.connect(url) as plain:
             found = plain.execute("SHOW data_directory").fetchone()
         assert found is not None
         postmaster = int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
-        pairs = Pairs(servers, CpuMeter(lambda: with_children(postmaster)))
-        cells = [
-            f"| {name} | {pairs.cell(claim)} |" for name, claim in {"GET + PUT": get_and_put, "POST": post}.items()
+        turns = Turns(servers, told.only, CpuMeter(lambda: with_children(postmaster)), roots)
+        lines = [
+            f"| {name} | {turns.cells(claim)} |" for name, claim in {"GET + PUT": get_and_put, "POST": post}.items()
         ]
         for server in servers:
             server.extensions["placement"].database.dispose()
-    return cells
+    return lines
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("hosts", type=int, nargs="?", default=HOSTS)
-    print("| claim by | kept, ms | not kept, ms | keeping adds |\n| --- | --- | --- | --- |")
+    print("| claim by | kept, ms | told, ms | keeping adds | without an index, ms |\n| --- | --- | --- | --- | --- |")
     for line in rows(parser.parse_args().hosts):
         print(line, flush=True)

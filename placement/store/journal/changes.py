@@ -86,7 +86,9 @@ def roots_changed(tx: Transaction, since: Cursor, place: Cursor) -> frozenset[in
     # A provider is in no tree when it has just been made and before it goes. What it has always is in one.
     if len(rows) == MOST_CHANGED or any(root is None and kind != PROVIDER for root, _before, kind in rows):
         return None
-    return frozenset(chain.from_iterable(row[:2] for row in rows)) - {None}
+    roots = frozenset(chain.from_iterable(row[:2] for row in rows)) - {None}
+    # A row of a provider that has moved tells of two.
+    return roots if len(roots) <= MOST_CHANGED else None
 
 
 @lru_cache
