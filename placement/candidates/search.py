@@ -69,12 +69,10 @@ class CandidateSearch:
             composer = SlotComposer(reader.plan, budget)
             self._trees = ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
         else:
+            read = promising_first
             if least_places is not None and isinstance(scores, BoundedScores):
-                portions = bounded_as_needed(
-                    reader, scores, wanted, least=least_places, cached_order=cached_order, limits=limits
-                )
-            else:
-                portions = promising_first(reader, scores, wanted, cached_order=cached_order, limits=limits)
+                read = partial(bounded_as_needed, least=least_places)
+            portions = read(reader, scores, wanted, cached_order=cached_order, limits=limits)
             batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
             if reader.shares:
                 sums = SumsAsRead(reader, scores.classes)
