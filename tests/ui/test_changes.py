@@ -19,6 +19,14 @@ from tests.ui.visitor import Visitor
 
 PAGE = "/ui/providers/"
 
+TWICE = ["begins a tree", "provider made"]
+
+
+def coming_of_a_root(app: Flask, who: str) -> list[list[str]]:
+    """Return what is told of a new provider; only PostgreSQL knows its id before its row is written."""
+    told = ["provider made"] if app.extensions["placement"].database.dialect == "postgresql" else TWICE
+    return [[words, "", who] for words in told]
+
 
 def test_what_changed_is_told_with_who_did_it(app: Flask, visitor: Visitor):
     provider = make_provider(api := Api(app), VCPU=8)
@@ -36,8 +44,7 @@ def test_what_changed_is_told_with_who_did_it(app: Flask, visitor: Visitor):
         ["VCPU 2 given back", consumer, "admin"],
         ["VCPU 2 taken", consumer, "admin"],
         ["inventory of VCPU: total 8", "", "admin"],
-        ["begins a tree", "", "admin"],
-        ["provider made", "", "admin"],
+        *coming_of_a_root(app, "admin"),
     ]
     assert [row[1:] for row in visitor.page("/ui/").cells("What changed")] == [["renamed", *row[1:]] for row in rows]
 
@@ -50,8 +57,7 @@ def test_what_others_wrote_is_told_as_such(app: Flask, visitor: Visitor):
     assert [row[1:] for row in visitor.page(PAGE + uuid).cells("What changed")] == [
         ["trait HW_NUMA_ROOT taken away", "", "not this server"],
         ["trait HW_NUMA_ROOT set", "", "not this server"],
-        ["begins a tree", "", "not this server"],
-        ["provider made", "", "not this server"],
+        *coming_of_a_root(app, "not this server"),
     ]
 
 
