@@ -68,10 +68,12 @@ class PooledRanking:
 
     def _of_pools(self, alone: Tree) -> Iterator[RankedPart]:
         """Yield what sharing providers alone serve: what takes from the same trees scores the same."""
+        if self._was_found_elsewhere(alone, None):
+            return
         pools_of, possible = self._own_parts.pools_of, self._own_parts.possible_pools(alone)
         for roots in [None] if possible is None else possible:
             tree = alone if roots is None else self._own_parts.within(alone, roots)
-            if self._was_found_elsewhere(tree, roots):
+            if roots is not None and self._was_found_elsewhere(tree, roots):
                 continue
             composed = self._composer.composed_in(tree)
             ways = iter(()) if composed is None else composed.ways
@@ -94,7 +96,12 @@ class PooledRanking:
         return (*weight, row[0] if self._scores.tell_trees_apart else alone.root)
 
     def _was_found_elsewhere(self, tree: Tree, roots: AbstractSet[int] | None) -> bool:
-        """Tell whether the same was found in another tree: where there is nothing of the tree itself."""
+        """Tell whether the same was found in another tree: where there is nothing of the tree itself.
+
+        Args:
+            tree: with the options that are gone through.
+            roots: the trees that have to be taken from; None for any.
+        """
         if not all([tree.sharing >= {*row} for row in tree.options]):
             return False
         found = roots, tuple(map(tuple, tree.options))
