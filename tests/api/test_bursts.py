@@ -1,8 +1,6 @@
 """Hundreds of changes between two requests: the answer is that of an application that has never seen the cloud."""
 
-import random
 from random import Random
-from typing import Any
 
 import pytest
 from sqlalchemy import Connection
@@ -10,6 +8,7 @@ from sqlalchemy import Connection
 from placement.app import create_app
 from placement.candidates.key_order import BLOCK
 from tests.api.conftest import Api
+from tests.api.test_asked_again import answer
 from tests.clouds import provider
 from tests.store.rows import MEMORY_MB, VCPU, delete_provider, run, stocking
 from tests.stored_clouds import stored
@@ -17,15 +16,6 @@ from tests.stored_clouds import stored
 HOSTS = BLOCK + 100
 PLAIN = "resources=VCPU:1,MEMORY_MB:10&limit="
 QUERIES = (f"{PLAIN}10", f"{PLAIN}{BLOCK + 50}", "resources=VCPU:3&limit=20")
-
-
-def answer(api: Api, query: str) -> tuple[int, Any]:
-    random.seed(1)
-    response = api.get(f"/allocation_candidates?{query}")
-    document = response.json
-    for error in document.get("errors", []):
-        del error["request_id"]
-    return response.status_code, document
 
 
 def assert_as_fresh(api: Api) -> None:

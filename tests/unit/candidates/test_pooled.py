@@ -3,7 +3,6 @@
 from dataclasses import replace
 from itertools import islice
 from math import prod
-from typing import NamedTuple
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -21,19 +20,13 @@ from placement.candidates.reading import shared_by
 from placement.candidates.search import CandidateSearch
 from placement.domain.amounts import summed
 from placement.domain.search_limits import SearchLimits
-from placement.domain.search_plan import Choice, Plan, plan_for
+from placement.domain.search_plan import Choice, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.searches import CLASSES, moved, requests, searches_of, with_places
+from tests.unit.candidates.test_ranking import STEP, Cloud
 
-STEP = 100  # Between the ids of one tree and those of the next.
 A_FEW_AT_A_TIME = SearchLimits(first_trees=1, growth=2)
-
-
-class Cloud(NamedTuple):
-    plan: Plan
-    trees: list[Tree]
-    totals: dict[int, ScoredNode]
 
 
 @st.composite
