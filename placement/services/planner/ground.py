@@ -113,8 +113,10 @@ class Ground:
     @property
     def is_simple(self) -> bool:
         """Whether each group takes one provider."""
-        several = [one for one in self.request.groups if one.count > 1 or one.everything or one.per_subtree]
-        return not several and not self.request.paths
+        request = self.request
+        return not request.paths and all(
+            one.count <= 1 and not one.everything and not one.per_subtree for one in request.groups
+        )
 
     @property
     def is_tree_by_tree(self) -> bool:
