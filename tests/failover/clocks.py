@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.claims import new_uuid
+
 SOURCE = Path(__file__).with_name("jumping_clock.c")
 OFFSET = struct.Struct("=q")
 
@@ -41,3 +43,9 @@ class Clock:
     def variables(self) -> Mapping[str, str]:
         """What a process has to be started with."""
         return {"LD_PRELOAD": str(self._library), "JUMPING_CLOCK": str(self._path)}
+
+
+def made_clocks(library: Path, count: int) -> list[Clock]:
+    """Make some clocks beside their library."""
+    files = [library.with_name(f"{new_uuid()}.offset") for _ in range(count)]
+    return [Clock(file, library) for file in files]

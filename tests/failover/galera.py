@@ -20,8 +20,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pymysql
 
@@ -59,10 +60,11 @@ class Programs:
 
 
 class Node:
-    """One node."""
+    """One node; ``variables`` are what it is started with beside this process's own."""
 
-    def __init__(self, programs: Programs, directory: Path) -> None:
+    def __init__(self, programs: Programs, directory: Path, variables: Mapping[str, str]) -> None:
         self._programs = programs
+        self._variables = {**programs.environment(), **variables}
         self._directory = directory
         self._process: subprocess.Popen[bytes] | None = None
         self.port, self.group_port, self.transfer_port = free_port(), free_port(), free_port()
@@ -100,7 +102,7 @@ class Node:
         # As root, the transfer by rsync is refused.
         with (self._directory / "log").open("wb") as log:
             self._process = subprocess.Popen(
-                command, user=_account(), cwd="/", env=self._programs.environment(), stdout=log, stderr=log
+                command, user=_account(), cwd="/", env=self._variables, stdout=log, stderr=log
             )
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._is_synced():
@@ -131,7 +133,7 @@ class Node:
         """Return one of the node's own figures."""
         return self.query(f"SHOW STATUS LIKE '{name}'")[0][1]
 
-    def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
+    def query(self, statement: str) -> tuple[tuple[Any, ...], ...]:
         """Run a statement as root and return its rows."""
         connection = pymysql.connect(host="127.0.0.1", port=self.port, user="root", autocommit=True)
         try:
@@ -161,11 +163,11 @@ def _account() -> str | None:
 
 
 @contextlib.contextmanager
-def running_cluster(programs: Programs) -> Iterator[list[Node]]:
-    """Start three nodes on a temporary directory; end them and delete everything afterwards."""
+def running_cluster(programs: Programs, variables: Sequence[Mapping[str, str]] = ({},) * NODES) -> Iterator[list[Node]]:
+    """Start three nodes on a temporary directory, each with variables of its own; end them and delete it."""
     with tempfile.TemporaryDirectory(prefix="galera-") as name:
         shutil.chown(name, user=_account() or pwd.getpwuid(os.geteuid()).pw_name)
-        nodes = [Node(programs, Path(name) / str(number)) for number in range(NODES)]
+        nodes = [Node(programs, Path(name) / str(number), own) for number, own in enumerate(variables)]
         cluster = "gcomm://" + ",".join(f"127.0.0.1:{node.group_port}" for node in nodes)
         try:
             for node in nodes:

@@ -1,7 +1,11 @@
 /* The time of day, and as many seconds as the file JUMPING_CLOCK says: for LD_PRELOAD.
- * The monotonic clock and whatever sleeps are the kernel's, as they are when a machine's clock is set. */
+ * The monotonic clock and what sleeps for some time are the kernel's, as they are when a machine's clock is set. Who
+ * waits until a time of day (MariaDB and Galera do, with conditions) is woken early by a jump ahead, late by one back. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -41,4 +45,32 @@ time_t time(time_t *where) {
     clock_gettime(CLOCK_REALTIME, &exact);
     if (where) *where = exact.tv_sec;
     return exact.tv_sec;
+}
+
+#define FIRST_TIME_OF_DAY_S 1000000000 /* less is of a monotonic clock, seconds since the start */
+#define LONGEST_SLEEP_NS 50000000      /* so long a jump may go unnoticed */
+#define SECOND_NS 1000000000
+
+static int64_t ns_between(const struct timespec *from, const struct timespec *to) {
+    return (int64_t)(to->tv_sec - from->tv_sec) * SECOND_NS + to->tv_nsec - from->tv_nsec;
+}
+
+int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex,
+                           const struct timespec *restrict until) {
+    static int (*wait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+    if (!wait) wait = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2"); /* x86-64 has an older one, too */
+    if (!wait) wait = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    if (!offset_s || until->tv_sec < FIRST_TIME_OF_DAY_S) return wait(condition, mutex, until);
+    for (;;) {
+        struct timespec now, wake;
+        clock_gettime(CLOCK_REALTIME, &now);
+        int64_t left_ns = ns_between(&now, until);
+        if (left_ns <= 0) return ETIMEDOUT;
+        syscall(SYS_clock_gettime, CLOCK_REALTIME, &wake);
+        wake.tv_nsec += left_ns < LONGEST_SLEEP_NS ? left_ns : LONGEST_SLEEP_NS;
+        wake.tv_sec += wake.tv_nsec / SECOND_NS;
+        wake.tv_nsec %= SECOND_NS;
+        int woken = wait(condition, mutex, &wake);
+        if (woken != ETIMEDOUT) return woken;
+    }
 }

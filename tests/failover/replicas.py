@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -72,7 +73,7 @@ class Node:
             return False
         return True
 
-    def execute(self, statement: str, *, database: str = NAME) -> list[tuple[object, ...]]:
+    def execute(self, statement: str, *, database: str = NAME) -> list[tuple[Any, ...]]:
         """Run a statement, and return its rows if it has any."""
         address = f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
         with psycopg.connect(address, autocommit=True) as connection:

@@ -1,80 +1,122 @@
 """Servers and databases whose clocks jump: what happened before what is decided by generations, not by the time."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests import servers
-from tests.failover.clocks import Clock, compiled_library
-from tests.failover.replicas import Pair, running_directory, running_pair
+from tests.failover.clocks import Clock, compiled_library, made_clocks
+from tests.failover.galera import NODES, Programs, running_cluster
+from tests.failover.replicas import running_directory, running_pair
 from tests.survival.deployment import check_database, configured
 from tests.survival.load import Crowd, prepared, send, wait_for
 from tests.survival.mirrors import Mirrors
 from tests.survival.verdict import check
 
-SERVERS = 3
 FARTHEST_S = 24 * 3600
 JUMPS = 25
 """How many jumps there are while a history is made."""
 
 
 @pytest.fixture
-def clocks() -> Iterator[list[Clock]]:
-    """One for each node of the database and each server."""
+def library() -> Iterator[Path]:
+    """What stands between a process and its clock, where the accounts of the databases can read it."""
     with running_directory() as directory:
-        library = compiled_library(directory)
-        yield [Clock(directory / str(number), library) for number in range(2 + SERVERS)]
+        yield compiled_library(directory)
 
 
-@pytest.fixture
-def pair(clocks: list[Clock]) -> Iterator[Pair]:
-    with running_pair([clock.variables for clock in clocks[SERVERS:]]) as running:
-        yield running
-
-
-@pytest.fixture
-def urls(clocks: list[Clock], pair: Pair, tmp_path: Path) -> Iterator[list[str]]:
-    project, started = servers.this_project(), []
-    directory = configured(tmp_path, pair.url(pair.primary, pair.standby))
-    try:
-        for clock in clocks[:SERVERS]:
+@contextmanager
+def serving(clocks: Sequence[Clock], directories: Sequence[Path]) -> Iterator[list[str]]:
+    """Run a server by each of some clocks, and give their addresses."""
+    project = servers.this_project()
+    with ExitStack() as running:
+        urls = []
+        for clock, directory in zip(clocks, directories, strict=True):
             own = replace(project, variables={**project.variables, **clock.variables})
-            started.append(servers.started_server(own, directory))
-        yield [served.url for served in started]
-    finally:
-        for served in started:
-            served.kill()
+            served = servers.started_server(own, directory)
+            running.callback(served.kill)
+            urls.append(served.url)
+        yield urls
 
 
-def test_nothing_is_lost_or_made_up_while_clocks_jump(
-    clocks: list[Clock], urls: list[str], tmp_path: Path, is_long: bool
-) -> None:
-    choice = random.Random(1)
+class Deployment(NamedTuple):
+    """Servers and the nodes of their database, each with a clock of its own."""
+
+    urls: list[str]
+    server_clocks: list[Clock]
+    node_clocks: list[Clock]
+    times: Callable[[], list[datetime]]
+    """Asks the nodes what time it is."""
+    configuration: Path
+
+
+@pytest.fixture
+def on_postgresql(library: Path, tmp_path: Path) -> Iterator[Deployment]:
+    """Three servers of a primary and its standby."""
+    of_servers, of_nodes = made_clocks(library, 3), made_clocks(library, 2)
+    with running_pair([clock.variables for clock in of_nodes]) as pair:
+        directory = configured(tmp_path, pair.url(pair.primary, pair.standby))
+
+        def times() -> list[datetime]:
+            return [node.execute("SELECT clock_timestamp()")[0][0] for node in (pair.primary, pair.standby)]
+
+        with serving(of_servers, [directory] * 3) as urls:
+            yield Deployment(urls, of_servers, of_nodes, times, directory)
+
+
+@pytest.fixture
+def on_galera(library: Path, tmp_path: Path) -> Iterator[Deployment]:
+    """A server at each of three nodes."""
+    if missing := Programs().missing():
+        pytest.skip(f"{missing} (Debian: mariadb-server, galera-4, rsync)")
+    of_servers, of_nodes = made_clocks(library, NODES), made_clocks(library, NODES)
+    with running_cluster(Programs(), [clock.variables for clock in of_nodes]) as nodes:
+        nodes[0].query("CREATE DATABASE placement CHARACTER SET utf8mb4")
+        directories = [configured(tmp_path / str(number), node.url("placement")) for number, node in enumerate(nodes)]
+
+        def times() -> list[datetime]:
+            return [node.query("SELECT UTC_TIMESTAMP()")[0][0].replace(tzinfo=UTC) for node in nodes]
+
+        with serving(of_servers, directories) as urls:
+            yield Deployment(urls, of_servers, of_nodes, times, directories[0])
+
+
+@pytest.fixture(params=["on_postgresql", "on_galera"])
+def deployment(request: pytest.FixtureRequest) -> Deployment:
+    found: Deployment = request.getfixturevalue(request.param)
+    return found
+
+
+def test_nothing_is_lost_or_made_up_while_clocks_jump(deployment: Deployment, is_long: bool) -> None:
+    choice, clocks = random.Random(1), [*deployment.server_clocks, *deployment.node_clocks]
     for _ in range(1000 // JUMPS if is_long else 1):
-        record = prepared(urls[0])
-        with Mirrors(urls) as mirrors, Crowd(record, urls, seed=choice.randrange(10**6)):
+        record = prepared(deployment.urls[0])
+        with Mirrors(deployment.urls) as mirrors, Crowd(record, deployment.urls, seed=choice.randrange(10**6)):
             for _ in range(JUMPS):
                 choice.choice(clocks).jump(choice.randint(-FARTHEST_S, FARTHEST_S))
                 wait_for(record, 3, timeout_s=600)
         print("\n", dict(record.statuses), "acknowledged", len(record.acknowledged))
         assert record.statuses["broken"] == 0
         assert not any("503" in answer for answer in record.statuses), record.statuses
-        check(record, urls[1])
+        check(record, deployment.urls[1])
         mirrors.check()
-    check_database(tmp_path)
+    check_database(deployment.configuration)
 
 
-def test_each_server_and_each_node_goes_by_its_own_clock(clocks: list[Clock], pair: Pair, urls: list[str]) -> None:
+def test_each_server_and_each_node_goes_by_its_own_clock(deployment: Deployment) -> None:
     """Else the test above would show nothing."""
-    hours = [5, -7, 11, 16, -20]
+    clocks = [*deployment.server_clocks, *deployment.node_clocks]
+    hours = [5, -7, 11, 16, -20, 3][: len(clocks)]
     for clock, ahead in zip(clocks, hours, strict=True):
         clock.jump(3600 * ahead)
-    told = [parsedate_to_datetime(send(url, "GET", "/").headers["date"]) for url in urls]
-    told += [node.execute("SELECT clock_timestamp()")[0][0] for node in (pair.primary, pair.standby)]
+    told = [parsedate_to_datetime(send(url, "GET", "/").headers["date"]) for url in deployment.urls]
+    told += deployment.times()
     now = datetime.now(UTC)
     assert [round((moment - now).total_seconds() / 3600) for moment in told] == hours

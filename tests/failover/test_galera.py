@@ -71,7 +71,7 @@ def test_writers_on_all_nodes_lose_nothing(nodes: list[Node], name: str, tmp_pat
         record = prepared(urls[0])
         with Mirrors(urls) as mirrors, Crowd(record, urls, seed=1):
             wait_for(record, 2000 if is_long else 60, timeout_s=900)
-        lost = [int(str(node.query(f"SHOW STATUS LIKE '{counter}'")[0][1])) for node in nodes for counter in LOST]
+        lost = [int(node.query(f"SHOW STATUS LIKE '{counter}'")[0][1]) for node in nodes for counter in LOST]
         print("\n", dict(record.statuses), "acknowledged", len(record.acknowledged), "transactions lost", sum(lost))
         assert record.statuses["broken"] == 0
         check(record, urls[2])
