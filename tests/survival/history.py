@@ -66,28 +66,46 @@ def is_linearizable(history: Sequence[Operation]) -> bool:
     """Tell whether a history can have happened to consumers that all held nothing at its beginning.
 
     Depth first over the operations that may come next, as Wing and Gong did it, and never twice from one set of
-    operations that are done and one state. Consumers that never occur together in an operation are better checked
-    apart.
+    operations that are done and one state. Such a set is told by the first operation that is left and by those that
+    are done beside the ones before it, which are few, however long the history. Consumers that never occur together
+    in an operation are better checked apart.
     """
-    operations = sorted(history, key=lambda operation: operation.start)
-    stack: list[tuple[frozenset[int], State]] = [(frozenset(range(len(operations))), {})]
-    been: set[tuple[frozenset[int], frozenset[tuple[str, Register]]]] = set()
+    operations = sorted(history, key=lambda operation: (operation.end == LOST, operation.start))
+    answered = sum([operation.end != LOST for operation in operations])
+    stack: list[tuple[int, frozenset[int], State]] = [(0, frozenset(), {})]
+    been: set[tuple[int, frozenset[int], frozenset[tuple[str, Register]]]] = set()
     while stack:
-        left, state = stack.pop()
-        if all(operations[index].end == LOST for index in left):
+        first, further, state = stack.pop()
+        if first >= answered:
             return True
-        key = (left, frozenset(state.items()))
+        key = (first, further, frozenset(state.items()))
         if key in been:
             continue
         been.add(key)
-        # What began last is tried first below the top of the stack: the order of the clock is nearly always right.
-        for index in reversed(_next_ones(operations, left)):
+        # What is pushed last is tried first: the order of the clock is nearly always right.
+        for index in reversed(_next_ones(operations, answered, first, further)):
             if operations[index].is_possible(state):
-                stack.append((left - {index}, operations[index].applied(state)))
+                stack.append((*_with_done(first, further, index), operations[index].applied(state)))
     return False
 
 
-def _next_ones(operations: Sequence[Operation], left: frozenset[int]) -> list[int]:
+def _next_ones(operations: Sequence[Operation], answered: int, first: int, further: frozenset[int]) -> list[int]:
     """Return the operations that may come next: those that began before any other that is left had ended."""
-    first_end = min(operations[index].end for index in left)
-    return [index for index in sorted(left) if operations[index].start <= first_end]
+    found, first_end = [], LOST
+    for index in range(first, answered):
+        if operations[index].start > first_end:
+            break
+        if index not in further:
+            found.append(index)
+            first_end = min(first_end, operations[index].end)
+    lost = range(answered, len(operations))
+    return found + [index for index in lost if index not in further and operations[index].start <= first_end]
+
+
+def _with_done(first: int, further: frozenset[int], index: int) -> tuple[int, frozenset[int]]:
+    """Return the first operation that is left, and those done beside the ones before it, when one more is done."""
+    done = further | {index}
+    while first in done:
+        done -= {first}
+        first += 1
+    return first, done

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import tracemalloc
 
 import pytest
 
@@ -130,3 +131,14 @@ def test_it_agrees_with_trying_every_order():
     ]
     assert all(quick == slow for quick, slow in verdicts)
     assert len({quick for quick, _ in verdicts}) == 2
+
+
+def test_a_long_history_takes_little_memory():
+    """An hour of clients is some ten thousand operations; a set of all of them for each took ten gigabytes."""
+    history = [read(number, number + 3, a=(None, NOTHING)) for number in range(2000)]
+    tracemalloc.start()
+    try:
+        assert is_linearizable(history)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
