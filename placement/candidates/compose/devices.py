@@ -17,6 +17,7 @@ from placement.candidates.compose.device_parts import (
     level_of_tie,
 )
 from placement.candidates.compose.device_room import DeviceRoom
+from placement.candidates.compose.free_places import WantedFree, wanted_free
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
@@ -74,6 +75,11 @@ class DeviceComposer:
         """(demand, how many different providers of it) for what is wanted more than once."""
         taking = {part.slot.demand for part in self._parts if part.slot.resources}
         return [(demand, number) for demand, number in self._least.items() if number > 1 and demand in taking]
+
+    @property
+    def wanted_free(self) -> list[WantedFree]:
+        """What has to be free of use, because something wants to be alone there."""
+        return list(dict.fromkeys(wanted_free(self._parts, self._levels.names)))
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""

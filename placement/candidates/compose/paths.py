@@ -14,6 +14,7 @@ from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.search import STEPS_OF_A_TRY
 from placement.allocators.group.tree import Capacity, Location, Path, Placed, Requirement
 from placement.candidates.compose.device_parts import Levels
+from placement.candidates.compose.free_places import WantedFree
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import GroupScore, Proposal, Proposals
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
@@ -127,6 +128,11 @@ class PathComposer:
     @property
     def counted(self) -> tuple[tuple[int, int], ...]:
         """Nothing: groups may meet on one provider."""
+        return ()
+
+    @property
+    def wanted_free(self) -> tuple[WantedFree, ...]:
+        """Nothing: nested groups are never alone."""
         return ()
 
     def is_hopeless(self, tree: Tree) -> bool:  # noqa: ARG002 - what is nested has to be looked at

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
+from placement.candidates.compose.free_places import WantedFree
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
 
@@ -74,6 +75,10 @@ class ProposalComposer(Protocol):
     @property
     def counted(self) -> Sequence[tuple[int, int]]:
         """(demand, how many different providers of it) for what is wanted more than once."""
+
+    @property
+    def wanted_free(self) -> Sequence[WantedFree]:
+        """What has to be free of use, because something wants to be alone there."""
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers, as far as that is known without its details."""

@@ -22,6 +22,7 @@ from placement.services.families import classes_in_families
 from placement.services.least_places import least_places
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.details import Deciding, RememberedDetails
+from placement.services.planner.free_places import FreePlaces
 from placement.services.planner.overlays import KnownStocks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
@@ -77,6 +78,9 @@ class Ground:
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
         self._locks = frozenset(options.locks.values())
         self.details = RememberedDetails(tx, self.prepared.levels) if for_show else self._narrow_details()
+        wanted = self.prepared.composer.wanted_free
+        self.free_places = FreePlaces(tx, wanted, self.details.level_ids, spared=overlay.released)
+        """Tells where nothing is left for who wants to be alone, under any overlay."""
 
     def _narrow_details(self) -> RememberedDetails:
         """Return details with what decides: hosts that differ in nothing else are alike."""

@@ -63,6 +63,7 @@ class Planning:
         self.searched = 0
         self._ground = ground
         self._profile = ground.profile
+        self._is_as_it_is = not (overlay.changes or overlay.held)
         self._expected: dict[int, _TreeTakenFrom] = {}
         wanted = wanted or ground.request.limit
         # Narrow and read: little of each tree, the most promising first; places are counted only if scores fall short.
@@ -176,8 +177,19 @@ class Planning:
             hopeful = [(key, tree) for key, tree in trees if not self.prepared.composer.is_hopeless(tree)]
             self.searched += len(hopeful)
             roomy = [(key, tree) for key, tree in hopeful if not self.prepared.composer.lacks_room(tree)]
-            self._ahead.note(roomy)
-            yield Portion(roomy, rest)
+            free = self._with_free_places(roomy)
+            self._ahead.note(free)
+            yield Portion(free, rest)
+
+    def _with_free_places(self, trees: list[Keyed]) -> list[Keyed]:
+        """Return trees but those in which nothing is left for who wants to be alone, once many are looked at."""
+        places = self._ground.free_places
+        if not places.matter or (len(trees) <= LARGEST_BATCH and not self.exhausted):
+            return trees
+        lacking = places.lacking_in([tree for _key, tree in trees])
+        if self._is_as_it_is:
+            self._ground.served.update(dict.fromkeys(lacking, False))
+        return [(key, tree) for key, tree in trees if tree.root not in lacking]
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in some trees; each proposal has the score that its own places leave it."""

@@ -41,6 +41,19 @@ def roots_of(tx: Transaction, providers: Collection[int]) -> dict[int, int]:
     return dict(tx.tuples(_roots(listed=_is_listed(providers)), _values(providers))) if providers else {}
 
 
+def parents_in(tx: Transaction, roots: Collection[int]) -> list[tuple[int, int | None]]:
+    """Return (provider, parent) for the providers of some trees, and perhaps of others in between."""
+    return tx.tuples(_parents_in(listed=_is_listed(roots)), _values(roots)) if roots else []
+
+
+def in_use(tx: Transaction, roots: Collection[int]) -> list[int]:
+    """Return the providers of such trees of which anything is in use."""
+    if not roots:
+        return []
+    statement = _in_use(listed=_is_listed(roots), keeps_usage=tx.database.keeps_usage)
+    return [provider for (provider,) in tx.tuples(statement, _values(roots))]
+
+
 def free_amounts(tx: Transaction, class_ids: Sequence[int]) -> dict[int, float]:
     """Return how much of classes all providers together have left."""
     if not class_ids:
@@ -80,6 +93,19 @@ def _roots(*, listed: bool) -> PreparedStatement:
 @lru_cache(maxsize=2)
 def _parents(*, listed: bool) -> PreparedStatement:
     return PreparedStatement(select(_RP.id, _RP.parent_provider_id).where(_among(_RP.id, listed=listed)))
+
+
+@lru_cache(maxsize=2)
+def _parents_in(*, listed: bool) -> PreparedStatement:
+    among = _among(_RP.root_provider_id, listed=listed)
+    return PreparedStatement(select(_RP.id, _RP.parent_provider_id).where(among))
+
+
+@lru_cache(maxsize=4)
+def _in_use(*, listed: bool, keeps_usage: bool) -> PreparedStatement:
+    stock = stock_by_tree(keeps_usage=keeps_usage).c
+    among = _among(stock.root_provider_id, listed=listed)
+    return PreparedStatement(select(stock.resource_provider_id).distinct().where(among, stock.used > 0))
 
 
 @lru_cache(maxsize=2)

@@ -95,3 +95,14 @@ def test_who_asks_for_a_lock_by_name_gets_as_much_as_that(api: Api) -> None:
     answer = ask(api, "POST", CANDIDATES, body={"groups": {"_A": {"resources": {"CUSTOM_PCIE_LOCK": 5}}}})
     (request,) = answer["allocation_requests"]
     assert request["allocations"] == {uuid_of("host-pcie0.0"): {"resources": {"CUSTOM_PCIE_LOCK": 5}}}
+
+
+def test_among_many_hosts_in_use_the_one_with_a_free_switch_is_found(api: Api) -> None:
+    """More than are looked at first: of the others it is asked what is in use before all of them is read."""
+    for number in range(18):
+        register(api, f"host-{number}", numa_nodes=[[{"gpus": 1, "nics": 1}]])
+    for number in range(17):
+        hold(api, f"{number}-gpu0", PGPU=1)
+    for level in ("pcie", "numa"):
+        body = {"groups": {"_N": {"resources": {"SRIOV_NET_VF": 1}}}, "exclusive": [{"groups": ["_N"], "level": level}]}
+        assert planned(api, body) == [{"_N": ["host-17-nic0-vf"]}]

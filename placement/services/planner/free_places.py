@@ -1,0 +1,54 @@
+"""Reads of many trees where something is in use: far less than their details."""
+
+from collections.abc import Collection, Sequence
+
+from placement.candidates.compose.free_places import PlacesInUse, WantedFree, places_in_use
+from placement.domain.tree import Tree
+from placement.services.planner.place_layout import all_places
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.planner_trees import in_use, parents_in
+from placement.store.search.summaries import LISTED
+
+
+class FreePlaces:
+    """Tells the trees of a snapshot in which nothing is left for who wants to be alone.
+
+    Args:
+        tx: the transaction.
+        wanted: what is wanted free.
+        levels: the ids of the traits of levels, outermost first, None for one that does not exist.
+        spared: providers that count as if nothing of them were in use.
+    """
+
+    def __init__(
+        self,
+        tx: Transaction,
+        wanted: Sequence[WantedFree],
+        levels: Sequence[int | None],
+        *,
+        spared: Collection[int] = (),
+    ) -> None:
+        self._tx = tx
+        self._wanted = wanted
+        needed = {level for one in wanted for level in one.levels}
+        self._levels = [trait if level in needed else None for level, trait in enumerate(levels)]
+        self._spared = spared
+
+    @property
+    def matter(self) -> bool:
+        """Whether anything wants to be alone."""
+        return bool(self._wanted)
+
+    def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
+        """Return the roots of those of some trees that have certainly no place."""
+        if not trees or not self._wanted:
+            return set()
+        places = self._places_in_use({tree.root for tree in trees})
+        return {tree.root for tree in trees if places.are_lacking(self._wanted, tree)}
+
+    def _places_in_use(self, roots: Collection[int]) -> PlacesInUse:
+        places = all_places(self._tx, self._levels, roots if len(roots) <= LISTED else None)
+        bits = places.level_bits.items()
+        anchors = [{anchor for anchor, of in bits if of >> level & 1} for level in range(len(self._levels))]
+        used = set(in_use(self._tx, roots)).difference(self._spared)
+        return places_in_use(dict(parents_in(self._tx, roots)), anchors, used)
