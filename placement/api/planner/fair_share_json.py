@@ -103,6 +103,6 @@ def giving_json(giving: Giving, members: Mapping[str, str], settings: FairShareS
 
 def room_json(room: RoomOnHost, settings: FairShareSettings) -> dict[str, Any]:
     """Show who makes room on which host, and the candidate that would then come first."""
-    uuids = {id_: member.uuid for id_, member in room.providers.members.items()}
+    uuids = {id_: member.uuid for id_, member in room.providers.items()}
     candidate = None if room.candidate is None else allocation_request(room.candidate.proposal, uuids)
     return {**giving_json(room.giving, room.members, settings), "host": room.host, "candidate": candidate}

@@ -5,16 +5,17 @@ from typing import Any
 
 from placement.api.planner.explain_json import explanation_json
 from placement.services.planner.candidates import PlannedCandidate, PlannerAnswer, Proposal
+from placement.store.search.summaries import Summaries
 
 Uuids = Mapping[int, str]
 
 
 def answer_json(answer: PlannerAnswer) -> dict[str, Any]:
     """Return a whole answer: the shape of GET /allocation_candidates, and more."""
-    uuids = {id_: member.uuid for id_, member in answer.providers.members.items()}
+    uuids = {id_: member.uuid for id_, member in answer.members.items()}
     shown = {
         "allocation_requests": [allocation_request(one.proposal, uuids) for one in answer.candidates],
-        "provider_summaries": _summaries(answer),
+        "provider_summaries": _summaries(answer.providers),
         "scores": [_score(one, uuids, answer.levels) for one in answer.candidates],
         "complete": answer.complete,
         "searched": answer.searched,
@@ -54,9 +55,7 @@ def _score(candidate: PlannedCandidate, uuids: Uuids, levels: tuple[str, ...]) -
     return shown
 
 
-def _summaries(answer: PlannerAnswer) -> dict[str, Any]:
-    """Return the summaries of all providers of the trees taken from."""
-    providers = answer.providers
+def _summaries(providers: Summaries) -> dict[str, Any]:
     uuids = {id_: member.uuid for id_, member in providers.members.items()}
     return {
         member.uuid: {
@@ -69,5 +68,4 @@ def _summaries(answer: PlannerAnswer) -> dict[str, Any]:
             "root_provider_uuid": uuids[member.root_id],
         }
         for member in providers.members.values()
-        if member.root_id in answer.roots
     }

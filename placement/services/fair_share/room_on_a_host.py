@@ -25,7 +25,7 @@ from placement.services.planner.planning import Planning
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.search.summaries import Summaries
+from placement.store.search.tree_rows import NamedMember
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RoomOnHost:
     members: Mapping[str, str]
     host: str | None = None
     candidate: PlannedCandidate | None = None
-    providers: Summaries = field(default_factory=Summaries)
+    providers: Mapping[int, NamedMember] = field(default_factory=dict)
 
 
 def room_for(
@@ -111,7 +111,7 @@ def _room(
 @dataclass(frozen=True, slots=True)
 class _PlannedRoom:
     candidate: PlannedCandidate
-    providers: Summaries
+    providers: Mapping[int, NamedMember]
 
 
 def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoom | None:
@@ -121,7 +121,7 @@ def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoo
     proposal = next(planning.proposals(), None)
     if proposal is None:
         return None
-    return _PlannedRoom(PlannedCandidate(proposal, planning.score(proposal)), planning.summaries)
+    return _PlannedRoom(PlannedCandidate(proposal, planning.score(proposal)), planning.members)
 
 
 def _shown(
@@ -129,5 +129,5 @@ def _shown(
 ) -> RoomOnHost:
     if planned is None:
         return RoomOnHost(giving, situation.members)
-    host = None if root is None else planned.providers.members[root].uuid
+    host = None if root is None else planned.providers[root].uuid
     return RoomOnHost(giving, situation.members, host, planned.candidate, planned.providers)

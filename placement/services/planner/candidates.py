@@ -1,6 +1,6 @@
 """What could be done about this request, best first? The use case behind POST /planner/v1/candidates."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
@@ -15,14 +15,14 @@ from placement.errors import OutOfSteps
 from placement.services.explain import Explained
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.details import merged
 from placement.services.planner.explaining import explained_plan
 from placement.services.planner.further_trees import FurtherTrees
 from placement.services.planner.ground import Ground
 from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.summaries import Summaries
+from placement.store.search.summaries import Summaries, tree_summaries
+from placement.store.search.tree_rows import NamedMember
 
 __all__ = [
     "Lock",
@@ -42,8 +42,8 @@ class PlannerAnswer:
 
     Args:
         candidates: the candidates.
-        providers: all providers of their trees, and perhaps of others.
-        roots: the trees that the candidates take from.
+        members: the providers that they name, and others.
+        providers: all providers of the trees that they take from.
         levels: the names of the levels that scores count, outermost first.
         searched: how many trees were looked into, because something in them may be among the best.
         complete: whether the search for the best was carried through everywhere.
@@ -51,8 +51,8 @@ class PlannerAnswer:
     """
 
     candidates: list[PlannedCandidate]
+    members: Mapping[int, NamedMember]
     providers: Summaries
-    roots: frozenset[int]
     levels: tuple[str, ...]
     searched: int
     complete: bool
@@ -89,19 +89,22 @@ def planned_candidates(
     found = [PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen]
     further = FurtherTrees(tx, request, options, overlay)
     candidates = [*islice(merge(found, further.candidates(more), key=attrgetter("rank")), request.limit)]
-    answer = _answer(planning, further, candidates)
+    answer = _answer(tx, planning, further, candidates)
     return replace(answer, explained=_explained(ground, options, overlay, nothing_found=not chosen))
 
 
-def _answer(planning: Planning, further: FurtherTrees, candidates: list[PlannedCandidate]) -> PlannerAnswer:
+def _answer(
+    tx: Transaction, planning: Planning, further: FurtherTrees, candidates: list[PlannedCandidate]
+) -> PlannerAnswer:
     complete = planning.complete and further.complete
     if not candidates and not complete:
         raise OutOfSteps
-    providers = merged([planning.summaries, *further.summaries])
+    members = {**planning.members, **further.members}
+    roots = {members[provider].root_id for one in candidates for provider in one.proposal.amounts}
     return PlannerAnswer(
         candidates=candidates,
-        providers=providers,
-        roots=_roots(providers, [one.proposal for one in candidates]),
+        members=members,
+        providers=tree_summaries(tx, roots),
         levels=planning.levels,
         searched=planning.searched + further.searched,
         complete=complete,
@@ -137,7 +140,3 @@ def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
         if what not in seen:
             seen.add(what)
             yield proposal
-
-
-def _roots(providers: Summaries, chosen: Iterable[Proposal]) -> frozenset[int]:
-    return frozenset(providers.members[provider].root_id for one in chosen for provider in one.amounts)

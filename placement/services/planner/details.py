@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import heappop, heappush
 from itertools import count, islice
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.frontier import Key, Keyed
@@ -14,10 +14,7 @@ from placement.domain.places import Layout, Places, Position, level_bits
 from placement.domain.planner_tree import PlannerTree, ProviderStocks, Stock
 from placement.domain.tree import Tree
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.summaries import StockRow, Summaries, TreeMember
 from placement.store.search.tree_rows import NamedMember, Relevant, StockWithUnits, TreeRows, tree_rows
-
-T = TypeVar("T")
 
 LARGEST_BATCH = 64
 """Trees whose details are read together at most: not many more than are needed, and not each by itself."""
@@ -108,7 +105,6 @@ class Details:
         )
         self.members: dict[int, NamedMember] = {}
         """All providers that have been read."""
-        self._read: list[TreeRows] = []
         self._kinds = _KindsOfProviders(tx)
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
@@ -119,24 +115,8 @@ class Details:
             by_root[member.root_id].append(member.id)
         return [_tree(tree, [one for root in _roots(tree) for one in by_root[root]], portion) for tree in trees]
 
-    @property
-    def summaries(self) -> Summaries:
-        """What has been read."""
-        return Summaries(
-            {one.id: TreeMember(one.id, one.uuid, one.root_id, one.parent_id) for one in self.members.values()},
-            {
-                provider: [StockRow._make(row[: len(StockRow._fields)]) for row in of]
-                for rows in self._read
-                for provider, of in rows.stocks.items()
-            },
-            {provider: of for rows in self._read for provider, of in rows.traits.items()},
-            self._kinds.class_names,
-            self._kinds.trait_names,
-        )
-
     def _portion(self, roots: Collection[int]) -> _TreesInDetail:
         rows = tree_rows(self._tx, roots, self._relevant)
-        self._read.append(rows)
         self.members.update(rows.members)
         self._kinds.learn_names(rows)
         layout = self._layout(rows)
@@ -243,21 +223,3 @@ def _roots(tree: Tree) -> frozenset[int]:
 def _stock(row: StockWithUnits) -> Stock:
     capacity = Inventory(row.total, row.reserved, allocation_ratio=row.allocation_ratio).capacity
     return Stock(capacity, int(row.used), row.min_unit, row.max_unit, row.step_size)
-
-
-def merged(several: Sequence[Summaries]) -> Summaries:
-    """Return what all of some summaries say."""
-    return Summaries(
-        members=_together([one.members for one in several]),
-        stocks=_together([one.stocks for one in several]),
-        traits=_together([one.traits for one in several]),
-        class_names=_together([one.class_names for one in several]),
-        trait_names=_together([one.trait_names for one in several]),
-    )
-
-
-def _together(several: Iterable[Mapping[int, T]]) -> dict[int, T]:
-    together: dict[int, T] = {}
-    for one in several:
-        together.update(one)
-    return together

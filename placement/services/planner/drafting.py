@@ -66,7 +66,6 @@ class Drafting:
                 composers=self.composers,
                 stocks=self._stocks,
                 overlay=self.overlay,
-                for_show=False,
             )
         return self._grounds[prepared]
 

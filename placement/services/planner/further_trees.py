@@ -11,7 +11,7 @@ from placement.services.planner.overlays import emptied
 from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.summaries import Summaries
+from placement.store.search.tree_rows import NamedMember
 
 
 class FurtherTrees:
@@ -29,8 +29,8 @@ class FurtherTrees:
         self._request = request
         self._options = options
         self._overlay = overlay
-        self.summaries = list[Summaries]()
-        """What has been read of the trees that they are like."""
+        self.members = dict[int, NamedMember]()
+        """The providers of the trees that they are like."""
         self.complete = True
         """Whether no search was cut off."""
         self.searched = 0
@@ -48,7 +48,7 @@ class FurtherTrees:
         found = list(planning.proposals(only=more.like))
         self.searched += more.count
         self.complete &= planning.complete
-        self.summaries.append(planning.summaries)
+        self.members.update(planning.members)
         for proposal in found:
             one = PlannedCandidate(proposal, planning.score(proposal), more.like)
             yield from [one] * min(more.count, self._request.limit)

@@ -42,7 +42,6 @@ class Ground:
         composers: what has been worked out is taken from here, and kept here, if there are other requests.
         stocks: those that have been read, likewise.
         overlay: no overlay that it is planned under releases providers that this one does not.
-        for_show: whether trees are read whole, to be shown; or no more of them than decides.
 
     Raises:
         InvalidAt: the request names a class, trait or level that does not exist.
@@ -57,7 +56,6 @@ class Ground:
         composers: Composers | None = None,
         stocks: KnownStocks | None = None,
         overlay: Overlay = AS_IT_IS,
-        for_show: bool = True,
     ) -> None:
         self.tx = tx
         self.request = request
@@ -77,19 +75,19 @@ class Ground:
         self._narrowing = Narrowing(tx, plan, ids_for(tx, plan), spared=overlay.released)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
         self._locks = frozenset(options.locks.values())
-        self.details = RememberedDetails(tx, self.prepared.levels) if for_show else self._narrow_details()
+        self.details = RememberedDetails(tx, self.prepared.levels, self._deciding())
         wanted = self.prepared.composer.wanted_free
         self.free_places = FreePlaces(tx, wanted, self.details.level_ids, spared=overlay.released)
         """Tells where nothing is left for who wants to be alone, under any overlay."""
 
-    def _narrow_details(self) -> RememberedDetails:
-        """Return details with what decides: hosts that differ in nothing else are alike."""
+    def _deciding(self) -> Deciding:
+        """Return what is read of trees: hosts that differ in nothing else are alike."""
         devices = [one.device for one in self.request.groups if one.device is not None]
         traits = [device.forbidden.union(*device.required) for device in devices]
         # Who wants to be alone asks of everything whether it is in use; so do scores of devices, and of nested groups.
         asks_for_all = self._packer is not None or self.request.exclusive or self.request.paths
         classes = None if asks_for_all else {*self.prepared.composer.requested, *self._locks, *self._scored}
-        return RememberedDetails(self.tx, self.prepared.levels, Deciding(classes, frozenset().union(*traits)))
+        return Deciding(classes, frozenset().union(*traits))
 
     @cached_property
     def _scored(self) -> Collection[str]:

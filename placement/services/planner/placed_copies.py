@@ -58,7 +58,7 @@ class PlacedCopies:
         self._options = replace(options, packer=None, orders=None)
         self._request = replace(request, limit=1, per_tree=1, explain=False)
         composers = Composers()
-        self._ground = Ground(tx, self._request, self._options, composers=composers, overlay=overlay, for_show=False)
+        self._ground = Ground(tx, self._request, self._options, composers=composers, overlay=overlay)
         every = replace(self._request, per_tree=MOST_WAYS)
         self._filling = TreeFilling(
             self._ground.prepared.plan,
@@ -104,7 +104,7 @@ class PlacedCopies:
         """Return the same for trees that are like these, but empty."""
         roots = {root: self._like.get(root, root) for root in bounds}
         overlay = emptied(self._tx, sorted({*roots.values()}), self._overlay)
-        ground = Ground(self._tx, self._request, self._options, overlay=overlay, for_show=False)
+        ground = Ground(self._tx, self._request, self._options, overlay=overlay)
         found = self._counted(ground, overlay, {roots[root]: most for root, most in bounds.items()})
         return {root: found[of] for root, of in roots.items()}
 

@@ -19,7 +19,6 @@ from placement.services.planner.detailed_composer import DetailedComposer
 from placement.services.planner.details import LARGEST_BATCH, ReadingAhead
 from placement.services.planner.forecast import Forecast
 from placement.services.planner.ground import Ground
-from placement.store.search.summaries import Summaries
 from placement.store.search.tree_rows import NamedMember
 
 RankedKey = tuple[bool, float, int, int]
@@ -81,13 +80,8 @@ class Planning:
         return self.prepared.levels.names
 
     @property
-    def summaries(self) -> Summaries:
-        """What has been read of the trees that were composed in."""
-        return self._ground.details.summaries
-
-    @property
     def members(self) -> Mapping[int, NamedMember]:
-        """The providers of these trees."""
+        """The providers of the trees that have been read in detail."""
         return self._ground.details.members
 
     @property
