@@ -27,6 +27,9 @@ from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
+STEPS_OF_ROOM = 100_000
+"""So many steps may be taken for one request to find out that trees have no room, before the best way is looked for."""
+
 ChosenNames = list[list[str]]
 """For each part the names of the providers that serve it."""
 
@@ -64,6 +67,7 @@ class DeviceComposer:
         self._room = DeviceRoom(self._parts, isolate=request.isolate)
         self._room_alone = RoomAlone(self._parts, plan, isolate=request.isolate)
         self._only_room_decides = only_room_decides(request, plan)
+        self._steps_of_room = Budget(STEPS_OF_ROOM)
 
     @property
     def requested(self) -> Mapping[str, int]:
@@ -95,7 +99,7 @@ class DeviceComposer:
         composition = TreeParts(self._request, self._plan, tree=tree, details=details, judge=judge)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
-        if not all(counts):
+        if not all(counts) or self._has_no_room(tree, options, counts):
             return Proposals()
         found: list[tuple[tuple[int, ...], ChosenNames]] = []
         complete = True
@@ -115,7 +119,7 @@ class DeviceComposer:
         counts = [composition.count(part) for part in self._parts]
         if not all(counts):
             return False
-        if self._only_room_decides:
+        if self._is_decided_by_room(details, options):
             return self._room_alone.serves(tree, options, counts, budget)
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
@@ -124,6 +128,20 @@ class DeviceComposer:
                 return True
             complete = complete and result.complete
         return False if complete else None
+
+    def _is_decided_by_room(self, details: PlannerTree, options: PartProviders) -> bool:
+        """Tell whether it is enough in a tree that each part has its providers, wherever they are."""
+        return self._only_room_decides and all(
+            [
+                len({device_of(details, provider) for provider in row}) == len(row)
+                for part, row in zip(self._parts, options, strict=True)
+                if part.group.device is not None and (part.group.count > 1 or part.group.everything)
+            ]
+        )
+
+    def _has_no_room(self, tree: Tree, options: PartProviders, counts: Sequence[int]) -> bool:
+        """Tell whether few steps show that there is no way, whatever rules say."""
+        return self._room_alone.serves(tree, options, counts, self._steps_of_room) is False
 
     def _choice(self, allocation: DeviceAllocation, names: Sequence[str]) -> ChosenNames:
         rows = [allocation.devices[str(index)] for index in range(len(self._parts))]

@@ -22,14 +22,15 @@ _Rooms = tuple[tuple[int, tuple[float, ...]], ...]
 
 
 def only_room_decides(request: PlannerRequest, plan: Plan) -> bool:
-    """Tell whether it is enough for a request that each part has its providers, wherever they are."""
+    """Tell whether it is enough for a request that each part has its providers, wherever they are.
+
+    Several virtual functions of a group have to be of different devices besides.
+    """
     if any([rule.required for rule in request.within]) or any([rule.required for rule in request.affinity]):
         return False
     if request.same_subtree or request.exclusive or plan.trait_sets:
         return False
-    # Several virtual functions of a group are of different devices.
-    of_cards = [one for one in request.groups if one.device is not None and (one.everything or one.count > 1)]
-    return not of_cards and not any([one.per_subtree for one in request.groups])
+    return not any([one.per_subtree for one in request.groups])
 
 
 class RoomAlone:

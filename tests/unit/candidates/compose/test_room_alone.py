@@ -4,9 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
-from placement.candidates.compose.device_parts import Part
+from placement.candidates.compose.device_parts import Levels, Part
+from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
+from placement.domain.candidate_request import RequestGroup
+from placement.domain.planner_request import PlannerGroup, PlannerRequest
+from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import plan_for
+from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.compose.test_device_room import can_be_served, request_of, stocks, tree_of, wanted
 
@@ -40,3 +45,16 @@ def test_without_steps_only_what_is_known_is_told() -> None:
     # Five are no better than four, where two are asked for twice.
     five = tree_of(plan, [(5, 0, False)])
     assert [room.serves(tree, options, [1, 1], Budget(0)) for tree in (five, three)] == [True, None]
+
+
+def test_functions_of_one_card_are_not_taken_for_those_of_several() -> None:
+    """Several of a group are of different cards: numbers alone tell it only where each is of a card of its own."""
+    group = PlannerGroup(
+        group=RequestGroup(suffix="_V", resources={"VF": 1}), count=2, device=RequestGroup(suffix="_V")
+    )
+    request = PlannerRequest(groups=(group,))
+    composer = DeviceComposer(request, plan_for(request.plain), Levels((), ()), locks={})
+    for cards, serves in (((10, 10), False), ((10, 20), True)):
+        parents = {1: None, 10: 1, 20: 1, 11: cards[0], 12: cards[1]}
+        details = PlannerTree(1, parents, {id_: str(id_) for id_ in parents}, positions=dict.fromkeys(parents, ()))
+        assert composer.serves(Tree(1, [[11, 12]]), details, Budget(1000)) is serves
