@@ -1,6 +1,6 @@
 """Going up in provider trees: from a provider to its parent, and so on to the root."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 Parents = Mapping[int, int | None]
 """The parent of each provider, None for roots."""
@@ -20,6 +20,22 @@ def upwards(provider: int, parents: Parents) -> Iterator[int]:
         seen.add(here)
         yield here
         here = parents.get(here)
+
+
+def with_all_above(providers: Iterable[int], parents: Parents) -> set[int]:
+    """Return some providers with all their ancestors. O(those that are returned).
+
+    >>> sorted(with_all_above([3, 4], {1: None, 2: 1, 3: 2, 4: 2, 5: 1}))
+    [1, 2, 3, 4]
+    """
+    found = set[int]()
+    for provider in providers:
+        # Whoever is above one that was found has been found, too.
+        here: int | None = provider
+        while here is not None and here not in found:
+            found.add(here)
+            here = parents.get(here)
+    return found
 
 
 def true_roots(parents: Parents) -> dict[int, int | None]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from placement.domain.ancestry import upwards
+from placement.domain.ancestry import with_all_above
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.overlay import Overlay
 from placement.domain.places import NOWHERE, Places, Position
@@ -119,8 +119,5 @@ class PlannerTree:
 
     def in_use(self) -> set[int]:
         """Return the providers of which, or below which, anything is allocated."""
-        found: set[int] = set()
-        for provider, of_provider in self.stocks.items():
-            if any(stock.used for stock in of_provider.values()):
-                found.update(upwards(provider, self.parents))
-        return found
+        used = [one for one, stocks in self.stocks.items() if any(stock.used for stock in stocks.values())]
+        return with_all_above(used, self.parents)

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from placement.candidates.compose.device_parts import Part
-from placement.domain.ancestry import Parents, upwards
+from placement.domain.ancestry import Parents, upwards, with_all_above
 from placement.domain.planner_request import THE_DEVICE
 from placement.domain.tree import Tree
 
@@ -67,14 +67,7 @@ class PlacesInUse(NamedTuple):
 
 def places_in_use(parents: Parents, anchors: Sequence[AbstractSet[int]], used: Iterable[int]) -> PlacesInUse:
     """Return where something is in use, given the providers of which something is."""
-    in_use = set[int]()
-    for provider in used:
-        # Whoever is above one that is in use is known to be so, too.
-        here: int | None = provider
-        while here is not None and here not in in_use:
-            in_use.add(here)
-            here = parents.get(here)
-    return PlacesInUse(parents, anchors, in_use)
+    return PlacesInUse(parents, anchors, with_all_above(used, parents))
 
 
 def wanted_free(parts: Iterable[Part], levels: Sequence[str]) -> Iterator[WantedFree]:
