@@ -1,19 +1,22 @@
-"""Which trees have changed between the snapshots of requests: read from the journal once, for all who keep something.
+"""What has changed between the snapshots of requests, and the sums of all trees: for all who keep something.
 
 A snapshot in which any tree has changed gets the next number. Snapshots need not come in their order: for one that is
-older than the newest it is told which trees may be otherwise.
+older than the newest it is told which trees may be otherwise. Sums are those of the newest state, which the journal's
+rows lead to; of a tree that is otherwise in a snapshot, or of which they do not tell enough, they are read there.
 """
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from placement.services.tree_sums import AskedSums, SumsByClass
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import place_of, roots_changed
+from placement.store.journal.changes import MOST_CHANGED, TreeChanges, changes_since, place_of
 from placement.store.journal.cursor import Cursor
+from placement.store.search.scores import TreeSums, class_sums, roots_with_unstocked_use, tree_sums
 
 LONGEST_KEPT_S = 300.0
 """After so long everything counts as changed: whoever removes the journal's triggers while servers run leaves no row.
@@ -58,6 +61,9 @@ class TreeHistory:
         self._begun_at = clock()
         self._states: deque[_SeenState] = deque()
         self._roots = 0
+        self._sums = SumsByClass()
+        self._reading = threading.Lock()
+        """Of whoever reads sums for all."""
 
     @property
     def has_begun(self) -> bool:
@@ -65,7 +71,16 @@ class TreeHistory:
         return bool(self._states)
 
     def moment(self, tx: Transaction) -> Moment | None:
-        """Return where a snapshot stands; None where no journal tells, or too much has changed since."""
+        """Return where a snapshot stands; None where no journal tells, or too much has changed since.
+
+        It is found out once: whatever is committed meanwhile, a snapshot shows the same.
+        """
+        if self not in tx.remembered:
+            tx.remembered[self] = self._moment(tx)
+        known: Moment | None = tx.remembered[self]
+        return known
+
+    def _moment(self, tx: Transaction) -> Moment | None:
         place = place_of(tx)
         if place is None:
             return None
@@ -76,9 +91,9 @@ class TreeHistory:
             newest = self._states[-1]
             if not newest.place.seen.is_part_of(place.seen):
                 return self._earlier(tx, place)
-            changed = roots_changed(tx, newest.place, place)
-            if changed is None or changed:
-                return self._noted(place, changed)
+            changes = changes_since(tx, newest.place, place)
+            if changes is None or changes.roots:
+                return self._noted(place, changes)
             self._states[-1] = newest._replace(place=place)
             return Moment(newest.number)
 
@@ -88,9 +103,70 @@ class TreeHistory:
         with self._lock:
             return self._changed(earlier, later)
 
-    def _noted(self, place: Cursor, changed: Roots | None) -> Moment:
+    def sums(
+        self, tx: Transaction, moment: Moment, asked: AskedSums, roots: Collection[int] | None = None
+    ) -> list[TreeSums]:
+        """Return what ``tree_sums`` would; what is known already is not read.
+
+        Args:
+            tx: the snapshot.
+            moment: where it stands.
+            asked: the classes.
+            roots: the trees; None for all.
+        """
+        classes, known = asked.ids, list[TreeSums]()
+        if tx.database.keeps_usage and not moment.apart:
+            self._read_for_all(tx, moment, classes)
+        with self._lock:
+            later = self._changed_after(moment)
+            if later is not None and classes <= self._sums.classes:
+                elsewhere = later | moment.apart | self._sums.unknown
+                known = self._sums.rows(asked, roots, but=elsewhere)
+                roots = elsewhere if roots is None else elsewhere.intersection(roots)
+        if roots is not None and len(roots) > MOST_CHANGED:
+            known, roots = [], None
+        return known if roots is not None and not roots else known + tree_sums(tx, *asked, roots)
+
+    def _read_for_all(self, tx: Transaction, moment: Moment, classes: Roots) -> None:
+        """Read what is not known of the newest state, but for what has changed since a snapshot."""
+        if self._sums.classes >= classes and not self._sums.unknown:
+            return
+        with self._reading:
+            with self._lock:
+                if self._sums.are_little_known:
+                    self._sums = SumsByClass()
+                sums = self._sums
+                missing, unknown = sorted(classes - sums.classes), frozenset(sums.unknown)
+            if missing:
+                rows, unstocked = class_sums(tx, missing), roots_with_unstocked_use(tx)
+                with self._lock:
+                    sums.add(missing, rows, unstocked)
+                    self._mark_unknown(sums, self._changed_after(moment))
+            if unknown:
+                rows, unstocked = class_sums(tx, [*sums.classes], unknown), roots_with_unstocked_use(tx, unknown)
+                with self._lock:
+                    sums.renew(unknown, rows, unstocked)
+                    later = self._changed_after(moment)
+                    self._mark_unknown(sums, None if later is None else later & unknown)
+
+    def _mark_unknown(self, sums: SumsByClass, later: Roots | None) -> None:
+        """Note of which trees that were read something has changed since; None for all."""
+        if later is not None:
+            sums.unknown |= later
+        elif self._sums is sums:
+            self._sums = SumsByClass()
+
+    def _changed_after(self, moment: Moment) -> Roots | None:
+        return self._changed(moment.number, self._states[-1].number)
+
+    def _noted(self, place: Cursor, changes: TreeChanges | None) -> Moment:
         number = self._states[-1].number + 1 if self._states else 1
+        changed = None if changes is None else changes.roots
         self._states.append(_SeenState(number, place, changed))
+        if changes is None:
+            self._sums = SumsByClass()
+        else:
+            self._sums.follow(changes)
         self._roots += len(changed or ())
         while len(self._states) > MOST_STATES or self._roots > MOST_ROOTS:
             self._roots -= len(self._states.popleft().changed or ())
@@ -101,8 +177,8 @@ class TreeHistory:
         newest = self._states[-1].number
         for state in reversed(self._states):
             if state.place.seen.is_part_of(place.seen):
-                before, after = roots_changed(tx, state.place, place), self._changed(state.number, newest)
-                return None if before is None or after is None else Moment(newest, before | after)
+                before, after = changes_since(tx, state.place, place), self._changed(state.number, newest)
+                return None if before is None or after is None else Moment(newest, before.roots | after)
         return None
 
     def _changed(self, earlier: int, later: int) -> Roots | None:

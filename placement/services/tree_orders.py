@@ -1,33 +1,31 @@
 """In which order trees come for requests that were seen before: kept from request to request, and exact in each.
 
-A request reads which trees have changed since the order was brought up to date, as its own snapshot shows it, and sums
-up these trees alone. What comes out is what the sums of all trees would have given in this snapshot.
+A request reads what has changed since the order was brought up to date, as its own snapshot shows it, and scores these
+trees alone. What comes out is what the sums of all trees would have given in this snapshot.
 """
 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from functools import partial
 
 from placement.candidates.frontier import Key
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
 from placement.services.place_size_cache import PlaceSizeCache
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
+from placement.services.tree_sums import AskedSums, is_much
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import MOST_CHANGED
-from placement.store.search.scores import sums_by_name
+from placement.store.search.scores import ABSENT
 
 MOST_KEYS = 500_000
 """So many keys are kept in all, some hundred megabytes; then the order that was not asked for longest is forgotten."""
 
 MOST_ORDERS = 256
 
-MUCH = 5
-"""Where more than one of so many trees have changed, all are summed up, which costs less then: docs/scaling.md."""
-
-LITTLE = 500
-"""So few are always summed up alone."""
+ReadKeys = Callable[[Collection[int] | None], list[Key]]
+"""Returns the keys of the trees with some roots, as a snapshot shows them; of all if given None."""
 
 
 class TreeOrders:
@@ -81,7 +79,7 @@ class TreeOrders:
         name = (id(tx.database), scores.signature, tuple(found_by), frozenset(ids.items()))
         with self._lock:
             if name not in self._orders:
-                self._orders[name] = _CachedKeys(scores, found_by)
+                self._orders[name] = _CachedKeys(scores, ids, found_by)
             order = self._orders[name]
             self._orders.move_to_end(name)
         keys = order.at(tx, moment, self.histories.of(tx.database))
@@ -94,11 +92,17 @@ class TreeOrders:
 
 
 class _CachedKeys:
-    """The keys of all trees for some scores, in the state that they were last brought up to."""
+    """The keys of all trees for some scores, in the state that they were last brought up to.
 
-    def __init__(self, scores: TreeScores, found_by: Sequence[str]) -> None:
+    Args:
+        scores: what trees can score.
+        ids: those of the classes that there are.
+        found_by: further classes.
+    """
+
+    def __init__(self, scores: TreeScores, ids: Mapping[str, int], found_by: Sequence[str]) -> None:
         self._scores = scores
-        self._found_by = found_by
+        self._asked = AskedSums([ids.get(name, ABSENT) for name in scores.classes], [ids[name] for name in found_by])
         self._lock = threading.Lock()
         self._order = KeyOrder(())
         self._by_root: dict[int, Key] = {}
@@ -109,16 +113,17 @@ class _CachedKeys:
 
     def at(self, tx: Transaction, moment: Moment, history: TreeHistory) -> KeyOrder:
         """Return the keys as a snapshot shows them. Only what is not older than what is kept replaces that."""
+        read = partial(self._keys, tx, moment, history)
         with self._lock:
             changed = history.changed(self._number, moment.number)
             if moment.number < self._number or moment.apart:
-                return self._aside(tx, None if changed is None else changed | moment.apart)
-            if changed is None or self._is_much(changed):
-                keys = self._keys(tx)
+                return self._aside(read, None if changed is None else changed | moment.apart)
+            if changed is None or is_much(len(changed), len(self)):
+                keys = read(None)
                 self._order = KeyOrder(keys)
                 self._by_root = {key[2]: key for key in keys}
             elif changed:
-                gone, new = self._differences(tx, changed)
+                gone, new = self._differences(read, changed)
                 self._order = self._order.replaced(gone, new)
                 for key in gone:
                     del self._by_root[key[2]]
@@ -126,21 +131,17 @@ class _CachedKeys:
             self._number = moment.number
             return self._order
 
-    def _aside(self, tx: Transaction, changed: Collection[int] | None) -> KeyOrder:
+    def _aside(self, read: ReadKeys, changed: Collection[int] | None) -> KeyOrder:
         """Return the keys as a snapshot shows them that is older than what is kept."""
-        if changed is None or self._is_much(changed):
-            return KeyOrder(self._keys(tx))
-        return self._order.replaced(*self._differences(tx, changed)) if changed else self._order
+        if changed is None or is_much(len(changed), len(self)):
+            return KeyOrder(read(None))
+        return self._order.replaced(*self._differences(read, changed)) if changed else self._order
 
-    def _is_much(self, changed: Collection[int]) -> bool:
-        """Tell whether to sum up all trees costs less than to sum up these and to put them into the order."""
-        return len(changed) > min(MOST_CHANGED, max(LITTLE, len(self) // MUCH))
+    def _keys(self, tx: Transaction, moment: Moment, history: TreeHistory, roots: Collection[int] | None) -> list[Key]:
+        return self._scores.keys(history.sums(tx, moment, self._asked, roots))
 
-    def _keys(self, tx: Transaction, roots: Collection[int] | None = None) -> list[Key]:
-        return self._scores.keys(sums_by_name(tx, self._scores.classes, self._found_by, roots))
-
-    def _differences(self, tx: Transaction, changed: Collection[int]) -> tuple[list[Key], list[Key]]:
+    def _differences(self, read: ReadKeys, changed: Collection[int]) -> tuple[list[Key], list[Key]]:
         """Return the keys of some trees that are gone, and those that have come."""
-        known, now = self._by_root.get, {key[2]: key for key in self._keys(tx, changed)}
+        known, now = self._by_root.get, {key[2]: key for key in read(changed)}
         gone = [key for root in changed if (key := known(root)) is not None and key != now.get(root)]
         return gone, [key for root, key in now.items() if key != known(root)]

@@ -26,6 +26,7 @@ from placement.services.tree_history import Moment, Roots, TreeHistories, TreeHi
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.changes import TreeChanges
 from placement.store.tables import resource_providers
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
 from tests.bench.loading import insert_rows, rows_for
@@ -56,7 +57,7 @@ class ToldHistory(TreeHistory):
     def tell(self, roots: Roots) -> None:
         """Note that some trees have changed."""
         if self._states:
-            self._noted(self._states[-1].place, roots)
+            self._noted(self._states[-1].place, TreeChanges(roots))
 
 
 class ToldHistories(TreeHistories):

@@ -1,8 +1,11 @@
 """Rows written by plain SQL, as the reference or an operator writes them, and the usage that is kept of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from sqlalchemy import Connection, text
+
+from placement.domain.origin import AT_WORK, Origin
 
 VCPU, MEMORY_MB, DISK_GB = 0, 1, 2
 
@@ -93,3 +96,11 @@ def _stock(rows: Iterable[tuple[int, int, int, float]]) -> dict[Spot, tuple[int,
 
 def _usage(rows: Iterable[tuple[int, int, int]]) -> dict[Spot, int]:
     return {(provider, class_): used for provider, class_, used in rows if used}
+
+
+@contextmanager
+def by_request() -> Iterator[None]:
+    """Let the journal say that a request of this server did what is written meanwhile."""
+    token = AT_WORK.set(Origin("req-1", "u", "p", "PUT /allocations/<consumer_uuid>"))
+    yield
+    AT_WORK.reset(token)

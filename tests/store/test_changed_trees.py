@@ -20,7 +20,8 @@ from placement.services.allocation_candidates import Answer, SearchOptions, answ
 from placement.services.place_size_cache import PlaceSizeCache, SizesByRoot
 from placement.services.text_cache import CachedTexts
 from placement.services.tree_history import LONGEST_KEPT_S, Moment, TreeHistories, TreeHistory
-from placement.services.tree_orders import LITTLE, TreeOrders
+from placement.services.tree_orders import TreeOrders
+from placement.services.tree_sums import LITTLE
 from placement.services.written_candidates import Question, written_answer
 from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database

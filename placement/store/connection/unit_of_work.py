@@ -8,7 +8,7 @@ between runs. What it raises rolls everything back.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable
@@ -34,12 +34,14 @@ class Transaction:
         is_snapshot: whether all that is read is as of one moment, and nothing can be written.
     """
 
-    __slots__ = ("connection", "database", "is_snapshot")
+    __slots__ = ("connection", "database", "is_snapshot", "remembered")
 
     def __init__(self, connection: Connection, database: Database, *, is_snapshot: bool = False) -> None:
         self.connection = connection
         self.database = database
         self.is_snapshot = is_snapshot
+        self.remembered: dict[Hashable, Any] = {}
+        """What has been found out about a snapshot, by whoever may ask again."""
 
     @property
     def names(self) -> Names:

@@ -49,6 +49,8 @@ class Cursor:
         last_id: the last row of that portion it was given.
         anchor: id, microsecond and mark of a row that was there: where it is gone, so may be what came after it.
         ahead: ids of rows that a snapshot showed, and that have no number yet; MariaDB.
+        is_exact: whether a snapshot showed nothing besides what counts as seen. A standby does where transactions are
+            open; that is not kept in the text.
     """
 
     seen: Seen = Seen()
@@ -56,6 +58,7 @@ class Cursor:
     last_id: int = 0
     anchor: tuple[int, ...] | None = None
     ahead: tuple[int, ...] = ()
+    is_exact: bool = True
 
     @property
     def text(self) -> str:

@@ -129,7 +129,8 @@ def _now_on_postgresql(tx: Transaction) -> Cursor:
     Ids above that may be used again after a crash: nothing of their transactions was ever kept.
     """
     for *head, snapshot, is_standby in tx.rows(_HEAD_AND_SNAPSHOT):
-        return Cursor(_seen_on_postgresql(head[2], snapshot, is_standby=is_standby), anchor=anchor(*head))
+        seen = _seen_on_postgresql(head[2], snapshot, is_standby=is_standby)
+        return Cursor(seen, anchor=anchor(*head), is_exact=seen.end > head[2])
     return Cursor()
 
 

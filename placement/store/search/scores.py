@@ -9,6 +9,7 @@ from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import is_of_roots
 from placement.store.stock import stock_by_tree
+from placement.store.tables import provider_usages, resource_providers
 
 TreeSums = tuple[int, ...]
 """The root of a tree, then its capacity of each class, then its use of each class."""
@@ -45,18 +46,56 @@ def sums_by_name(
     return tree_sums(tx, [ids.get(name, ABSENT) for name in classes], [ids[name] for name in others], roots)
 
 
+def class_sums(tx: Transaction, classes: Sequence[int], roots: Collection[int] | None = None) -> list[TreeSums]:
+    """Return the same where usage is kept, with None for what a tree has and uses of a class of which it has nothing.
+
+    Args:
+        tx: where to read.
+        classes: the ids of the classes to sum up, which are there.
+        roots: the trees to sum up; None for all.
+    """
+    numbered = {f"class_{index}": class_id for index, class_id in enumerate(classes)}
+    statement = _sums(len(classes), keeps_usage=True, listed=roots is not None, or_none=True)
+    listed = {} if roots is None else {"roots": sorted(roots)}
+    return tx.tuples(statement, {**numbered, **listed, "any_class": sorted(classes)})
+
+
+def roots_with_unstocked_use(tx: Transaction, roots: Collection[int] | None = None) -> set[int]:
+    """Return the trees in which something is in use of what its provider has no inventory of; such use is in no sum.
+
+    Args:
+        tx: where to read.
+        roots: the trees to look at; None for all.
+    """
+    listed = {} if roots is None else {"roots": sorted(roots)}
+    return {root for (root,) in tx.tuples(_unstocked_use(listed=roots is not None), listed)}
+
+
 @lru_cache(maxsize=128)
-def _sums(classes: int, *, keeps_usage: bool, listed: bool) -> PreparedStatement:
+def _sums(classes: int, *, keeps_usage: bool, listed: bool, or_none: bool = False) -> PreparedStatement:
     has = stock_by_tree(keeps_usage=keeps_usage).c
     portions = [
         case((has.resource_class_id == bindparam(f"class_{index}", type_=Integer, literal_execute=True), amount))
         for amount in (has.capacity, cast(has.used, Double))  # sums of floats are cheap
         for index in range(classes)
     ]
-    columns = [cast(func.coalesce(func.sum(portion), 0), BigInteger) for portion in portions]
+    sums = [func.sum(portion) for portion in portions]
+    columns = [cast(one if or_none else func.coalesce(one, 0), BigInteger) for one in sums]
     statement = (
         select(has.root_provider_id, *columns)
         .where(has.resource_class_id.in_(bindparam("any_class", expanding=True, literal_execute=True)))
         .group_by(has.root_provider_id)
     )
     return PreparedStatement(statement.where(is_of_roots(has.resource_provider_id)) if listed else statement)
+
+
+@lru_cache(maxsize=2)
+def _unstocked_use(*, listed: bool) -> PreparedStatement:
+    owner, uses = resource_providers.c, provider_usages.c
+    statement = (
+        select(owner.root_provider_id)
+        .distinct()
+        .join(provider_usages, uses.resource_provider_id == owner.id)
+        .where(uses.capacity.is_(None), uses.used != 0)
+    )
+    return PreparedStatement(statement.where(is_of_roots(uses.resource_provider_id)) if listed else statement)

@@ -1,0 +1,245 @@
+"""The sums of trees that a worker knows are those of each snapshot, whoever changes whatever, in whichever order."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from random import Random
+
+import pytest
+from sqlalchemy import Connection, event, text
+
+from placement.services.tree_history import TreeHistory
+from placement.services.tree_sums import AskedSums
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.kept_usage.write_gate import pass_write_gate
+from placement.store.search.scores import ABSENT, tree_sums
+from tests.databases import open_database
+from tests.store.rows import (
+    DISK_GB,
+    MEMORY_MB,
+    VCPU,
+    add_providers,
+    allocate,
+    by_request,
+    delete_provider,
+    run,
+    stocking,
+)
+
+ROOTS, BELOW, SLOW, EVENTS = 6, 6, 50, 60
+ASKED = (
+    AskedSums([VCPU], []),
+    AskedSums([VCPU, MEMORY_MB], []),
+    AskedSums([VCPU, ABSENT], [DISK_GB]),
+    AskedSums([MEMORY_MB], [VCPU]),
+)
+USE = "resource_provider_id, resource_class_id, consumer_id, used"
+RATIOS = (1.0, 1.5, 0.1, 1.1, 16.123456789012345, 3.0000000000000004)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """Some trees of two providers each, and one that is left to a slow transaction."""
+    opened = open_database(request.getfixturevalue(f"{request.param}_url"))
+    with opened.writer.begin() as connection:
+        for provider in add_providers(connection, ROOTS):
+            run(connection, stocking((provider, VCPU), total=100), stocking((provider, MEMORY_MB), total=1000))
+            _add_below(connection, provider + ROOTS, provider)
+        run(
+            connection,
+            "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id) "
+            f"VALUES ({SLOW}, 'slow', 'slow', 0, {SLOW})",
+            stocking((SLOW, VCPU), total=100),
+        )
+    yield opened
+    opened.dispose()
+
+
+def _add_below(connection: Connection, id_: int, root: int) -> None:
+    columns = "id, uuid, name, generation, root_provider_id, parent_provider_id"
+    run(
+        connection,
+        f"INSERT INTO resource_providers ({columns}) VALUES ({id_}, '{id_}', '{id_}', 0, {root}, {root})",
+        stocking((id_, VCPU), total=50),
+    )
+
+
+@reads
+def assert_known(tx: Transaction, history: TreeHistory, choice: Random) -> None:
+    """Compare what is known of all trees, and of some, with what the statement says in the same snapshot."""
+    _compare(tx, history, choice)
+
+
+def _compare(tx: Transaction, history: TreeHistory, choice: Random) -> None:
+    moment = history.moment(tx)
+    if moment is None:
+        return
+    for asked in choice.sample(ASKED, 2):
+        expected = sorted(tree_sums(tx, *asked))
+        assert sorted(history.sums(tx, moment, asked)) == expected
+        some = {root for root in range(1, 20) if choice.random() < 0.5}
+        assert sorted(history.sums(tx, moment, asked, some)) == [row for row in expected if row[0] in some]
+
+
+class Events:
+    """Whatever may happen to trees, one transaction at a time.
+
+    Args:
+        database: where.
+        choice: what happens.
+    """
+
+    def __init__(self, database: Database, choice: Random) -> None:
+        self._database = database
+        self.choice = choice
+
+    def one(self) -> None:
+        """Let one to three things happen at once; requests of this server do not do everything that others may."""
+        kinds = [self.allocate] * 3 + [self.give_back, self.change_use, self.tidy] + [self.restock] * 2
+        kinds += [self.choice.choice([self.drop, self.add_class, self.move, self.come_or_go, self.mark])]
+        is_own = self.choice.random() < 0.75
+        if not is_own:
+            kinds += [self.allocate_anywhere] * 5 + [self.choice.choice([self.drop, self.lose_journal])]
+        with by_request() if is_own else nullcontext(), self._database.writer.begin() as connection:
+            pass_write_gate(connection)
+            for kind in self.choice.sample(kinds, self.choice.choice([1, 1, 1, 2, 3])):
+                kind(connection)
+
+    def _some(self) -> str:
+        providers = self.choice.sample(range(1, ROOTS + BELOW + 3), 3)
+        return f"resource_provider_id IN ({', '.join(map(str, providers))})"
+
+    def allocate(self, connection: Connection) -> None:
+        rows = f"SELECT resource_provider_id, resource_class_id, 'c', 1 + id % 3 FROM inventories WHERE {self._some()}"
+        run(connection, f"INSERT INTO allocations ({USE}) {rows}")
+
+    def allocate_anywhere(self, connection: Connection) -> None:
+        spot = self.choice.randint(1, ROOTS + BELOW), self.choice.choice([VCPU, MEMORY_MB, DISK_GB])
+        if connection.scalar(text(f"SELECT id FROM resource_providers WHERE id = {spot[0]}")):
+            allocate(connection, "anybody", {spot: 7})
+
+    def tidy(self, connection: Connection) -> None:
+        run(connection, "DELETE FROM allocations WHERE consumer_id = 'anybody'")
+
+    def give_back(self, connection: Connection) -> None:
+        run(connection, f"DELETE FROM allocations WHERE {self._some()} AND id % 2 = 0")
+
+    def change_use(self, connection: Connection) -> None:
+        run(connection, f"UPDATE allocations SET used = used + 1 WHERE {self._some()} AND id % 3 = 0")
+
+    def restock(self, connection: Connection) -> None:
+        values = f"total = total + 5, reserved = id % 3, allocation_ratio = {self.choice.choice(RATIOS)}"
+        run(connection, f"UPDATE inventories SET {values} WHERE {self._some()}")
+
+    def drop(self, connection: Connection) -> None:
+        run(connection, f"DELETE FROM inventories WHERE {self._some()} AND id % 2 = 0")
+
+    def add_class(self, connection: Connection) -> None:
+        provider, class_id = self.choice.randint(1, ROOTS + BELOW), self.choice.choice([VCPU, MEMORY_MB, DISK_GB])
+        if connection.scalar(text(f"SELECT id FROM resource_providers WHERE id = {provider}")):
+            run(connection, stocking((provider, class_id), total=30))
+
+    def mark(self, connection: Connection) -> None:
+        provider = self.choice.randint(1, ROOTS)
+        run(connection, f"UPDATE resource_providers SET generation = generation + 1 WHERE id = {provider}")
+
+    def move(self, connection: Connection) -> None:
+        """Move what is below a root below another, or make a tree of its own of it."""
+        below = self.choice.randint(ROOTS + 1, ROOTS + BELOW)
+        root, parent = self.choice.choice([(one, str(one)) for one in range(1, ROOTS)] + [(below, "NULL")])
+        values = f"root_provider_id = {root}, parent_provider_id = {parent}"
+        run(connection, f"UPDATE resource_providers SET {values} WHERE id = {below}")
+
+    def come_or_go(self, connection: Connection) -> None:
+        """Let the last root go, with all there is of it but what is in use, or let one with its id come."""
+        if connection.scalar(text(f"SELECT id FROM resource_providers WHERE id = {ROOTS}")):
+            tree = f"SELECT id FROM resource_providers WHERE root_provider_id = {ROOTS}"
+            run(connection, f"DELETE FROM inventories WHERE resource_provider_id IN ({tree})")
+            run(connection, f"DELETE FROM resource_providers WHERE root_provider_id = {ROOTS} AND id <> {ROOTS}")
+            delete_provider(connection, ROOTS)
+        else:
+            columns = "id, uuid, name, generation, root_provider_id"
+            run(connection, f"INSERT INTO resource_providers ({columns}) VALUES ({ROOTS}, 'x', 'x', 0, {ROOTS})")
+            run(connection, stocking((ROOTS, VCPU), total=77))
+
+    def lose_journal(self, connection: Connection) -> None:
+        run(connection, "DELETE FROM placement_journal")
+
+
+def test_sums_are_those_of_each_snapshot_whatever_happens(cloud: Database, request: pytest.FixtureRequest) -> None:
+    """Others look while an older snapshot is held, and an older transaction commits after younger ones."""
+    seed = request.config.getoption("--seed")
+    for number in range(12 if request.config.getoption("--deep") else 1):
+        history, choice = TreeHistory(), Random(seed + number)
+        events = Events(cloud, choice)
+        for _ in range(EVENTS):
+            if choice.random() < 0.2:
+                _beside_older_snapshot(cloud, history, events)
+            elif choice.random() < 0.2 and cloud.dialect == "postgresql":
+                _beside_slow_writer(cloud, history, events)
+            else:
+                events.one()
+            assert_known(cloud, history, choice)
+
+
+@reads
+def _beside_older_snapshot(tx: Transaction, history: TreeHistory, events: Events) -> None:
+    if events.choice.random() < 0.5:
+        _compare(tx, history, events.choice)
+    else:
+        tx.tuples(text("SELECT count(*) FROM placement_journal"))
+    for _ in range(events.choice.randint(1, 3)):
+        events.one()
+        assert_known(tx.database, history, events.choice)
+    _compare(tx, history, events.choice)
+
+
+def _beside_slow_writer(database: Database, history: TreeHistory, events: Events) -> None:
+    with by_request(), database.writer.connect() as slow, slow.begin():
+        pass_write_gate(slow)
+        allocate(slow, "slow", {(SLOW, VCPU): 1})
+        events.one()
+        assert_known(database, history, events.choice)
+
+
+def test_what_requests_of_this_server_change_is_not_read_again(cloud: Database) -> None:
+    history, sent = TreeHistory(), list[str]()
+    asked = AskedSums([VCPU, MEMORY_MB], [DISK_GB])
+
+    @reads
+    def known(tx: Transaction) -> None:
+        moment = history.moment(tx)
+        assert moment is not None
+        event.listen(cloud.reader, "before_cursor_execute", note)
+        history.sums(tx, moment, asked)
+        event.remove(cloud.reader, "before_cursor_execute", note)
+
+    def note(*call: object) -> None:
+        sent.append(str(call[2]))
+
+    known(cloud)
+    assert len(sent) == 2
+    sent.clear()
+    with by_request(), cloud.writer.begin() as connection:
+        allocate(connection, "c", {(1, VCPU): 3, (2, MEMORY_MB): 5})
+    known(cloud)
+    assert not sent
+    with cloud.writer.begin() as connection:
+        allocate(connection, "anybody", {(1, VCPU): 3})
+    known(cloud)
+    assert len(sent) == 2
+
+
+def test_a_snapshot_is_asked_once_where_it_stands(cloud: Database) -> None:
+    history = TreeHistory()
+
+    @reads
+    def ask_twice(tx: Transaction) -> None:
+        first = history.moment(tx)
+        with cloud.writer.begin() as connection:
+            allocate(connection, "late", {(3, VCPU): 500})
+        assert_known(cloud, history, Random(1))
+        assert history.moment(tx) == first
+        _compare(tx, history, Random(2))
+
+    ask_twice(cloud)
