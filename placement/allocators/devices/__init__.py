@@ -12,6 +12,7 @@ from math import inf
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.attempts import STEPS, WIDTH, Attempts
+from placement.allocators.devices.confined import without_places_too_small
 from placement.allocators.devices.costs import Costs, DeviceObjective
 from placement.allocators.devices.options import DeviceOption, options_of
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
@@ -94,10 +95,11 @@ def allocate(
     host, counted, ties = without_like_ties(host, request)
     searched, twins = without_twins(host, counted)
     options = options_of(host, searched)
-    if _is_hopeless(searched, options):
+    usable = without_places_too_small(host, searched, options)
+    if _is_hopeless(searched, usable):
         return DeviceAllocations(())
     limits = Limits(Budget(2 * STEPS) if budget is None else budget, width)
-    attempts = Attempts(host, searched, options, most=most, limits=limits)
+    attempts = Attempts(host, searched, options, usable=usable, most=most, limits=limits)
     costs, packing = attempts.best(of_any_cost=any_way), Costs(len(host.levels), len(options), uncounted=host.uncounted)
     chosen = [[options[number] for number in packing.chosen(cost)] for cost in costs]
     devices = [_devices(host, some, twins, ties) for some in chosen]
@@ -106,7 +108,7 @@ def allocate(
     return DeviceAllocations(tuple(map(DeviceAllocation, devices, objectives)), attempts.is_complete)
 
 
-def _is_hopeless(request: Request, options: list[DeviceOption]) -> bool:
+def _is_hopeless(request: Request, options: Sequence[DeviceOption]) -> bool:
     """Tell whether there are too few devices for a group, or too little of a class for all groups."""
     supply = Counter([option.group for option in options])
     if any([supply[index] < group.count for index, group in enumerate(request.groups)]):
@@ -134,10 +136,10 @@ def _check(host: Host, request: Request) -> None:
     named = {label for joint in request.joint for label in (joint.primary, *joint.secondaries)}
     named.update(*[within.groups for within in request.within])
     levels = {joint.level for joint in request.joint} | {within.level for within in request.within}
-    levels.update(*[group.exclusive for group in request.groups])
+    exclusive = {level for group in request.groups for level in group.exclusive} - {THE_DEVICE}
     if unknown := sorted(named - set(labels)):
         raise ValueError(f"There is no group {unknown[0]!r}.")
-    if unknown := sorted(levels - {*host.levels, THE_DEVICE}):
+    if unknown := sorted((levels | exclusive) - {*host.levels}):
         raise ValueError(f"There is no level {unknown[0]!r}.")
     if len(set(labels)) < len(labels):
         raise ValueError("Two groups have one label.")

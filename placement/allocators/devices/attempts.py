@@ -1,15 +1,17 @@
 """How a request is searched for: quickly first, and then, where that left anything out, for what is better.
 
-Most requests are so small that the first search leaves nothing out. Of the others many have an answer that is certainly
-the best, because the second search need not look at what costs more than what is known. The rest have at least an
-answer: where even the first search finds none, some way to give each group its devices is improved.
+Where places are few, and one way is wanted, each set of places is looked at alone, which tells the best. Of the other
+requests most are so small that the first search of the whole leaves nothing out. Of the rest many have an answer that
+is certainly the best, because the second search need not look at what costs more than what is known. All others have at
+least an answer: where even the first search finds none, some way to give each group its devices is improved.
 """
 
 from collections.abc import Sequence
 
 from placement.allocators.devices.assigned import assigned
-from placement.allocators.devices.costs import Costs
+from placement.allocators.devices.few_places import FewPlaces
 from placement.allocators.devices.options import DeviceOption
+from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.request import Group, Host, Request
 from placement.allocators.devices.room_alone import any_way, only_room_decides
 from placement.allocators.devices.search import Knapsack
@@ -29,16 +31,26 @@ class Attempts:
         host: the host.
         request: what is wanted, without twins.
         options: the devices that may serve the groups.
+        usable: those of them that can be taken by any way.
         most: how many ways are wanted.
         limits: the steps that all searches may take together, and how many states of a table the first one keeps.
     """
 
     def __init__(
-        self, host: Host, request: Request, options: Sequence[DeviceOption], *, most: int, limits: Limits
+        self,
+        host: Host,
+        request: Request,
+        options: Sequence[DeviceOption],
+        *,
+        usable: Sequence[DeviceOption],
+        most: int,
+        limits: Limits,
     ) -> None:
         self._host = host
         self._request = request
         self._options = options
+        self._own = OwnCosts(host, request, options)
+        self._usable = usable
         self._most = most
         self._budget = limits.budget
         self._width = limits.width
@@ -52,11 +64,15 @@ class Attempts:
         """Return the costs of the best ways that are found, the best first; of any way if that will do."""
         if of_any_cost and only_room_decides(self._request):
             return self._any_way()
+        if self._most == 1:
+            few = self._in_few_places()
+            if few is not None:
+                return few
         costs = self._searched(self._quick)
         if of_any_cost and costs:
             return costs
         if self._was_cut and not costs:
-            some = assigned(self._request, self._options)
+            some = assigned(self._request, self._usable)
             if some is None and all([group.apart for group in self._request.groups]):
                 return []
             costs = self._searched(self._quick, self._around(some or []))
@@ -69,11 +85,22 @@ class Attempts:
     def _any_way(self) -> list[int]:
         """Return the cost of some way, as far as it tells which, where only room decides; nothing if there is none."""
         before, budget = self._budget.left, self._budget.child(self._steps)
-        some = any_way(self._request, self._options, budget)
+        some = any_way(self._request, self._usable, budget)
         self._left -= before - self._budget.left
         self.is_complete = not budget.was_hit
-        costs = Costs(len(self._host.levels), len(self._options), uncounted=self._host.uncounted)
-        return [] if some is None else [sum([costs.device + costs.choice(option.number) for option in some])]
+        return [] if some is None else [sum([self._own.of[option.number] for option in some])]
+
+    def _in_few_places(self) -> list[int] | None:
+        """Return the cost of the best way on a host with few places; None if it does not tell what that is."""
+        before = self._budget.left
+        search = FewPlaces(
+            self._host, self._request, self._options, usable=self._usable, own=self._own, limits=self._quick
+        )
+        best = search.best() if search.are_few else None
+        self._left -= before - self._budget.left
+        if not search.is_complete:
+            return None
+        return [] if best is None else [best]
 
     @property
     def _quick(self) -> Limits:
@@ -81,8 +108,8 @@ class Attempts:
 
     def _searched(self, limits: Limits, options: Sequence[DeviceOption] | None = None) -> list[int]:
         before = self._budget.left
-        search = Knapsack(self._host, self._request, self._options, most=self._most, limits=limits)
-        costs = search.run(self._options if options is None else options)
+        search = Knapsack(self._host, self._request, self._options, own=self._own, most=self._most, limits=limits)
+        costs = search.run(self._usable if options is None else options)
         self._left -= before - self._budget.left
         self.is_complete = not search.tables.is_over and search.has_nested_places
         self._was_cut = search.tables.is_cut or search.tables.is_over or options is not None
@@ -92,7 +119,7 @@ class Attempts:
         """Return options to search among: some, and all of the groups that rules are about."""
         pairs = {(option.group, option.device.name) for option in some}
         ruled = {index for index, group in enumerate(self._request.groups) if self._is_ruled(group)}
-        return [one for one in self._options if one.group in ruled or (one.group, one.device.name) in pairs]
+        return [one for one in self._usable if one.group in ruled or (one.group, one.device.name) in pairs]
 
     def _is_ruled(self, group: Group) -> bool:
         request = self._request

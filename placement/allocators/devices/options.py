@@ -1,6 +1,6 @@
 """Which devices remain for which group once everything is looked at that concerns one device alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, Request
@@ -29,8 +29,9 @@ def options_of(host: Host, request: Request) -> list[DeviceOption]:
     found = [
         (index, device, turn)
         for index, group in enumerate(request.groups)
+        for demanded in ([host.levels.index(level) for level in _demanded_levels(request, group.label)],)
         for device in devices
-        if device.name in group.options and _remains(host, request, group, device)
+        if device.name in group.options and _remains(host, demanded, group, device)
         for turn in range(_times(group, device))
     ]
     return [DeviceOption(number, *option) for number, option in enumerate(found)]
@@ -44,12 +45,14 @@ def _times(group: Group, device: Device) -> int:
     return max(1, int(min([group.turns, *rooms])))  # Without room it is not taken, but could have been.
 
 
-def _remains(host: Host, request: Request, group: Group, device: Device) -> bool:
+def _remains(host: Host, demanded: Sequence[int], group: Group, device: Device) -> bool:
+    if any([device.path[level] is None for level in demanded]):
+        return False
+    if not group.exclusive:
+        return True
     places = dict(zip(host.levels, device.path, strict=True)) | {THE_DEVICE: device.name}
     reserved = [places.get(level) for level in group.exclusive]
-    if any([place is None or place in host.in_use for place in reserved]):
-        return False
-    return all([places.get(level) is not None for level in _demanded_levels(request, group.label)])
+    return not any([place is None or place in host.in_use for place in reserved])
 
 
 def _demanded_levels(request: Request, label: str) -> Iterator[str]:

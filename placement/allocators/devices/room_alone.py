@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.assigned import assigned
-from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.options import DeviceOption
+from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.request import Host, Request
 from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.tables import Limits
@@ -57,5 +57,6 @@ def _any_way_of(request: Request, options: Sequence[DeviceOption], budget: Budge
         option._replace(number=number, device=replace(option.device, path=())) for number, option in enumerate(options)
     ]
     host = Host((), tuple({option.device.name: option.device for option in plain}.values()))
-    costs = Knapsack(host, request, plain, most=1, limits=Limits(budget)).run(plain)
-    return [options[number] for number in Costs(0, len(plain)).chosen(costs[0])] if costs else None
+    own = OwnCosts(host, request, plain)
+    costs = Knapsack(host, request, plain, own=own, most=1, limits=Limits(budget)).run(plain)
+    return [options[number] for number in own.packing.chosen(costs[0])] if costs else None

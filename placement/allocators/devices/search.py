@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from operator import sub
 
-from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.counters import Counter, Counters
 from placement.allocators.devices.nesting import nesting
 from placement.allocators.devices.options import DeviceOption
+from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.request import Device, Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Limits, Table, Tables
 
@@ -26,10 +26,28 @@ Closing = Callable[[int], int | None]
 
 
 class Knapsack:
-    """All that is known about serving one request on one host."""
+    """All that is known about serving one request on one host.
+
+    Args:
+        host: the host.
+        request: what is wanted.
+        options: the options whose devices count as free where they are not taken.
+        own: what options cost by themselves.
+        most: how many ways are wanted.
+        limits: how long to search.
+        counts_places: whether it costs anything that a place is touched.
+    """
 
     def __init__(
-        self, host: Host, request: Request, options: Sequence[DeviceOption], *, most: int, limits: Limits
+        self,
+        host: Host,
+        request: Request,
+        options: Sequence[DeviceOption],
+        *,
+        own: OwnCosts,
+        most: int,
+        limits: Limits,
+        counts_places: bool = True,
     ) -> None:
         self._host = host
         self._request = request
@@ -37,12 +55,13 @@ class Knapsack:
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required and within.stands_for == 1]
         self._divided = divided_cards(host.devices)
-        self._partial = _partial_levels(host, options)
+        self._counts_places = counts_places
+        self._partial = _partial_levels(host, options) if counts_places else []
         self._counters = Counters(self._all_counters())
         self._by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
         self._taking = self._counters.mask([index for index, one in enumerate(request.groups) if one.takes])
         self._apart = self._counters.mask([index for index, one in enumerate(request.groups) if one.apart])
-        self.costs = Costs(len(host.levels), len(options), uncounted=host.uncounted)
+        self._own, self._costs = own.of, own.packing
         self._devices = list({option.device.name: option.device for option in options}.values())
         self._of_device: dict[str, list[DeviceOption]] = defaultdict(list)
         self._supply: Counts[int] = Counts()
@@ -52,7 +71,7 @@ class Knapsack:
         self.has_nested_places = order is not None
         self._order = order or range(len(host.levels))
         # The notes of what is chosen lower a cost by less than this.
-        most_cost = None if limits.cost is None else limits.cost + (1 << len(options))
+        most_cost = None if limits.cost is None else limits.cost + (1 << len(own.of))
         self.tables = Tables(self._counters, most=most, limits=limits._replace(cost=most_cost))
 
     def run(self, options: Sequence[DeviceOption]) -> list[int]:
@@ -62,7 +81,9 @@ class Knapsack:
         self._supply.update([option.group for option in options])
         table = self._table(self._devices, 0)
         enough = [cost for state, costs in table.items() if self._counters.is_enough(state) for cost in costs]
-        return [] if self.tables.is_over else sorted(map(self.costs.of_whole, enough))[: self._most]
+        if self._counts_places:
+            enough = [*map(self._costs.of_whole, enough)]
+        return [] if self.tables.is_over else sorted(enough)[: self._most]
 
     def _all_counters(self) -> list[Counter]:
         groups = [_counter_of(group) for group in self._request.groups]
@@ -137,7 +158,7 @@ class Knapsack:
         left = {0: tuple(device.room.values())}
         for option in self._of_device[device.name]:
             asked = [self._request.groups[option.group].amounts.get(name, 0) for name in device.room]
-            units, cost = self._units(option), self._cost(option)
+            units, cost = self._units(option), self._own[option.number]
             self.tables.budget.take(STEPS_FOR_A_SET * len(table))
             for state in [] if self.tables.is_over else self._before(option, table):
                 room = tuple(map(sub, left[state], asked))
@@ -168,27 +189,10 @@ class Knapsack:
         first = groups + len(self._bound) + self._request.conditions
         return self._counters.units[first + self._divided.index(option.device.whole) * groups + option.group]
 
-    def _cost(self, option: DeviceOption) -> int:
-        group = self._request.groups[option.group]
-        costs = self.costs
-        fit = costs.device + group.options[option.device.name] * costs.misfit + costs.choice(option.number)
-        return fit + self._cost_of_no_place(group.label, option.device)
-
-    def _cost_of_no_place(self, label: str, device: Device) -> int:
-        """Return what it costs to be in no place of a level that a wish is about."""
-        missed = 0
-        for level, place in enumerate(device.path):
-            if place is None:
-                name = self._host.levels[level]
-                joint = sum([self._absent_around(one, label) for one in self._request.joint if one.level == name])
-                within = [one for one in self._request.within if one.level == name and label in one.groups]
-                missed += (joint + len(within)) * self.costs.missed[level]
-        return missed
-
     def _closed(self, table: Table, level: int, devices: int) -> Table:
         """Return the table of a complete place, with its rules applied. ``devices`` could have been taken there."""
         self.tables.budget.take(len(table) * (1 + len(self._rules[level]) + len(self._bounds[level])))
-        touched = self.costs.touched[level] + devices * self.costs.free[level]
+        touched = self._costs.touched[level] + devices * self._costs.free[level] if self._counts_places else 0
         closed: Table = {0: table[0]} if 0 in table else {}
         for state, costs in table.items():
             after = self._after_rules(state, level) if state else None
@@ -246,13 +250,13 @@ class Knapsack:
             there = [(value(state, index), number) for index, number in secondaries]
             absent = sum([max(0, number - some) for some, number in there])
             alone = primaries * absent if primaries else sum([some for some, _number in there])
-            return alone * self.costs.missed[level]
+            return alone * self._costs.missed[level]
 
         return required if joint.required else preferred
 
     def _wish(self, within: InOnePlace, level: int) -> Closing:
         mask = self._mask(within.groups)
-        return lambda state: self.costs.missed[level] if state & mask else 0
+        return lambda state: self._costs.missed[level] if state & mask else 0
 
     def _whole_ties(self, ties: InOnePlace) -> Closing:
         indices = [self._index[label] for label in ties.groups]
@@ -265,12 +269,6 @@ class Knapsack:
             return 0 if all([value(state, index) == number * count for index, count in pairs]) else None
 
         return closing
-
-    def _absent_around(self, joint: Joint, label: str) -> int:
-        """Return how many groups a device of a group misses where there is no place at all."""
-        if label == joint.primary:
-            return sum(map(self._stand_for, joint.secondaries))
-        return 1 if label in joint.secondaries else 0
 
     def _stand_for(self, label: str) -> int:
         return self._request.groups[self._index[label]].stands_for

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.allocators.budget import Budget
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request, allocate
+from placement.allocators.devices.confined import without_places_too_small
+from placement.allocators.devices.few_places import FewPlaces
+from placement.allocators.devices.options import options_of
+from placement.allocators.devices.own_costs import OwnCosts
+from placement.allocators.devices.search import Knapsack
+from placement.allocators.devices.tables import Limits
 from placement.allocators.devices.twins import without_twins
 from tests.examples import examples
 
@@ -237,6 +244,22 @@ def test_the_best_of_all_ways_is_found(instance, width) -> None:
     host, request = instance
     has_twins = len(without_twins(host, request)[0].groups) < len(request.groups)
     assert_best(host, request, width=width, is_exact=not has_twins)
+
+
+@examples(25)
+@given(instances())
+def test_with_few_places_comes_what_the_whole_host_as_one_gives(instance) -> None:
+    """Set of places by set of places, or all counts in one table: the best way costs the same."""
+    host, request = instance
+    counted, _twins = without_twins(host, request)
+    options = options_of(host, counted)
+    own, limits = OwnCosts(host, counted, options), Limits(Budget(1_000_000))
+    usable = without_places_too_small(host, counted, options)
+    search = FewPlaces(host, counted, options, usable=usable, own=own, limits=limits)
+    found = search.best() if search.are_few else None
+    if search.is_complete:
+        whole = Knapsack(host, counted, options, own=own, most=1, limits=limits).run(options)
+        assert ([] if found is None else [found]) == whole
 
 
 @examples(60)

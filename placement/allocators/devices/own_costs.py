@@ -1,0 +1,46 @@
+"""What each option costs by itself, wherever other devices are taken."""
+
+from collections.abc import Sequence
+
+from placement.allocators.devices.costs import Costs
+from placement.allocators.devices.options import DeviceOption
+from placement.allocators.devices.request import Host, Joint, Request
+
+
+class OwnCosts:
+    """The costs of the options of one request on one host.
+
+    Args:
+        host: the host.
+        request: what is wanted.
+        options: all options, by their numbers.
+    """
+
+    def __init__(self, host: Host, request: Request, options: Sequence[DeviceOption]) -> None:
+        self._host = host
+        self._request = request
+        self._stand_for = {group.label: group.stands_for for group in request.groups}
+        self.packing = Costs(len(host.levels), len(options), uncounted=host.uncounted)
+        absent = [self._missed_in_no_place(group.label) for group in request.groups]
+        self.of = [self._of(option, absent[option.group]) for option in options]
+        """By the numbers of options."""
+
+    def _of(self, option: DeviceOption, missed: Sequence[int]) -> int:
+        packing, misfit = self.packing, self._request.groups[option.group].options[option.device.name]
+        fit = packing.device + misfit * packing.misfit + packing.choice(option.number)
+        return fit + sum([cost for place, cost in zip(option.device.path, missed, strict=True) if place is None])
+
+    def _missed_in_no_place(self, label: str) -> list[int]:
+        """Return for each level what it costs to be in no place of it, because of wishes."""
+        wishes = [0] * len(self._host.levels)
+        for joint in self._request.joint:
+            wishes[self._host.levels.index(joint.level)] += self._absent_around(joint, label)
+        for within in self._request.within:
+            wishes[self._host.levels.index(within.level)] += label in within.groups
+        return [number * unit for number, unit in zip(wishes, self.packing.missed, strict=True)]
+
+    def _absent_around(self, joint: Joint, label: str) -> int:
+        """Return how many groups a device of a group misses where there is no place at all."""
+        if label == joint.primary:
+            return sum([self._stand_for[one] for one in joint.secondaries])
+        return 1 if label in joint.secondaries else 0

@@ -1,0 +1,91 @@
+"""What some places have at most of everything that groups want: told for any set of places by one addition."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
+from typing import NamedTuple
+
+from placement.allocators.devices.options import DeviceOption
+from placement.allocators.devices.request import Group, Request
+
+_FIELD = 64
+"""Bits of a field: no sum reaches the last one unless there is more than enough."""
+
+
+class PlacedOption(NamedTuple):
+    """An option with what it costs by itself, and the place that it is in, as a bit; 0 if it need not be given."""
+
+    cost: int
+    place: int
+    option: DeviceOption
+
+
+class Supplies:
+    """What the places of one host have of what one request wants of single devices: never wrongly too little.
+
+    Args:
+        request: what is wanted.
+        options: the devices that may serve the groups.
+    """
+
+    def __init__(self, request: Request, options: Iterable[PlacedOption]) -> None:
+        self._groups = request.groups
+        self._options: dict[int, list[PlacedOption]] = defaultdict(list)
+        for one in options:
+            self._options[one.option.group].append(one)
+        self._of: dict[int, int] = defaultdict(int)
+        self._floor = self._guard = 0
+        for number, (wanted, there) in enumerate(self._wants()):
+            unit = 1 << _FIELD * number
+            self._guard |= unit << _FIELD - 1
+            self._floor += ((1 << _FIELD - 1) - wanted) * unit
+            for place, some in there:
+                self._of[place] += int(min(some, wanted)) * unit
+        self._floor += self._of.pop(0, 0)
+
+    def suffice(self, region: int) -> bool:
+        """Tell whether some places may have enough, with what is in no place."""
+        sums = [some for place, some in self._of.items() if place & region]
+        return (self._floor + sum(sums)) & self._guard == self._guard
+
+    def _wants(self) -> Iterator[tuple[int, Iterable[tuple[int, float]]]]:
+        """Yield how much is wanted of something, and each place that has any with how much one device has."""
+        asking: dict[str, list[int]] = defaultdict(list)
+        for index, group in enumerate(self._groups):
+            yield group.count, self._devices_for(index, group)
+            for name in group.amounts if group.count else ():
+                asking[name].append(index)
+        for name, indices in asking.items():
+            yield from self._portions(name, indices)
+        apart = [index for index, group in enumerate(self._groups) if group.apart]
+        if len(apart) > 1:
+            devices = {one.option.device.name: one.place for index in apart for one in self._options[index]}
+            yield self._number(apart), [(place, 1) for place in devices.values()]
+
+    def _devices_for(self, index: int, group: Group) -> list[tuple[int, float]]:
+        if not group.by_card:
+            return [(one.place, 1) for one in self._options[index]]
+        of_cards = Counter([(one.place, one.option.device.whole) for one in self._options[index]])
+        return [(place, min(number, group.stands_for)) for (place, _card), number in of_cards.items()]
+
+    def _portions(self, name: str, indices: Sequence[int]) -> Iterator[tuple[int, list[tuple[int, float]]]]:
+        """Yield all that is wanted of a class, and for each amount how many portions are no less."""
+        amounts = {index: self._groups[index].amounts[name] for index in indices}
+        wanted = sum([self._groups[index].count * amount for index, amount in amounts.items()])
+        yield wanted, self._rooms(name, indices)
+        for amount in {*amounts.values()} - {0}:
+            no_less = [index for index in indices if amounts[index] >= amount]
+            if len(no_less) > 1:
+                yield self._number(no_less), [(place, room // 1) for place, room in self._rooms(name, no_less, amount)]
+
+    def _rooms(self, name: str, indices: Sequence[int], amount: int = 1) -> list[tuple[int, float]]:
+        """Return how many portions of an amount each device has that may serve any of some groups, with its place."""
+        found = {
+            one.option.device.name: (one.place, one.option.device.room.get(name, inf) / amount)
+            for index in indices
+            for one in self._options[index]
+        }
+        return [*found.values()]
+
+    def _number(self, indices: Sequence[int]) -> int:
+        return sum([self._groups[index].count for index in indices])
