@@ -69,7 +69,8 @@ def _begin(strategy: Identifier) -> None:
         asked = environ.get("HTTP_OPENSTACK_API_VERSION")
         g.version = _newest_for(asked) if is_planner_path(path) else requested_version(asked)
     _check_length(environ)
-    if "\0" in path:
+    # werkzeug finds what follows the first slashes, however many they are.
+    if "\0" in path or path.startswith("//"):
         raise NotFound(NO_SUCH_PATH)
 
 

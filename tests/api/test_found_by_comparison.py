@@ -3,6 +3,7 @@
 import uuid
 
 import pytest
+from flask import Flask
 
 from tests.api.conftest import Api
 
@@ -28,3 +29,12 @@ def test_mappings_of_a_group_without_a_suffix_are_not_looked_at(api: Api, group:
     # Everything else about the request was looked at.
     assert answer.status_code == 400
     assert "that does not exist" in answer.json["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize("path", ["//", "///", "//resource_providers"])
+def test_a_path_that_begins_with_several_slashes_leads_nowhere(app: Flask, path: str) -> None:
+    """No client of Flask's would send it as a path."""
+    headers = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+    answer = app.test_client().get("/", environ_overrides={"PATH_INFO": path}, headers=headers)
+    assert answer.status_code == 404
+    assert answer.json["errors"][0]["detail"].startswith("The resource could not be found.")
