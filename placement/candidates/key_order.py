@@ -13,8 +13,9 @@ from placement.candidates.frontier import Key
 BLOCK = 512
 """So many keys lie in a block when it is made; with twice as many it is split."""
 
-MOST_NOTED = 512
-"""A block of which more keys have come or gone is put in order, though nobody reads it."""
+MOST_NOTED = 2048
+"""A block of which more keys have come or gone is put in order, though nobody reads it: longer notes cost memory, and
+much of whoever reads it first."""
 
 
 class KeyOrder:

@@ -140,8 +140,7 @@ class _CachedKeys:
     def _keys(self, tx: Transaction, moment: Moment, history: TreeHistory, roots: Collection[int] | None) -> list[Key]:
         return self._scores.keys(history.sums(tx, moment, self._asked, roots))
 
-    def _differences(self, read: ReadKeys, changed: Collection[int]) -> tuple[list[Key], list[Key]]:
+    def _differences(self, read: ReadKeys, changed: Collection[int]) -> tuple[set[Key], set[Key]]:
         """Return the keys of some trees that are gone, and those that have come."""
-        known, now = self._by_root.get, {key[2]: key for key in read(changed)}
-        gone = [key for root in changed if (key := known(root)) is not None and key != now.get(root)]
-        return gone, [key for root, key in now.items() if key != known(root)]
+        before, now = {*filter(None, map(self._by_root.get, changed))}, {*read(changed)}
+        return before - now, now - before
