@@ -6,9 +6,10 @@ from tests.planner_hosts import CANDIDATES, names_of, planned, register
 
 
 def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
-    """Multiples of six, which would have to fill both nodes better than multiples of six can."""
-    register(api, numa_inventory={"VCPU": {"total": 317}})
-    groups = {f"_{number}": {"resources": {"VCPU": 6 * number}} for number in range(1, 15)}
+    """Large amounts that add up to as much as both nodes have, but in no way to as much as one."""
+    amounts = [pow(7, number, 170_000_002) for number in range(30, 54)]
+    register(api, numa_inventory={"VCPU": {"total": sum(amounts) // 2}})
+    groups = {f"_{number}": {"resources": {"VCPU": amount}} for number, amount in enumerate(amounts)}
     answer = api.post(CANDIDATES, {"groups": groups})
     assert answer.status_code == 503
     assert "limit was reached" in answer.json["errors"][0]["detail"]
