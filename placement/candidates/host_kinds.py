@@ -6,6 +6,7 @@ at work hardly two have the same in use.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping
+from math import inf
 
 from placement.candidates.useful_room import UsefulRoom
 from placement.domain.planner_tree import PlannerTree
@@ -13,6 +14,29 @@ from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 KindOf = Callable[[Tree, PlannerTree], Hashable]
+
+
+class RoomKinds:
+    """Tells kinds of hosts by what of them is known without their details.
+
+    Of one kind all can serve what only the room of single providers decides, whatever is wanted how often.
+
+    Args:
+        plan: what is asked for.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._contended = plan.contended
+        self._useful = UsefulRoom(plan)
+
+    def kind(self, tree: Tree) -> Hashable:
+        """Return the kind of a host: for each provider what it can serve, and room for how much, in no order."""
+        room, useful, names = tree.room, self._useful.of, self._contended
+        can = [
+            (of, *[useful(name, room.get((provider, name), inf)) for name in names])
+            for provider, of in _demands_served(tree).items()
+        ]
+        return tuple(sorted(can))
 
 
 class HostKinds:
@@ -54,10 +78,7 @@ class HostKinds:
         return self._numbers.setdefault(form, len(self._numbers))
 
     def _can_do(self, tree: Tree, details: PlannerTree) -> dict[int, Hashable]:
-        serves: dict[int, int] = defaultdict(int)
-        for demand, row in enumerate(tree.options):
-            for provider in row:
-                serves[provider] |= 1 << demand
+        serves = _demands_served(tree)
         in_use = details.in_use() if self._counts_use else ()
         plan, foreign, stocks = self._plan, details.foreign_providers, details.stocks
         names = plan.contended
@@ -79,6 +100,15 @@ class HostKinds:
 
     def _useful_room(self, name: str, room: float | None) -> float | None:
         return None if room is None else self._useful.of(name, room)
+
+
+def _demands_served(tree: Tree) -> dict[int, int]:
+    """Return for each provider the demands that it can serve, as bits."""
+    serves: dict[int, int] = defaultdict(int)
+    for demand, row in enumerate(tree.options):
+        for provider in row:
+            serves[provider] |= 1 << demand
+    return serves
 
 
 def _outermost_first(parents: Mapping[int, int | None]) -> list[int]:

@@ -85,6 +85,14 @@ class DeviceComposer:
         """What has to be free of use, because something wants to be alone there."""
         return list(dict.fromkeys(wanted_free(self._parts, self._levels.names)))
 
+    @property
+    def by_room(self) -> Callable[[Tree, Budget], bool | None] | None:
+        """What tells of a tree without its details what ``serves`` does; None where they decide."""
+        groups = self._request.groups
+        if self._locks.are_any or any([one.device is not None or one.everything for one in groups]):
+            return None
+        return self._serves_by_room if self._only_room_decides else None
+
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
         return any([len(tree.options[demand]) < number for demand, number in self._least.items()])
@@ -128,6 +136,10 @@ class DeviceComposer:
                 return True
             complete = complete and result.complete
         return False if complete else None
+
+    def _serves_by_room(self, tree: Tree, budget: Budget) -> bool | None:
+        options = [tree.options[part.slot.demand] for part in self._parts]
+        return self._room_alone.serves(tree, options, [part.group.count for part in self._parts], budget)
 
     def _is_decided_by_room(self, details: PlannerTree, options: PartProviders) -> bool:
         """Tell whether it is enough in a tree that each part has its providers, wherever they are."""

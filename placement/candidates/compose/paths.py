@@ -135,6 +135,11 @@ class PathComposer:
         """Nothing: nested groups are never alone."""
         return ()
 
+    @property
+    def by_room(self) -> None:
+        """Nothing: what is nested has to be looked at."""
+        return None
+
     def is_hopeless(self, tree: Tree) -> bool:  # noqa: ARG002 - what is nested has to be looked at
         """Leave it to the search."""
         return False

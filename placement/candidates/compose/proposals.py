@@ -1,6 +1,6 @@
 """What the planner proposes: which providers serve which group, what is taken of each, and how compact that is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -79,6 +79,10 @@ class ProposalComposer(Protocol):
     @property
     def wanted_free(self) -> Sequence[WantedFree]:
         """What has to be free of use, because something wants to be alone there."""
+
+    @property
+    def by_room(self) -> Callable[[Tree, Budget], bool | None] | None:
+        """What tells of a tree without its details what ``serves`` does; None where they decide."""
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers, as far as that is known without its details."""

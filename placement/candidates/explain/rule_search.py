@@ -1,14 +1,18 @@
 """In which trees a planner request has a candidate: the question that an explanation asks again and again.
 
 Each kind of tree is asked once: hosts of a cloud are much alike. Where they are not, most questions are still answered
-already: what has no candidate has none with a further rule, and what has one has one with a rule less.
+already: what has no candidate has none with a further rule, and what has one has one with a rule less. Little is read
+of what room decides, or what is in use: the details of a tree only where nothing else tells.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
+from placement.candidates.compose.free_places import PlacesInUse
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.explain.rules import asks_no_more
 from placement.candidates.host_kinds import KindOf
@@ -17,6 +21,9 @@ from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
 
 ComposerFor = Callable[[PlannerRequest], ProposalComposer]
+
+_Serves = Callable[[], bool | None]
+"""Tells whether there is any candidate in a tree, None if the steps do not suffice to tell."""
 
 
 class ServingTrees(NamedTuple):
@@ -31,56 +38,50 @@ class ServingTrees(NamedTuple):
         return self.trees | self.undecided
 
 
-class _Alike(NamedTuple):
-    """Trees of which each has a candidate exactly if one of them has, and that one."""
+class SearchedHosts(NamedTuple):
+    """The trees that requests are tried in, and what can be learnt of them.
 
-    roots: set[int]
-    tree: Tree
-    details: PlannerTree
+    Args:
+        trees: the trees, with the options of the demands that all requests have in common.
+        room_of: tells kinds of trees by these: all of a kind can serve what only room decides, or none can.
+        kind: tells kinds of trees by their details, of which all can serve a request or none can.
+        in_detail: reads some of the trees in detail.
+        places_in_use: tells where anything is in use in any of them.
+    """
 
-
-class _Served(NamedTuple):
-    """The numbers of the kinds of trees that have a candidate, and of those that the steps did not suffice for."""
-
-    kinds: set[int]
-    undecided: set[int]
+    trees: Sequence[Tree]
+    room_of: Callable[[Tree], Hashable]
+    kind: KindOf
+    in_detail: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
+    places_in_use: Callable[[], PlacesInUse]
 
 
 class RuleSearch:
-    """Trees with all their details, which requests are tried in.
+    """Trees that requests are tried in.
 
     Args:
-        kind: tells kinds of trees, of which all can serve a request or none can.
-        trees: the trees, with the options of the demands that all requests have in common.
+        hosts: the trees.
         composer_for: makes what composes a request.
         budget: the steps of all searches together.
     """
 
-    def __init__(
-        self, kind: KindOf, trees: Iterable[tuple[Tree, PlannerTree]], composer_for: ComposerFor, budget: Budget
-    ) -> None:
-        kinds: dict[object, _Alike] = {}
-        for tree, details in trees:
-            kinds.setdefault(kind(tree, details), _Alike(set(), tree, details)).roots.add(tree.root)
-        self._kinds = list(kinds.values())
+    def __init__(self, hosts: SearchedHosts, composer_for: ComposerFor, budget: Budget) -> None:
+        self._hosts = hosts
+        by_room: dict[Hashable, list[Tree]] = defaultdict(list)
+        for tree in hosts.trees:
+            by_room[hosts.room_of(tree)].append(tree)
+        self._by_room = list(by_room.values())
         self._composer_for = composer_for
         self._budget = budget
-        self._known: list[tuple[PlannerRequest, _Served]] = []
-        self._noted: list[tuple[PlannerRequest, _Served]] = []
-
-    @property
-    def roots(self) -> AbstractSet[int]:
+        self._known: list[tuple[PlannerRequest, ServingTrees]] = []
+        self._noted: list[tuple[PlannerRequest, ServingTrees]] = []
+        self.roots = frozenset([tree.root for tree in hosts.trees])
         """The roots of all trees."""
-        return self._roots(range(len(self._kinds)))
 
     def note(self, request: PlannerRequest, served: Mapping[int, bool]) -> None:
         """Take note of some trees, by their roots, whether they are known to have a candidate for a request."""
-        found = _Served(set(), set())
-        for number, kind in enumerate(self._kinds):
-            verdict = next((served[root] for root in kind.roots if root in served), None)
-            if verdict is not False:
-                (found.kinds if verdict else found.undecided).add(number)
-        self._noted.append((request, found))
+        serving = {root for root, serves in served.items() if serves}
+        self._noted.append((request, ServingTrees(self.roots & serving, self.roots - served.keys())))
 
     def serving(self, request: PlannerRequest) -> ServingTrees:
         """Return the trees that have a candidate for a request."""
@@ -88,28 +89,45 @@ class RuleSearch:
         if found is None:
             found = self._searched(request)
             self._known.append((request, found))
-        return ServingTrees(self._roots(found.kinds), self._roots(found.undecided))
+        return found
 
-    def _roots(self, kinds: Iterable[int]) -> AbstractSet[int]:
-        return frozenset().union(*[self._kinds[number].roots for number in kinds])
-
-    def _searched(self, request: PlannerRequest) -> "_Served":
-        left = {*range(len(self._kinds))}
-        found = _Served(set(), set())
+    def _searched(self, request: PlannerRequest) -> ServingTrees:
+        left = self.roots
+        serving: set[int] = set()
         for known, of_known in (*self._noted, *self._known):
             if asks_no_more(known, request):
-                left &= of_known.kinds | of_known.undecided
+                left &= of_known.possible
             if asks_no_more(request, known):
-                found.kinds.update(of_known.kinds)
-        composer = self._composer_for(request)
-        for number in sorted(left - found.kinds):
-            _roots, tree, details = self._kinds[number]
-            if composer.is_hopeless(tree) or composer.lacks_room(tree):
+                serving |= of_known.trees
+        undecided: set[int] = set()
+        for roots, serves in self._questions(self._composer_for(request), left - serving):
+            verdict = None if self._budget.is_used_up else serves()
+            if verdict is not False:
+                (serving if verdict else undecided).update(roots)
+        return ServingTrees(serving, undecided)
+
+    def _questions(self, composer: ProposalComposer, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], _Serves]]:
+        """Yield trees of one kind, by their roots, and what tells whether they serve; none that certainly do not."""
+        by_room, candidates = composer.by_room, []
+        for alike in self._by_room:
+            some = [tree for tree in alike if tree.root in left]
+            if not some or composer.is_hopeless(some[0]) or composer.lacks_room(some[0]):
                 continue
-            if self._budget.is_used_up:
-                found.undecided.add(number)
-                continue
-            serves = composer.serves(tree, details, self._budget)
-            if serves is not False:
-                (found.kinds if serves else found.undecided).add(number)
-        return found
+            if by_room is not None:
+                yield [tree.root for tree in some], partial(by_room, some[0], self._budget)
+            candidates += some
+        if by_room is None and candidates:
+            yield from self._questions_of_details(composer, candidates)
+
+    def _questions_of_details(
+        self, composer: ProposalComposer, trees: Sequence[Tree]
+    ) -> Iterator[tuple[Iterable[int], _Serves]]:
+        wanted = composer.wanted_free
+        if wanted:
+            places = self._hosts.places_in_use()
+            trees = [tree for tree in trees if not places.are_lacking(wanted, tree)]
+        kinds: dict[Hashable, list[tuple[Tree, PlannerTree]]] = defaultdict(list)
+        for tree, details in zip(trees, self._hosts.in_detail(trees), strict=True):
+            kinds[self._hosts.kind(tree, details)].append((tree, details))
+        for alike in kinds.values():
+            yield [tree.root for tree, _details in alike], partial(composer.serves, *alike[0], self._budget)

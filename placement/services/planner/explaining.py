@@ -1,17 +1,22 @@
 """Why does this request of the planner have no candidates? First what single providers miss, then what its rules do."""
 
+from functools import cache
+
 from placement.allocators.budget import Budget
 from placement.candidates.compose.devices import DeviceComposer
+from placement.candidates.compose.free_places import PlacesInUse
 from placement.candidates.compose.paths import PathComposer
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explain_rules import explained_with_rules
-from placement.candidates.explain.rule_search import RuleSearch
+from placement.candidates.explain.rule_search import RuleSearch, SearchedHosts
 from placement.candidates.explain.rules import rules_of, with_rules
+from placement.candidates.host_kinds import RoomKinds
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import plan_for
 from placement.services.explain import Explained
 from placement.services.planner.composers import STEPS_PER_REQUEST, PlannerOptions
+from placement.services.planner.free_places import FreePlaces
 from placement.services.planner.ground import Ground
 from placement.store.search.facts import facts_for, named_providers
 from placement.store.search.names import ids_for
@@ -37,13 +42,23 @@ def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bo
 
 def _search(ground: Ground, options: PlannerOptions) -> RuleSearch:
     plan, levels = ground.prepared.plan, ground.prepared.levels
+    existing = ground.tx.names.classes.ids(ground.tx.connection, {*options.locks.values()})
+    # By a class that there is not nobody holds anything.
+    locks = {level: name for level, name in options.locks.items() if name in existing}
 
     def composer_for(request: PlannerRequest) -> ProposalComposer:
         # Trees were read for the whole request: its levels and demands are theirs, whatever rules are left out.
         if request.paths:
-            return PathComposer(request, levels, locks=options.locks)
-        return DeviceComposer(request, plan, levels, locks=options.locks)
+            return PathComposer(request, levels, locks=locks)
+        return DeviceComposer(request, plan, levels, locks=locks)
 
-    search = RuleSearch(ground.prepared.kind, ground.in_detail(), composer_for, Budget(STEPS_PER_REQUEST))
+    def places_in_use() -> PlacesInUse:
+        free = FreePlaces(ground.tx, ground.prepared.composer.wanted_free, ground.details.level_ids)
+        return free.places_among({tree.root for tree in trees})
+
+    trees = ground.reader.all_trees().trees
+    room_of, kind = RoomKinds(plan).kind, ground.prepared.kind
+    hosts = SearchedHosts(trees, room_of, kind, ground.details.of, cache(places_in_use))
+    search = RuleSearch(hosts, composer_for, Budget(STEPS_PER_REQUEST))
     search.note(with_rules(ground.request, rules_of(ground.request)), ground.served)
     return search

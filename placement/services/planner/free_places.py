@@ -43,10 +43,11 @@ class FreePlaces:
         """Return the roots of those of some trees that have certainly no place."""
         if not trees or not self._wanted:
             return set()
-        places = self._places_in_use({tree.root for tree in trees})
+        places = self.places_among({tree.root for tree in trees})
         return {tree.root for tree in trees if places.are_lacking(self._wanted, tree)}
 
-    def _places_in_use(self, roots: Collection[int]) -> PlacesInUse:
+    def places_among(self, roots: Collection[int]) -> PlacesInUse:
+        """Return where anything is in use in some trees, at least one."""
         places = all_places(self._tx, self._levels, roots if len(roots) <= LISTED else None)
         bits = places.level_bits.items()
         anchors = [{anchor for anchor, of in bits if of >> level & 1} for level in range(len(self._levels))]

@@ -16,7 +16,6 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.similar_names import similar_names
-from placement.domain.tree import Tree
 from placement.errors import InvalidAt
 from placement.services.families import classes_in_families
 from placement.services.least_places import least_places
@@ -157,11 +156,6 @@ class Ground:
         if self._packer is None:
             return None
         return self._packer.judge_in(self.tx).score(tree.left(), proposal.amounts)
-
-    def in_detail(self) -> Iterator[tuple[Tree, PlannerTree]]:
-        """Yield all trees in which each demand has a provider, as they are."""
-        trees = self.reader.all_trees().trees
-        return zip(trees, self.details.of(trees), strict=True)
 
     @cached_property
     def families(self) -> list[str]:

@@ -1,0 +1,80 @@
+"""In which trees requests with some of their rules have a candidate, beside trying every way to share providers out."""
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.allocators.budget import Budget
+from placement.candidates.compose.device_parts import Levels
+from placement.candidates.compose.devices import DeviceComposer
+from placement.candidates.compose.free_places import PlacesInUse
+from placement.candidates.explain.rule_search import RuleSearch, SearchedHosts
+from placement.candidates.explain.rules import rules_of, with_rules
+from placement.candidates.host_kinds import HostKinds, RoomKinds
+from placement.domain.planner_request import PlannerRequest, Within
+from placement.domain.planner_tree import PlannerTree
+from placement.domain.search_plan import plan_for
+from placement.domain.tree import Tree
+from tests.examples import examples
+from tests.unit.candidates.compose.test_device_room import can_be_served, request_of, stocks, tree_of, wanted
+
+LEVELS = Levels(("numa",), ("HW_NUMA_ROOT",))
+
+
+@examples(100)
+@given(wanted, st.lists(stocks, min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_as_many_trees_serve_each_part_of_a_request_as_sharing_out_finds(
+    groups: list[tuple[str, int, int, bool]],
+    clouds: list[list[tuple[int, int, bool]]],
+    isolate: bool,
+    all_first: bool,
+) -> None:
+    """Details are not read: numbers of providers are all that is asked for."""
+    request = request_of(groups, isolate=isolate)
+    plan = plan_for(request.plain)
+    trees = [replace(tree_of(plan, providers), root=root) for root, providers in enumerate(clouds)]
+    search = _search(SearchedHosts(trees, RoomKinds(plan).kind, _never, _never, _never), request)
+    rules = rules_of(request)
+    asked = [with_rules(request, rules[:kept]) for kept in range(len(rules) + 1)]
+    for one in reversed(asked) if all_first else asked:
+        serving = {tree.root for tree in trees if can_be_served(one, plan, tree)}
+        assert search.serving(one) == (serving, set())
+
+
+def test_details_are_read_of_trees_that_may_serve_and_only_where_they_decide() -> None:
+    plain = request_of([("PGPU", 1, 2, False)], isolate=False)
+    request = replace(plain, within=(Within(groups=("_0",), level="numa", required=True),))
+    plan = plan_for(request.plain)
+    # Two GPUs in one place, two in two places, one alone.
+    places = {1: (10, 10), 2: (20, 21), 3: (30,)}
+    trees = [Tree(root, [[100 * root + n for n, _place in enumerate(of)]]) for root, of in places.items()]
+    read: list[int] = []
+
+    def in_detail(some: list[Tree]) -> list[PlannerTree]:
+        read.extend([tree.root for tree in some])
+        return [_host(tree, places[tree.root]) for tree in some]
+
+    kind = HostKinds(plan, lock_classes=(), counts_use=False).kind
+    search = _search(SearchedHosts(trees, RoomKinds(plan).kind, kind, in_detail, _never), request)
+    assert search.serving(plain).trees == {1, 2}
+    assert not read
+    assert search.serving(request).trees == {1}
+    assert read == [1, 2]
+
+
+def _search(hosts: SearchedHosts, request: PlannerRequest) -> RuleSearch:
+    plan = plan_for(request.plain)
+    return RuleSearch(hosts, lambda one: DeviceComposer(one, plan, LEVELS, locks={}), Budget(1_000_000))
+
+
+def _host(tree: Tree, places: tuple[int, ...]) -> PlannerTree:
+    inside = dict(zip(tree.options[0], places, strict=True))
+    parents = {tree.root: None, **dict.fromkeys(places, tree.root), **inside}
+    positions = {one: (one if one in places else inside.get(one),) for one in parents}
+    return PlannerTree(tree.root, parents, {one: str(one) for one in parents}, positions=positions)
+
+
+def _never(*_asked: object) -> Hashable | PlacesInUse:
+    raise AssertionError("This was not to be read.")
