@@ -9,6 +9,7 @@ from tests.bench.sides import Order
 from tests.bench.work import (
     ClaimAndFree,
     Get,
+    InTurn,
     Register,
     Work,
     candidates,
@@ -207,13 +208,19 @@ def own_cases() -> Iterator[OwnCase]:
 
 
 ORDERED = Bar(15, 40)
+ALL_ORDERED = Bar(12)
 
 
 def ordered_cases() -> Iterator[Case]:
     """Yield the requests whose candidates come best first, against the reference."""
     best = Order.BEST_FIRST
     yield from _limits(Place("flat-10000", order=best), "3 classes", queries.SIMPLE, {10: ORDERED})
-    yield from _limits(Place("nested-1000", order=best), "gate query", queries.GATE, {10: ORDERED})
+    nested = Place("nested-1000", order=best)
+    bars: dict[int | None, Bar | None] = {10: ORDERED, None: ALL_ORDERED}
+    yield from _limits(nested, "gate query", queries.GATE, bars)
+    yield from _limits(nested, "3 classes unsuffixed", queries.SIMPLE, bars)
+    changed_between = partial(InTurn, (ClaimAndFree(claim_on_nested("host500")), asked(queries.GATE)()))
+    yield Case("PUT + DELETE allocation, then gate query, no limit", nested, changed_between, times=ALL_ORDERED)
     place = Place("numa-gpu-1000", order=best)
     yield from _limits(place, "NUMA + GPU, same_subtree", queries.NUMA_AND_GPU, {10: ORDERED})
     yield from _limits(place, "2 GPUs + NIC, isolate", queries.TWO_GPUS_AND_NIC, {10: ORDERED})

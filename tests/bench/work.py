@@ -66,6 +66,27 @@ class ClaimAndFree:
 
 
 @dataclass(frozen=True, slots=True)
+class InTurn:
+    """One work after the other: what is asked last cannot be answered as it was before."""
+
+    works: tuple[Work, ...]
+
+    @property
+    def requests(self) -> int:
+        """How many HTTP requests they take in all."""
+        return sum(work.requests for work in self.works)
+
+    def do(self, caller: Caller) -> list[Answer]:
+        """Do them."""
+        return [answer for work in self.works for answer in work.do(caller)]
+
+    def undo(self, caller: Caller) -> None:
+        """Undo them."""
+        for work in self.works:
+            work.undo(caller)
+
+
+@dataclass(frozen=True, slots=True)
 class FirstCandidate:
     """Ask for candidates and allocate the first, as a scheduler does."""
 

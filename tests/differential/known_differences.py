@@ -139,17 +139,25 @@ def _has_huge_integer(request: Request) -> bool:
     return any(abs(number) >= 2**63 for number in numbers)
 
 
-def malformed_class_in_reshape(case: Case) -> bool:
-    """A name that no class can have is malformed in a reshape, too.
+def malformed_class(case: Case) -> bool:
+    """A name that no class can have is malformed wherever a body has many inventories.
 
-    The reference may refuse the provider first, or its generation.
+    The reference looks for no such name in them: it may refuse the provider first, or its generation.
     """
-    if case.request.path != "/reshaper" or case.given.status != 400 or case.expected.status not in (400, 409):
+    if case.given.status != 400 or case.expected.status not in (400, 409):
         return False
     if case.expected.status == 409 and "placement.concurrent_update" not in _codes(case.expected):
         return False
-    inventories = _inside(case.request.body, "inventories").values()
-    return any(not re.fullmatch("[A-Z0-9_]+", name) for one in inventories for name in _inside(one, "inventories"))
+    return any(not re.fullmatch("[A-Z0-9_]+", name) for name in _classes_of_inventories(case.request))
+
+
+def _classes_of_inventories(request: Request) -> set[str]:
+    """Return what the body of a reshape, or of all inventories of a provider, calls its classes."""
+    if request.path == "/reshaper":
+        of_providers = _inside(request.body, "inventories").values()
+        return {name for one in of_providers for name in _inside(one, "inventories")}
+    is_of_one = request.method == "PUT" and request.path.endswith("/inventories")
+    return set(_inside(request.body, "inventories")) if is_of_one else set()
 
 
 def _codes(answer: Answer) -> set[str]:
@@ -193,7 +201,7 @@ KNOWN: tuple[Callable[[Case], bool], ...] = (
     amounts_leak_and_one_anchor,
     error_page,
     huge_integer,
-    malformed_class_in_reshape,
+    malformed_class,
     nul_character,
 )
 
