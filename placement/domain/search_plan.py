@@ -27,6 +27,11 @@ class Demand:
     ignores_usage: bool = False
 
     @property
+    def required(self) -> tuple[frozenset[str], ...]:
+        """The any-of sets of traits that its provider has to meet alone."""
+        return self.group.required if _is_of_one_provider(self.group) else ()
+
+    @property
     def identity(self) -> tuple[object, ...]:
         """What two demands have in common exactly if the same providers serve them."""
         group = self.group
@@ -54,7 +59,7 @@ class Plan:
 
     ``contended`` are the resource classes that more than one slot may take from one provider: only their amounts can
     add up, everything else was checked when the provider was found. ``trait_sets`` are the any-of sets of which the
-    providers of the unsuffixed group must meet each together.
+    providers of the unsuffixed group must meet each together, where it asks for several classes.
     """
 
     request: CandidateRequest
@@ -93,10 +98,15 @@ def plan_for(request: CandidateRequest) -> Plan:
         slots=tuple(slots),
         demands=tuple(demands.values()),
         contended=_contended(slots, isolate=request.isolate),
-        trait_sets=unsuffixed.required,
+        trait_sets=() if _is_of_one_provider(unsuffixed) else unsuffixed.required,
         # A root outside none of them excludes its whole tree for the unsuffixed group, hence for the request.
         forbidden_root_aggregates=unsuffixed.forbidden_aggregates,
     )
+
+
+def _is_of_one_provider(group: RequestGroup) -> bool:
+    """Tell whether one provider serves all of a group: a granular one, or an unsuffixed one of a single class."""
+    return group.is_granular or len(group.resources) == 1
 
 
 def _contended(slots: list[Slot], *, isolate: bool) -> tuple[str, ...]:

@@ -64,6 +64,7 @@ def find(api, query: str):
         ("resources_A=VCPU:1&resources_B=PGPU:1&group_policy=none", "No tree is left after this condition: providers"),
         ("resources_A=VCPU:1&resources_B=VCPU:1&resources_C=VCPU:1&group_policy=isolate", "(group_policy=isolate)"),
         ("resources_A=VCPU:8&resources_B=VCPU:8&resources_C=VCPU:1&group_policy=none", "VCPU of all groups together"),
+        (f"resources=VCPU:1&required={SHARES}", f"traits on the providers that serve: {SHARES} (unsuffixed group)"),
         ("resources=VCPU:1&root_required=HW_NUMA_ROOT", "No tree is left after this condition: root with trait"),
         ("resources=DISK_GB:999", "No provider is left after this condition: 999 DISK_GB free (unsuffixed group)."),
     ],

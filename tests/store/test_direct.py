@@ -56,6 +56,8 @@ LOCKED_IN_PARTS = {
     "resource_provider_generation": 0,
     "inventories": {"CUSTOM_ONE": {"total": 2}, "CUSTOM_PCIE_LOCK": {"total": 4, "min_unit": 2}},
 }
+ABLE = {"resource_provider_generation": 1, "traits": ["HW_CPU_X86_AVX"]}
+WITH_A_TRAIT = "resources=CUSTOM_ONE:1,CUSTOM_PCIE_LOCK:2&required=HW_CPU_X86_AVX&limit=1"
 
 STEPS = [
     *STORY,
@@ -92,6 +94,8 @@ STEPS = [
     Step("They grow together", "PUT", f"/resource_providers/{OTHER}", {"name": "other", "parent_provider_uuid": ONE}),
     Step("One more", "POST", "/resource_providers", {"name": "third", "uuid": THIRD}),
     Step("A lock that comes in parts", "PUT", f"/resource_providers/{THIRD}/inventories", LOCKED_IN_PARTS),
+    Step("What it can do", "PUT", f"/resource_providers/{THIRD}/traits", ABLE),
+    Step("Who can do that together", "GET", f"/allocation_candidates?{WITH_A_TRAIT}"),
     Step("What is taken of such a lock", "POST", "/planner/v1/candidates", {"groups": PLANNED["groups"]}),
 ]
 """What sends every statement."""

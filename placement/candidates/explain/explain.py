@@ -10,7 +10,7 @@ from placement.candidates.explain.demands import DemandFilters
 from placement.candidates.explain.explanation import Explanation, Remainder
 from placement.candidates.explain.hints import hints
 from placement.candidates.explain.near_misses import near_misses
-from placement.candidates.explain.stages import stages
+from placement.candidates.explain.stages import stages, with_traits_apart
 from placement.candidates.explain.tree_filters import common
 from placement.candidates.explain.tree_search import TreeSearch
 from placement.domain.facts import Facts
@@ -26,7 +26,7 @@ def explain(plan: Plan, facts: Facts) -> Explanation:
 
     O(conditions x providers), most of it inside set operations, and a bounded search.
     """
-    cloud = FilteredCloud(plan, facts, DemandFilters(facts))
+    cloud = FilteredCloud(with_traits_apart(plan), facts, DemandFilters(facts))
     budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
     trees = tuple(_tree_steps(cloud, budget))
     demands = tuple(demand.described for demand in cloud.demands)

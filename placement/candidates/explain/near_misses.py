@@ -8,7 +8,7 @@ from placement.candidates.explain.conditions import OF_AMOUNTS, Condition, Condi
 from placement.candidates.explain.examples import examples, largest, shortages
 from placement.candidates.explain.explanation import NearMiss
 from placement.candidates.explain.less import parts
-from placement.candidates.explain.stages import stages
+from placement.candidates.explain.stages import stages, with_traits_apart
 from placement.domain.search_plan import plan_for
 
 NOT_REMOVABLE = (ConditionKind.INVENTORY, ConditionKind.EMPTY_GROUP)
@@ -33,7 +33,7 @@ def near_misses(cloud: FilteredCloud, budget: RequestBudget) -> tuple[NearMiss, 
         if _spent(budget, cloud):
             break
         if not any(_concerns(condition, part) for condition in named):
-            served = cloud.other(plan_for(request)).served(budget)
+            served = cloud.other(with_traits_apart(plan_for(request))).served(budget)
             if served.trees:
                 shown = shortages(cloud, part, served) if part.kind == ConditionKind.RESOURCE else iter(())
                 found.append(NearMiss(part, len(served.trees), not served.undecided, tuple(shown)))

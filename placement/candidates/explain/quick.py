@@ -23,6 +23,8 @@ def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool, some_
         groups = groups_of(plan, index)
         if index in nobody:
             kind = ConditionKind(nobody[index])
+            if kind == ConditionKind.REQUIRED and groups == LOOSE:
+                kind = ConditionKind.TRAIT_PLACEMENT  # Somebody else in the tree may have it.
             return Condition(kind, groups, _value(demand, kind))
         if not (demand.resources or demand.group.required or demand.group.member_of):
             return Condition(ConditionKind.EMPTY_GROUP, groups)
@@ -50,8 +52,8 @@ def _value(demand: Demand, kind: ConditionKind) -> str:
     match kind:
         case ConditionKind.INVENTORY:
             value = ",".join(name for name, _amount in demand.resources)
-        case ConditionKind.REQUIRED | ConditionKind.MEMBER_OF:
-            sets = group.required if kind == ConditionKind.REQUIRED else group.member_of
+        case ConditionKind.REQUIRED | ConditionKind.TRAIT_PLACEMENT | ConditionKind.MEMBER_OF:
+            sets = group.member_of if kind == ConditionKind.MEMBER_OF else group.required
             value = " ".join(any_of_value(any_of) for any_of in sets)
         case ConditionKind.FORBIDDEN:
             value = "!" + ",".join(sorted(group.forbidden))

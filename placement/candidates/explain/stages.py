@@ -17,6 +17,16 @@ class Stage(NamedTuple):
     plan: Plan
 
 
+def with_traits_apart(plan: Plan) -> Plan:
+    """Return a plan of which the stages look after all traits of the unsuffixed group.
+
+    A search looks for a provider that has them where one serves the whole group. To explain why there is none, a trait
+    that the tree lacks and one that only another provider of the tree has are two things.
+    """
+    loose = [demand.group.required for demand in plan.demands if not demand.group.is_granular]
+    return replace(plan, trait_sets=loose[0]) if loose else plan
+
+
 def stages(plan: Plan) -> Iterator[Stage]:
     """Yield the stages of a plan; the last one is the plan itself."""
     request = plan.request
@@ -51,7 +61,7 @@ def without(plan: Plan, condition: Condition) -> Plan:
             return replace(plan, trait_sets=kept)
         case ConditionKind.GROUP_POLICY:
             # Groups that may meet may compete.
-            return plan_for(replace(request, isolate=False))
+            return with_traits_apart(plan_for(replace(request, isolate=False)))
         case ConditionKind.COMBINED_CAPACITY:
             return replace(plan, contended=tuple(name for name in plan.contended if name != condition.value))
         case _:

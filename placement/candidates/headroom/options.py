@@ -97,8 +97,7 @@ def _asked(demand: Demand, cloud: WholeCloud) -> _AskedIn:
     return _AskedIn(
         amounts=tuple([(cloud.classes[name], amount) for name, amount in demand.resources]),
         is_granular=group.is_granular,
-        # The unsuffixed group meets its traits together.
-        required=tuple([_bits(cloud, any_of) for any_of in group.required]) if group.is_granular else (),
+        required=tuple([_bits(cloud, any_of) for any_of in demand.required]),
         forbidden=_bits(cloud, group.forbidden | group.forbidden_aggregates),
         member_of=tuple([_bits(cloud, any_of) for any_of in group.member_of]),
         # A granular group without resources is found in any tree, as in the reference.

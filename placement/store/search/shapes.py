@@ -91,8 +91,7 @@ def demand_shape(plan: Plan, demand: Demand) -> DemandShape:
         contended=tuple(
             plan.contended.index(name) if name in plan.contended else None for name, _amount in demand.resources
         ),
-        # The unsuffixed group meets its traits together, which is for the search to see.
-        required=sets_shape(group.required) if group.is_granular else NO_SETS,
+        required=sets_shape(demand.required),
         forbidden=bool(group.forbidden),
         member_of=sets_shape(group.member_of),
         forbidden_aggregates=bool(group.forbidden_aggregates),
@@ -122,7 +121,7 @@ def _demand_parameters(demand: Demand, ids: NamedIds) -> Iterator[tuple[str, Any
     for index, (name, amount) in enumerate(demand.resources):
         yield f"class_{index}", ids.classes[name]
         yield f"amount_{index}", amount
-    yield from sets_parameters("required", group.required, ids.traits).items()
+    yield from sets_parameters("required", demand.required, ids.traits).items()
     yield from sets_parameters("member_of", group.member_of, ids.aggregates).items()
     yield "forbidden", known(group.forbidden, ids.traits)
     yield "forbidden_aggregates", known(group.forbidden_aggregates, ids.aggregates)

@@ -11,6 +11,7 @@ from placement.candidates.explain.demands import DemandFilters
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Largest
 from placement.candidates.explain.near_misses import _amounts, _conditions, _tells
+from placement.candidates.explain.stages import with_traits_apart
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
 from tests.examples import examples
@@ -48,7 +49,7 @@ def test_no_near_miss_is_missed(situation):
     if explanation.cause is None:
         return
     named = {near_miss.condition for near_miss in explanation.near_misses}
-    filtered = FilteredCloud(plan_for(request), facts, DemandFilters(facts))
+    filtered = FilteredCloud(with_traits_apart(plan_for(request)), facts, DemandFilters(facts))
     helping = {one for one in _conditions(filtered) if Definition(request, cloud, one).trees()}
     helping |= {
         amount
