@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
@@ -107,7 +108,9 @@ class DeviceComposer:
         composition = TreeParts(self._request, self._plan, tree=tree, details=details, judge=judge)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
-        if not all(counts) or self._has_no_room(tree, options, counts):
+        wanted = [*zip(options, counts, strict=True)]
+        # Few steps may show that there is no way, whatever rules say.
+        if not all(counts) or self._has_room(tree, wanted, details, self._steps_of_room) is False:
             return Proposals()
         found: list[tuple[tuple[int, ...], ChosenNames]] = []
         complete = True
@@ -127,8 +130,8 @@ class DeviceComposer:
         counts = [composition.count(part) for part in self._parts]
         if not all(counts):
             return False
-        if self._is_decided_by_room(details, options):
-            return self._room_alone.serves(tree, options, counts, budget)
+        if self._only_room_decides:
+            return self._has_room(tree, [*zip(options, counts, strict=True)], details, budget)
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
             result, _ = self._some_way.allocate(*self._problem(composition, allowed, counts, heads), budget)
@@ -138,22 +141,14 @@ class DeviceComposer:
         return False if complete else None
 
     def _serves_by_room(self, tree: Tree, budget: Budget) -> bool | None:
-        options = [tree.options[part.slot.demand] for part in self._parts]
-        return self._room_alone.serves(tree, options, [part.group.count for part in self._parts], budget)
+        wanted = [(tree.options[part.slot.demand], part.group.count) for part in self._parts]
+        return self._room_alone.serves(tree, wanted, budget)
 
-    def _is_decided_by_room(self, details: PlannerTree, options: PartProviders) -> bool:
-        """Tell whether it is enough in a tree that each part has its providers, wherever they are."""
-        return self._only_room_decides and all(
-            [
-                len({device_of(details, provider) for provider in row}) == len(row)
-                for part, row in zip(self._parts, options, strict=True)
-                if part.group.device is not None and (part.group.count > 1 or part.group.everything)
-            ]
-        )
-
-    def _has_no_room(self, tree: Tree, options: PartProviders, counts: Sequence[int]) -> bool:
-        """Tell whether few steps show that there is no way, whatever rules say."""
-        return self._room_alone.serves(tree, options, counts, self._steps_of_room) is False
+    def _has_room(
+        self, tree: Tree, wanted: Sequence[tuple[Sequence[int], int]], details: PlannerTree, budget: Budget
+    ) -> bool | None:
+        """Tell whether each part has its providers wherever they are; None if the steps do not suffice to tell."""
+        return self._room_alone.serves(tree, wanted, budget, card_of=partial(device_of, details))
 
     def _choice(self, allocation: DeviceAllocation, names: Sequence[str]) -> ChosenNames:
         rows = [allocation.devices[str(index)] for index in range(len(self._parts))]

@@ -90,8 +90,6 @@ def _shortfall(request: PlannerRequest, rule: Condition, search: RuleSearch) -> 
         return None
     # Who has room for so many has room for less.
     counts = range(group.count - 1, 0, -1)
-    least_less = bisect_left(
-        counts, 1, key=lambda count: len(search.serving(with_count(request, group.suffix, count)).trees)
-    )
+    least_less = bisect_left(counts, 1, key=lambda count: search.is_served(with_count(request, group.suffix, count)))
     most = group.count - 1 - least_less
     return Shortfall(group.suffix, asked=group.count, most=most) if most else None

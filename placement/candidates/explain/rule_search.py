@@ -91,20 +91,42 @@ class RuleSearch:
             self._known.append((request, found))
         return found
 
+    def is_served(self, request: PlannerRequest) -> bool:
+        """Tell whether any tree is known to have a candidate for a request; one is enough."""
+        if any([found.trees and asks_no_more(request, known) for known, found in (*self._noted, *self._known)]):
+            return True
+        undecided: set[int] = set()
+        for roots, verdict in self._verdicts(request, self._left(request)):
+            if verdict:
+                return True
+            if verdict is None:
+                undecided.update(roots)
+        self._known.append((request, ServingTrees(frozenset(), undecided)))
+        return False
+
     def _searched(self, request: PlannerRequest) -> ServingTrees:
-        left = self.roots
         serving: set[int] = set()
         for known, of_known in (*self._noted, *self._known):
-            if asks_no_more(known, request):
-                left &= of_known.possible
             if asks_no_more(request, known):
                 serving |= of_known.trees
         undecided: set[int] = set()
-        for roots, serves in self._questions(self._composer_for(request), left - serving):
-            verdict = None if self._budget.is_used_up else serves()
+        for roots, verdict in self._verdicts(request, self._left(request) - serving):
             if verdict is not False:
                 (serving if verdict else undecided).update(roots)
         return ServingTrees(serving, undecided)
+
+    def _left(self, request: PlannerRequest) -> AbstractSet[int]:
+        """Return the trees that are not known to have no candidate for a request."""
+        left = self.roots
+        for known, of_known in (*self._noted, *self._known):
+            if asks_no_more(known, request):
+                left &= of_known.possible
+        return left
+
+    def _verdicts(self, request: PlannerRequest, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], bool | None]]:
+        """Yield trees of one kind, by their roots, and whether they serve; not all that certainly do not."""
+        for roots, serves in self._questions(self._composer_for(request), left):
+            yield roots, None if self._budget.is_used_up else serves()
 
     def _questions(self, composer: ProposalComposer, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], _Serves]]:
         """Yield trees of one kind, by their roots, and what tells whether they serve; none that certainly do not."""

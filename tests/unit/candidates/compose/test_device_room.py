@@ -1,6 +1,7 @@
 """What a tree has too little for, beside trying every way to share its providers out."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 
 from hypothesis import given
@@ -58,8 +59,10 @@ def tree_of(plan: Plan, providers: list[tuple[int, int, bool]]) -> Tree:
     return Tree(0, options, {key: amount for key, amount in left.items() if key[1] in plan.contended})
 
 
-def can_be_served(request: PlannerRequest, plan: Plan, tree: Tree) -> bool:
-    """Try for each group every set of different providers."""
+def can_be_served(
+    request: PlannerRequest, plan: Plan, tree: Tree, cards: Mapping[str, Sequence[int]] | None = None
+) -> bool:
+    """Try for each group every set of different providers; for some groups they are to be of different cards."""
     slots = {slot.suffix: slot for slot in plan.slots}
     rows = [combinations(tree.options[slots[one.suffix].demand], one.count) for one in request.groups]
     for chosen in product(*rows):
@@ -68,6 +71,11 @@ def can_be_served(request: PlannerRequest, plan: Plan, tree: Tree) -> bool:
             taken.update({(provider, name): n for provider in providers for name, n in one.group.resources.items()})
         served = [provider for providers in chosen for provider in providers]
         is_apart = not request.isolate or len(set(served)) == len(served)
+        is_apart &= all(
+            len({cards[one.suffix][provider] for provider in providers}) == len(providers)
+            for one, providers in zip(request.groups, chosen, strict=True)
+            if cards and one.suffix in cards
+        )
         if is_apart and all(amount <= tree.room.get(key, amount) for key, amount in taken.items()):
             return True
     return False

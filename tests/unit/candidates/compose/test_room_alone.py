@@ -1,5 +1,7 @@
 """Whether trees have room for parts that may be anywhere, beside trying every way to share the providers out."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,8 +31,8 @@ def test_what_has_room_is_what_sharing_out_finds(
     room = RoomAlone(parts, plan, isolate=isolate)
     for providers in clouds:
         tree = tree_of(plan, providers)
-        options = [tree.options[part.slot.demand] for part in parts]
-        found = room.serves(tree, options, [one.count for one in request.groups], Budget(1_000_000))
+        asked = [(tree.options[part.slot.demand], part.group.count) for part in parts]
+        found = room.serves(tree, asked, Budget(1_000_000))
         assert found == can_be_served(request, plan, tree)
 
 
@@ -40,11 +42,34 @@ def test_without_steps_only_what_is_known_is_told() -> None:
     parts = [Part(slot, one, None, ()) for slot, one in zip(plan.slots, request.groups, strict=True)]
     room = RoomAlone(parts, plan, isolate=False)
     four, three = [tree_of(plan, [(left, 0, False)]) for left in (4, 3)]
-    options = [tree_of(plan, [(5, 0, False)]).options[0]] * 2
-    assert room.serves(four, options, [1, 1], Budget(1000)) is True
+    asked = [(tree_of(plan, [(5, 0, False)]).options[0], 1)] * 2
+    assert room.serves(four, asked, Budget(1000)) is True
     # Five are no better than four, where two are asked for twice.
     five = tree_of(plan, [(5, 0, False)])
-    assert [room.serves(tree, options, [1, 1], Budget(0)) for tree in (five, three)] == [True, None]
+    assert [room.serves(tree, asked, Budget(0)) for tree in (five, three)] == [True, None]
+
+
+@examples(150)
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.booleans()), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2)), min_size=1, max_size=5),
+    st.booleans(),
+)
+def test_what_has_room_on_cards_is_what_sharing_out_finds(
+    groups: list[tuple[int, int, bool]], providers: list[tuple[int, int]], isolate: bool
+) -> None:
+    """Of groups the amount, the count, and whether they are to be of different cards; of providers the card."""
+    plain = request_of([("PGPU", amount, count, False) for amount, count, _by_card in groups], isolate=isolate)
+    devices = [replace(one, device=one.group) if of[2] else one for one, of in zip(plain.groups, groups, strict=True)]
+    request = replace(plain, groups=tuple(devices))
+    plan = plan_for(request.plain)
+    tree = tree_of(plan, [(left, 0, False) for left, _card in providers])
+    parts = [Part(slot, one, None, ()) for slot, one in zip(plan.slots, request.groups, strict=True)]
+    asked = [(tree.options[part.slot.demand], part.group.count) for part in parts]
+    cards = [card for _left, card in providers]
+    found = RoomAlone(parts, plan, isolate=isolate).serves(tree, asked, Budget(1_000_000), card_of=cards.__getitem__)
+    by_card = {one.suffix for one in request.groups if one.device is not None}
+    assert found == can_be_served(request, plan, tree, cards=dict.fromkeys(by_card, cards))
 
 
 def test_functions_of_one_card_are_not_taken_for_those_of_several() -> None:
