@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.domain.search_plan import Plan
@@ -50,12 +51,11 @@ class TreesInMemory:
         self._places = places
 
     @property
-    def shares_all(self) -> bool:
-        """Whether others share something of everything that is taken."""
-        taking = {slot.demand for slot in self.plan.slots if slot.resources}
-        return any(
-            all(not tree.sharing.isdisjoint(tree.options[demand]) for demand in taking) for tree in self._trees.values()
-        )
+    def shared_demands(self) -> AbstractSet[int]:
+        """The demands of the plan that others may serve."""
+        demands = range(len(self.plan.demands))
+        trees = self._trees.values()
+        return {one for one in demands if any(not tree.sharing.isdisjoint(tree.options[one]) for tree in trees)}
 
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None

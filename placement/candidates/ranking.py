@@ -49,7 +49,7 @@ class Shared(NamedTuple):
     """What of a request others may give, where providers share with trees.
 
     Args:
-        least: how much of each class a provider gives at least, if it gives any.
+        least: how much of each class a tree itself gives at least, if it gives any.
         alone: whether sharing providers may serve it alone in a tree other than theirs and in no other way. Then what
             a tree has says nothing of the best that comes with it.
     """
@@ -242,13 +242,17 @@ class TreeScores:
         return key[1] + self.lost(counts)
 
 
-def least_amounts_of(plan: Plan) -> Mapping[str, int]:
-    """Return how much of each class one provider gives at least, if it gives any."""
-    amounts: dict[str, int] = {}
+def least_amounts_of(plan: Plan, shared_demands: AbstractSet[int]) -> Mapping[str, int]:
+    """Return how much of each class a tree itself gives at least, if it gives any: all that nobody else may give."""
+    own: dict[str, int] = {}
+    shared: dict[str, int] = {}
     for slot in plan.slots:
         for name, amount in slot.resources:
-            amounts[name] = min(amounts.get(name, amount), amount)
-    return amounts
+            if slot.demand in shared_demands:
+                shared[name] = min(shared.get(name, amount), amount)
+            else:
+                own[name] = own.get(name, 0) + amount
+    return shared | own
 
 
 def amounts_of(plan: Plan) -> Mapping[str, int]:

@@ -31,7 +31,7 @@ class Reader(Protocol):
       ``TreesRead.places`` has what places and their order are worked out from, for all trees of a portion at once.
     * *Compose*: nothing more.
     * *Rank*: ``sums``, the totals of whole trees, which tell what a tree can score before it is read; ``shares`` and
-      ``shares_all``, for a tree may serve without any such sum where others share with it.
+      ``shared_demands``, for a tree may serve without any such sum where others share with it.
     * *Limit*: portions are asked for as they are wanted, and nothing is read ahead.
     """
 
@@ -52,8 +52,8 @@ class Reader(Protocol):
         """Whether a tree may serve with what others share."""
 
     @property
-    def shares_all(self) -> bool:
-        """Whether others share something of everything that is taken, so that nothing may be taken of a tree."""
+    def shared_demands(self) -> AbstractSet[int]:
+        """The demands of the plan that others may serve. What is taken for any other one is taken of a tree itself."""
 
     @property
     def most_listed(self) -> int:
@@ -93,8 +93,11 @@ def shared_by(reader: Reader, *, is_simple: bool = True) -> Shared | None:
     """
     if not reader.shares:
         return None
-    alone = reader.shares_all and not (is_simple and _comes_with_its_tree(reader.plan))
-    return Shared(least_amounts_of(reader.plan), alone)
+    plan, demands = reader.plan, reader.shared_demands
+    alone = all([slot.demand in demands for slot in plan.slots if slot.resources])
+    if is_simple and _comes_with_its_tree(plan):
+        alone = False
+    return Shared(least_amounts_of(plan, demands), alone)
 
 
 def _comes_with_its_tree(plan: Plan) -> bool:

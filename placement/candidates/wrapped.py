@@ -1,6 +1,7 @@
 """Readers that stand before another reader: one that changes nothing, and one that reads everything but once."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Generic, TypeVar
 
 from placement.candidates.reading import Reader
@@ -37,9 +38,9 @@ class WrappedReader:
         return self._reader.shares
 
     @property
-    def shares_all(self) -> bool:
-        """Whether others share something of everything that is taken, so that nothing may be taken of a tree."""
-        return self._reader.shares_all
+    def shared_demands(self) -> AbstractSet[int]:
+        """The demands of the plan that others may serve."""
+        return self._reader.shared_demands
 
     @property
     def most_listed(self) -> int:

@@ -1,6 +1,7 @@
 """The trees a search walks through: what narrowing left of them, read in chunks of root ids, as far as it is wanted."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from placement.domain.search_limits import LIMITS, SearchLimits
@@ -64,10 +65,10 @@ class TreeReader:
         return self._ids.shares and self.is_possible and bool(self._narrowing.sharing.home)
 
     @property
-    def shares_all(self) -> bool:
-        """Whether others share something of everything that is taken, so that nothing may be taken of a tree."""
-        taking = {slot.demand for slot in self.plan.slots if slot.resources}
-        return self.shares and all(self._narrowing.sharing.options[demand] for demand in taking)
+    def shared_demands(self) -> AbstractSet[int]:
+        """The demands of the plan that others may serve."""
+        options = self._narrowing.sharing.options if self.shares else ()
+        return {demand for demand, providers in enumerate(options) if providers}
 
     @property
     def most_listed(self) -> int:

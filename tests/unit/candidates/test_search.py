@@ -9,6 +9,7 @@ from placement.allocators.strategy_fit import Fit, Preference, Profile, ScoredNo
 from placement.candidates.budget import RequestBudget
 from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
+from placement.candidates.reading import shared_by
 from placement.candidates.search import CandidateSearch
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_limits import SearchLimits
@@ -30,7 +31,8 @@ def hosts() -> TreesInMemory:
 def searched(
     reader: TreesInMemory, profile: RankingProfile | None = SPREAD, *, wanted: int | None = 3, depth_first: bool = False
 ) -> list:
-    scores = TreeScores(amounts_of(reader.plan), Ranking(profile, ("NUMA",))) if profile else None
+    ranking = Ranking(profile, ("NUMA",)) if profile else None
+    scores = TreeScores(amounts_of(reader.plan), ranking, shared=shared_by(reader)) if ranking else None
     budget = RequestBudget()
     found = CandidateSearch(reader, scores, budget=budget, wanted=wanted, breadth_first=not depth_first).candidates()
     assert not budget.was_hit
@@ -40,6 +42,18 @@ def searched(
 def test_the_best_come_first_and_hardly_any_other_tree_is_read():
     reader = hosts()
     assert searched(reader) == [(10, (11,)), (20, (21,)), (30, (31,))]
+    assert reader.read == list(HOSTS)[:16]
+
+
+def test_hardly_any_other_is_read_where_a_pool_gives_addresses_beside_two_groups_on_the_host():
+    """Nobody shares GPUs, so a host gives both, which tells what it scores before it is composed."""
+    wanted = {"_A": {"PGPU": 1}, "_B": {"PGPU": 2}, "_IP": {"IPV4_ADDRESS": 1}}
+    groups = tuple(RequestGroup(suffix=suffix, resources=resources) for suffix, resources in wanted.items())
+    room = {(root + one, "PGPU"): 2.0 for root in HOSTS for one in (1, 2)}
+    trees = [Tree(root, [[root + 1, root + 2]] * 2 + [[5]], room, sharing={5}, home={5: 5}) for root in HOSTS]
+    totals = {root: ScoredNode({"PGPU": 1000}, {"PGPU": 0}) for root in HOSTS}
+    reader = TreesInMemory(plan_for(CandidateRequest(groups=groups)), trees, totals, shares=True)
+    assert searched(reader) == [(10, (11, 12, 5)), (20, (21, 22, 5)), (30, (31, 32, 5))]
     assert reader.read == list(HOSTS)[:16]
 
 
