@@ -78,13 +78,13 @@ def fewest_places(sizes: PlaceSizes, number: int) -> Counts | None:
     """
     if sizes.supply < number:
         return None
-    return tuple([_fewest(places, number - free) for free, *places in sizes.levels])
+    return tuple([fewest(places, number - free) for free, *places in sizes.levels])
 
 
-def _fewest(sizes: Collection[int], number: int) -> int:
+def fewest(sizes: Collection[float], number: float) -> int:
     """Return how many of the first places it takes for a number of providers, at least 1.
 
-    >>> _fewest([2, 1, 1], 3), _fewest([2, 1], 0)
+    >>> fewest([2, 1, 1], 3), fewest([2, 1], 0)
     (2, 1)
     """
     needed = 0
@@ -128,6 +128,12 @@ class BoundedScores(TreeScores):
         lost = {counts: self.lost(counts) for counts in {*self._least.values(), ()}}
         least = self._least.get
         return [(fails, below + lost[least(root, ())], root) for fails, below, root in keys]
+
+    def lowered(self, key: Key, counts: Counts) -> Key:
+        """Return the key of one tree lowered by how few places are touched there at least."""
+        fails, below, root = key
+        # A key that was not made here says nothing of places yet, and what is composed is judged by that.
+        return max(key, (fails, self._highest.setdefault(root, below) + self.lost(counts), root))
 
     def negated_score(self, key: Key, counts: Counts) -> float:
         """Return the negated score of something that touches so many places of a tree with a key."""

@@ -75,6 +75,35 @@ def best_first(
     yield from sorted(found)  # Faster than one by one.
 
 
+def best_bounded_first(
+    portions: Iterable[Portion],
+    bound: Callable[[Sequence[Keyed]], Iterable[Keyed]],
+    compose: Callable[[Sequence[Keyed]], Iterable[Ranked]],
+) -> Iterator[Ranked]:
+    """Yield the same, where the keys of trees say little and better ones cost less than composing.
+
+    Args:
+        portions: as above.
+        bound: returns some trees with keys that are not below those that they came with, nor above what is in them.
+        compose: as above.
+    """
+    return best_first(_bounded(portions, bound), compose, ONE_BY_ONE)
+
+
+def _bounded(portions: Iterable[Portion], bound: Callable[[Sequence[Keyed]], Iterable[Keyed]]) -> Iterator[Portion]:
+    """Yield the trees one by one, by their better keys; and in between each key that no tree to come is below."""
+    waiting: list[tuple[Key, bool, Tree]] = []  # A heap; roots are all different, so keys alone are compared.
+    for trees, rest in chain(portions, (Portion([], LAST),)):
+        for key, tree in trees:
+            heappush(waiting, (key, False, tree))
+        yield Portion([], min(waiting[0][0], rest) if waiting else rest)
+        while waiting and waiting[0][0] < rest:
+            key, is_bounded, tree = heappop(waiting)
+            for better, _tree in () if is_bounded else bound([(key, tree)]):
+                heappush(waiting, (better, True, tree))
+            yield Portion([(key, tree)] if is_bounded else [], min(waiting[0][0], rest) if waiting else rest)
+
+
 def _taken(waiting: list[Keyed], rest: Key, most: int) -> list[Keyed]:
     """Take the best trees off a list that ends with them, as far as none to come is better."""
     if most == 1:

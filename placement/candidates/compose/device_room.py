@@ -5,11 +5,14 @@ alone does: so many devices of so much are there at most. A host that passes may
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
+from placement.allocators.compactness import Counts
+from placement.candidates.bounds import fewest
 from placement.candidates.compose.device_parts import Part
+from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
 
 
@@ -20,27 +23,27 @@ class _Portions(NamedTuple):
         resource_class: the class.
         amount: the least of them.
         number: how many there are.
-        loose: for each demand how many parts ask for it, each of which takes any provider once at most.
-        apart: the demands of parts that share no provider with each other.
+        loose: for each demand how many of them a provider can be asked for, besides those of other demands.
+        apart: likewise, but of all these demands a provider serves one part.
     """
 
     resource_class: str
     amount: int
     number: int
     loose: Mapping[int, int]
-    apart: Collection[int]
+    apart: Mapping[int, int]
 
-    def are_too_many(self, tree: Tree) -> bool:
-        """Tell whether the providers of a tree cannot give as many."""
-        most: dict[int, int] = defaultdict(int)
-        for demand in self.apart:
-            most.update(dict.fromkeys(tree.options[demand], 1))
-        for demand, parts in self.loose.items():
+    def there(self, tree: Tree) -> dict[int, float]:
+        """Return how many each provider of a tree can give at most."""
+        most: dict[int, int] = {}
+        for demand, number in self.apart.items():
             for provider in tree.options[demand]:
-                most[provider] += parts
+                most[provider] = max(most.get(provider, 0), number)
+        for demand, number in self.loose.items():
+            for provider in tree.options[demand]:
+                most[provider] = most.get(provider, 0) + number
         room, name, amount = tree.room, self.resource_class, self.amount
-        there = [min(number, room.get((provider, name), inf) // amount) for provider, number in most.items()]
-        return sum(there) < self.number
+        return {provider: min(number, room.get((provider, name), inf) // amount) for provider, number in most.items()}
 
 
 class DeviceRoom:
@@ -58,17 +61,43 @@ class DeviceRoom:
 
     def is_lacking(self, tree: Tree) -> bool:
         """Tell whether a tree certainly has too little for all parts together."""
-        return any([portions.are_too_many(tree) for portions in self._portions])
+        return any([sum(portions.there(tree).values()) < portions.number for portions in self._portions])
+
+    def least_places(self, tree: Tree, details: PlannerTree, *, levels: int) -> Counts:
+        """Return in how few places of each level a tree can serve all parts at least, by the room of its places."""
+        found = [1] * levels
+        for portions in self._portions:
+            there, foreign = portions.there(tree), details.foreign_providers
+            for level in range(levels):
+                of_place: dict[int | None, float] = defaultdict(float)
+                for provider, number in there.items():
+                    of_place[None if provider in foreign else details.positions[provider][level]] += number
+                nowhere = of_place.pop(None, 0)
+                sizes = sorted(of_place.values(), reverse=True)
+                found[level] = max(found[level], fewest(sizes, portions.number - nowhere))
+        return tuple(found)
 
     def _portions_of(self, name: str, parts: Sequence[Part]) -> Iterator[_Portions]:
-        """Yield for each amount that is asked for of a class all portions that are not less."""
+        """Yield for each amount that is asked for of a class all portions that are not less, and the sum of all."""
         asking = [part for part in parts if name in dict(part.slot.resources)]
-        for amount in sorted({dict(part.slot.resources)[name] for part in asking}):
+        amounts = {dict(part.slot.resources)[name] for part in asking}
+        for amount in sorted(amounts):
             no_less = [part for part in asking if dict(part.slot.resources)[name] >= amount]
-            apart = {part.slot.demand for part in no_less if self._isolate and part.slot.is_granular}
-            loose: dict[int, int] = defaultdict(int)
-            for part in no_less:
-                loose[part.slot.demand] += part.slot.demand not in apart
-            counts = [1 if part.every is not None else part.group.count for part in no_less]
-            if sum(counts) > 1:
-                yield _Portions(name, amount, sum(counts), {d: n for d, n in loose.items() if n}, apart)
+            yield from self._together(name, amount, [(part, 1) for part in no_less])
+        if len(amounts) > 1:
+            yield from self._together(name, 1, [(part, dict(part.slot.resources)[name]) for part in asking])
+
+    def _together(self, name: str, amount: int, asking: Sequence[tuple[Part, int]]) -> Iterator[_Portions]:
+        """Yield the portions of parts that ask each of their providers for so many, if there are several."""
+        apart: dict[int, int] = {}
+        loose: dict[int, int] = defaultdict(int)
+        for part, number in asking:
+            demand = part.slot.demand
+            if self._isolate and part.slot.is_granular:
+                apart[demand] = max(apart.get(demand, 0), number)
+            else:
+                loose[demand] += number
+        counts = [1 if part.every is not None else part.group.count for part, _number in asking]
+        if sum(counts) > 1:
+            total = sum([count * number for count, (_part, number) in zip(counts, asking, strict=True)])
+            yield _Portions(name, amount, total, loose, apart)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from placement.allocators.budget import Budget
+from placement.allocators.compactness import Counts
 from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
 from placement.allocators.natural_order import natural_key
 from placement.candidates.compose.device_memo import DeviceMemo
@@ -101,6 +102,10 @@ class DeviceComposer:
     def lacks_room(self, tree: Tree) -> bool:
         """Tell whether a tree has too little for all groups together, as far as that is known without its details."""
         return self._room.is_lacking(tree)
+
+    def least_places(self, tree: Tree, details: PlannerTree) -> Counts:
+        """Return how many places of each level any proposal touches at least, as far as few numbers tell."""
+        return self._room.least_places(tree, details, levels=len(self._levels.names))
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""

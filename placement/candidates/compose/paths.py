@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from placement.allocators.budget import Budget
+from placement.allocators.compactness import Counts
 from placement.allocators.group.names import join_name, requirement_tree, split_name
 from placement.allocators.group.place import STEPS, Placement, place
 from placement.allocators.group.requests import translated
@@ -147,6 +148,10 @@ class PathComposer:
     def lacks_room(self, tree: Tree) -> bool:  # noqa: ARG002 - what is nested has to be looked at
         """Leave it to the search."""
         return False
+
+    def least_places(self, tree: Tree, details: PlannerTree) -> Counts:  # noqa: ARG002 - as above
+        """Leave it to the search."""
+        return ()
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
         """Return the best way to serve the request in a tree, if there is one and the steps of a budget suffice."""

@@ -90,6 +90,9 @@ class ProposalComposer(Protocol):
     def lacks_room(self, tree: Tree) -> bool:
         """Tell whether a tree has too little for all together, as far as that is known without its details."""
 
+    def least_places(self, tree: Tree, details: PlannerTree) -> Counts:
+        """Return how many places of each level any proposal touches at least, as far as few numbers tell."""
+
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from placement.allocators.compactness import Counts
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.bounded_reading import LeastByRoot, bounded_as_needed, bounded_first
 from placement.candidates.bounds import BoundedScores, ScoresByCount
@@ -62,6 +63,15 @@ class Forecast:
             given = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
             key = scores.key_of(self._sums_as_read.of(root), given, proposal.counts)
         return None if key[0] and scores.filters else key
+
+    @property
+    def places_decide(self) -> bool:
+        """Whether anything that was found lost by the places that it touches, so that bounds on these are worth it."""
+        return self._has_keys and self._scores.falls_short
+
+    def bounded(self, expected: Key, counts: Counts) -> Key:
+        """Return a key that nothing is below which touches so many places of a tree of which a key was expected."""
+        return self._scores.lowered(expected, counts)
 
     def pools(self, proposal: Proposal) -> ScoredNode:
         """Return what the trees of the sharing providers that serve a proposal alone have and use, as one."""

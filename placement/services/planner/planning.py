@@ -7,7 +7,7 @@ from typing import NamedTuple
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.alike_hosts import DrawnHost, drawn
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.frontier import ONE_BY_ONE, Key, Keyed, Portion, best_first
+from placement.candidates.frontier import Key, Keyed, Portion, best_bounded_first
 from placement.candidates.overlaid import with_stocks
 from placement.candidates.scores import Score, score, score_of_pools
 from placement.domain.amounts import summed
@@ -146,7 +146,7 @@ class Planning:
         return zip(found, self._ground.details.of(found), strict=True)
 
     def _in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
-        return best_first(self._hopeful(portions), self._ranked, ONE_BY_ONE)
+        return best_bounded_first(self._hopeful(portions), self._bounded, self._ranked)
 
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots of trees as their sums make them promising, without those that the profile leaves out."""
@@ -184,6 +184,16 @@ class Planning:
         if self._is_as_it_is:
             self._ground.served.update(dict.fromkeys(lacking, False))
         return [(key, tree) for key, tree in trees if tree.root not in lacking]
+
+    def _bounded(self, batch: Sequence[Keyed]) -> Iterator[Keyed]:
+        """Yield trees with keys that nothing in them is below: where places decide, with bounds on these."""
+        if not self._forecast.places_decide:
+            yield from batch
+            return
+        trees = [tree for _key, tree in batch]
+        self._ahead.read(trees)
+        for (expected, tree), details in zip(batch, self._ground.details.of(trees), strict=True):
+            yield self._forecast.bounded(expected, self.prepared.composer.least_places(tree, details)), tree
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in some trees; each proposal has the score that its own places leave it."""

@@ -71,7 +71,8 @@ def by_kind(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -
     """Return how many trees may serve, and of each kind of them whether there is a proposal."""
     ground = Ground(tx, request, options)
     kinds: dict[object, set[bool]] = {}
-    hosts = [*ground.in_detail()]
+    trees = ground.reader.all_trees().trees
+    hosts = [*zip(trees, ground.details.of(trees), strict=True)]
     for tree, details in hosts:
         found = next(Planning(ground).proposals(only=tree.root), None)
         kinds.setdefault(ground.prepared.kind(tree, details), set()).add(found is not None)

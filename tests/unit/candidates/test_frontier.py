@@ -5,7 +5,15 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.frontier import ALL_AT_ONCE, LAST, ONE_BY_ONE, Batches, Portion, best_first
+from placement.candidates.frontier import (
+    ALL_AT_ONCE,
+    LAST,
+    ONE_BY_ONE,
+    Batches,
+    Portion,
+    best_bounded_first,
+    best_first,
+)
 from placement.domain.tree import Tree
 from tests.examples import examples
 
@@ -49,6 +57,45 @@ def test_the_order_is_that_of_everything_composed(forecast, batches, size) -> No
 
     found = list(best_first(portions([key for key, _ in forecast], size), compose, batches))
     assert found == everything
+
+
+@examples(60)
+@given(forecasts(), st.integers(1, 8), st.integers(0, 3))
+def test_better_bounds_change_nothing_but_what_is_composed(forecast, size, closeness) -> None:
+    totals = {key[2]: found for key, found in forecast}
+    everything = sorted((s for key, found in forecast for s in scored(key, found)), key=lambda s: s[0])
+    composed = []
+
+    def bound(some):
+        for (fails, below, root), tree in some:
+            yield (fails, max(below, min(below + closeness, -max(totals[root], default=0.0))), root), tree
+
+    def compose(some):
+        for key, _tree in some:
+            composed.append(key[2])
+            yield from scored(key, totals[key[2]])
+
+    found = best_bounded_first(portions([key for key, _ in forecast], size), bound, compose)
+    assert list(islice(found, 3)) == everything[:3]
+    assert composed == [*dict.fromkeys(composed)]
+
+
+def test_what_its_bound_puts_behind_the_best_is_not_composed() -> None:
+    keys = [(False, root - 100.0, root) for root in range(1, 90)]
+    composed = []
+
+    def compose(some):
+        for key, _tree in some:
+            composed.append(key[2])
+            yield from scored(key, [-key[1]])
+
+    def bound(some):
+        for (fails, below, root), tree in some:
+            yield (fails, below if root == 70 else 0.0, root), tree
+
+    found = best_bounded_first(portions(keys, 8), bound, compose)
+    assert [root for _order, (root, _number) in islice(found, 2)] == [70, 1]
+    assert composed == [70, 1]
 
 
 def test_trees_that_cannot_appear_are_neither_read_nor_composed() -> None:

@@ -7,10 +7,13 @@ from itertools import combinations, product
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.allocators.budget import Budget
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
 from placement.domain.candidate_request import RequestGroup
+from placement.domain.places import Places, Position
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
+from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
@@ -103,3 +106,43 @@ def test_portions_that_fit_one_by_one_and_not_together() -> None:
         request = request_of([("PGPU", 3, 1, False), ("PGPU", 2 + (not isolate), 1, False)], isolate=isolate)
         plan = plan_for(request.plain)
         assert composer_of(request, plan).lacks_room(tree_of(plan, providers))
+
+
+@examples(150)
+@given(wanted, stocks, st.lists(st.sampled_from((None, 10, 11, 12)), min_size=4, max_size=4), st.booleans())
+def test_no_way_touches_fewer_places_than_their_room_tells(
+    groups: list[tuple[str, int, int, bool]],
+    providers: list[tuple[int, int, bool]],
+    places: list[int | None],
+    isolate: bool,
+) -> None:
+    request = request_of(groups, isolate=isolate)
+    plan = plan_for(request.plain)
+    composer = DeviceComposer(request, plan, Levels(("numa",), ("HW_NUMA_ROOT",)), locks={})
+    tree = tree_of(plan, providers)
+    details = _details(places[: len(providers)])
+    (least,) = composer.least_places(tree, details)
+    found = composer.proposals(tree, details, Budget(1_000_000)).found
+    # The best touches fewest: with one level that is what is looked for first.
+    assert all(least <= proposal.counts[0] for proposal in found)
+
+
+def test_the_room_of_places_tells_that_one_is_too_small() -> None:
+    """For three portions; and for amounts that differ, of which each would fit alone."""
+    for providers, groups in (([5, 5], [2, 2, 2, 2]), ([4, 4], [1, 4])):
+        request = request_of([("VCPU", amount, 1, False) for amount in groups], isolate=False)
+        plan = plan_for(request.plain)
+        composer = DeviceComposer(request, plan, Levels(("numa",), ("HW_NUMA_ROOT",)), locks={})
+        tree = tree_of(plan, [(0, left, False) for left in providers])
+        assert composer.least_places(tree, _details([10, 11])) == (2,)
+
+
+def _details(places: Sequence[int | None]) -> PlannerTree:
+    """Return a host whose providers, by their numbers, lie in places."""
+    anchors = sorted({place for place in places if place is not None})
+    parents = {99: None, **dict.fromkeys(anchors, 99), **{n: place or 99 for n, place in enumerate(places)}}
+    positions: dict[int, Position] = {one: (one if one in anchors else None,) for one in parents}
+    positions |= {number: (place,) for number, place in enumerate(places)}
+    masks = {one: 1 << anchors.index(at) for one, (at,) in positions.items() if at is not None}
+    names = {one: str(one) for one in parents}
+    return PlannerTree(99, parents, names, positions=positions, places=Places(masks, (0b111,)))
