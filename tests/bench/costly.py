@@ -23,7 +23,7 @@ from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from placement.tuning import tune_process
 from tests.bench.clouds import AGGREGATES
-from tests.bench.hard_plans import claim, plan
+from tests.bench.hard_plans import claim, claim_on_pools, plan, plan_on_pools
 from tests.bench.hard_queries import on_pools
 from tests.bench.rows import provider_uuid, write_cloud
 from tests.postgresql import running_postgresql
@@ -118,7 +118,12 @@ ROUTES: Routes = (
     ("/planner/v1/candidates", plan),
     ("/planner/v1/claims", claim),
 )
-ON_POOLS: Routes = (("/allocation_candidates", on_pools), ("/planner/v1/explain", on_pools))
+ON_POOLS: Routes = (
+    ("/allocation_candidates", on_pools),
+    ("/planner/v1/explain", on_pools),
+    ("/planner/v1/candidates", plan_on_pools),
+    ("/planner/v1/claims", claim_on_pools),
+)
 
 
 def asked(client: FlaskClient, path: str, wanted: Asked) -> Cost:
