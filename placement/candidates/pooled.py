@@ -102,7 +102,7 @@ class PooledRanking:
             tree: with the options that are gone through.
             roots: the trees that have to be taken from; None for any.
         """
-        if not all([tree.sharing >= {*row} for row in tree.options]):
+        if tree.gives_of_its_own:
             return False
         found = roots, tuple(map(tuple, tree.options))
         if found in self._found_elsewhere:

@@ -47,7 +47,7 @@ class _Once:
         if not tree.sharing:
             return choices
         new = _not_seen(choices, tree.sharing, self._seen)
-        if not all([tree.sharing >= {*options} for options in tree.options]):
+        if tree.gives_of_its_own:
             return new
         # A tree that has nothing of its own goes on where another one with the same pools has come to: thousands of
         # hosts have the same, and each would compose what the others have given.

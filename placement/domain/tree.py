@@ -48,6 +48,11 @@ class Tree:
             if len(options) > 1:
                 options.sort(key=around.__getitem__)
 
+    @property
+    def gives_of_its_own(self) -> bool:
+        """Whether anybody who can serve something of the request does not share with other trees."""
+        return any(not self.sharing >= {*row} for row in self.options)
+
     def ancestry(self, provider: int) -> frozenset[int]:
         """Return a provider and all its ancestors."""
         return frozenset(upwards(provider, self.parents))

@@ -1,6 +1,6 @@
 """What could be done about this request, best first? The use case behind POST /planner/v1/candidates."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
@@ -85,7 +85,7 @@ def planned_candidates(
     overlay = overlay_of(tx, changes, overlay)
     ground = Ground(tx, request, options, overlay=overlay)
     planning = Planning(ground, overlay)
-    chosen = [*islice(_not_seen(planning.proposals()), request.limit)]
+    chosen = [*islice(planning.distinct(), request.limit)]
     found = [PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen]
     further = FurtherTrees(tx, request, options, overlay)
     candidates = [*islice(merge(found, further.candidates(more), key=attrgetter("rank")), request.limit)]
@@ -129,14 +129,3 @@ def why_not(found: Explained) -> str:
         f"{trees} provider trees have something for every group, but none of them has enough for the counts, in places "
         "as affinity, within and exclusive demand."
     )
-
-
-def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
-    """Yield proposals but those that another tree gave already: what takes from sharing providers alone."""
-    seen = set()
-    for proposal in proposals:
-        taken = frozenset((provider, name) for provider, of in proposal.amounts.items() for name in of.items())
-        what = (taken, frozenset(proposal.mappings.items()))
-        if what not in seen:
-            seen.add(what)
-            yield proposal

@@ -17,6 +17,7 @@ from placement.domain.planner_tree import NO_STOCKS, PlannerTree
 from placement.domain.tree import Tree
 from placement.services.planner.detailed_composer import DetailedComposer
 from placement.services.planner.details import LARGEST_BATCH, ReadingAhead
+from placement.services.planner.distinct import not_seen, once_of_pools
 from placement.services.planner.forecast import Forecast
 from placement.services.planner.ground import Ground
 from placement.store.search.tree_rows import NamedMember
@@ -99,6 +100,11 @@ class Planning:
         portions = self._forecast.as_needed() if only is None else self._forecast.only(only)
         return map(itemgetter(1), self._in_order(portions))
 
+    def distinct(self) -> Iterator[Proposal]:
+        """Yield proposals, the best first, and none that takes from sharing providers alone twice."""
+        portions = once_of_pools(self._hopeful(self._forecast.as_needed()))
+        return not_seen(map(itemgetter(1), self._composed_in_order(portions)))
+
     def ranked(self) -> Iterator[RankedProposal]:
         """Yield the same with their keys."""
         return self._in_order(self._forecast.as_needed())
@@ -146,7 +152,14 @@ class Planning:
         return zip(found, self._ground.details.of(found), strict=True)
 
     def _in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
-        return best_bounded_first(self._hopeful(portions), self._bounded, self._ranked)
+        return self._composed_in_order(self._hopeful(portions))
+
+    def _composed_in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
+        return best_bounded_first(map(self._noted_ahead, portions), self._bounded, self._ranked)
+
+    def _noted_ahead(self, portion: Portion) -> Portion:
+        self._ahead.note(portion.trees)
+        return portion
 
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots of trees as their sums make them promising, without those that the profile leaves out."""
@@ -171,9 +184,7 @@ class Planning:
             hopeful = [(key, tree) for key, tree in trees if not self.prepared.composer.is_hopeless(tree)]
             self.searched += len(hopeful)
             roomy = [(key, tree) for key, tree in hopeful if not self.prepared.composer.lacks_room(tree)]
-            free = self._with_free_places(roomy)
-            self._ahead.note(free)
-            yield Portion(free, rest)
+            yield Portion(self._with_free_places(roomy), rest)
 
     def _with_free_places(self, trees: list[Keyed]) -> list[Keyed]:
         """Return trees but those in which nothing is left for who wants to be alone, once many are looked at."""

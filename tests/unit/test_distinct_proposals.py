@@ -1,0 +1,24 @@
+"""Trees that give nothing of their own are planned once for the same pools."""
+
+from placement.candidates.frontier import LAST, Portion
+from placement.domain.tree import Tree
+from placement.services.planner.distinct import once_of_pools
+
+POOL, OTHER = 7, 8
+
+
+def keyed(root: int, *rows: list[int]) -> tuple:
+    return (False, 0.0, root), Tree(root, [*rows], sharing={POOL, OTHER}, home={POOL: POOL, OTHER: OTHER})
+
+
+def test_of_trees_with_the_same_pools_alone_the_first_is_left():
+    first = Portion([keyed(30, [POOL]), keyed(20, [POOL]), keyed(21, [21])], LAST)
+    later = Portion([keyed(40, [POOL]), keyed(41, [POOL, 41]), keyed(42, [POOL, OTHER])], LAST)
+    left = [[tree.root for _key, tree in portion.trees] for portion in once_of_pools([first, later])]
+    assert left == [[20, 21], [41, 42]]
+
+
+def test_who_gives_the_same_of_its_own_is_another_tree():
+    trees = [keyed(root, [POOL], [root, OTHER]) for root in (20, 30)]
+    (portion,) = once_of_pools([Portion(trees, LAST)])
+    assert portion.trees == trees
