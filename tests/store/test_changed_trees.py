@@ -411,12 +411,14 @@ def test_where_providers_come_move_and_go_only_their_trees_are_read(
     assert picture.read_anew == 1
 
 
-def test_once_the_journal_is_pruned_the_reader_starts_anew(cloud: Database) -> None:
+@pytest.mark.parametrize("later", [{}, {(2, VCPU): 5}], ids=["nothing-later", "a-change-later"])
+def test_once_the_journal_is_pruned_the_reader_starts_anew(cloud: Database, later: dict[tuple[int, int], int]) -> None:
     picture = Picture()
     assert_current(cloud, picture)
     with cloud.writer.begin() as connection:
         allocate(connection, "c", {(1, VCPU): 3})
         run(connection, PRUNED)
+        allocate(connection, "d", later)
     assert_current(cloud, picture)
     assert picture.read_anew == 2
 
