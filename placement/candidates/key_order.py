@@ -3,7 +3,7 @@
 An order is not changed: others may be going through it while a newer one is made of it, with which it shares most.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
@@ -14,8 +14,10 @@ BLOCK = 512
 """So many keys lie in a block when it is made; with twice as many it is split."""
 
 MOST_NOTED = 2048
-"""A block of which more keys have come or gone is put in order, though nobody reads it: longer notes cost memory, and
-much of whoever reads it first."""
+"""Of so many keys a block notes that they have come or gone before it sums up: longer notes cost memory."""
+
+FEW = 32
+"""So many keys are put into their places one by one, which costs less then than to sort a block."""
 
 
 class KeyOrder:
@@ -72,21 +74,21 @@ class KeyOrder:
         changes = made._by_block(gone, new)
         for at, (less, more) in changes.items():
             made._blocks[at] = made._blocks[at].with_note(less, more)
-        for at in sorted([at for at in changes if made._blocks[at].is_due], reverse=True):
-            made._put_in_order(at)
+        for at in sorted([at for at in changes if made._blocks[at].count >= 2 * BLOCK], reverse=True):
+            made._split(at)
         return made
 
     def _by_block(self, gone: Iterable[Key], new: Iterable[Key]) -> dict[int, "Note"]:
         """Return which keys go and come by where the blocks are that they belong into."""
         bounds = self._bounds
-        found: dict[int, Note] = defaultdict(lambda: ([], []))
+        found: dict[int, Note] = defaultdict(lambda: (set(), set()))
         for key in gone:
-            found[bisect_right(bounds, key)][0].append(key)
+            found[bisect_right(bounds, key)][0].add(key)
         for key in new:
-            found[bisect_right(bounds, key)][1].append(key)
+            found[bisect_right(bounds, key)][1].add(key)
         return found
 
-    def _put_in_order(self, at: int) -> None:
+    def _split(self, at: int) -> None:
         parts = _parts(self._blocks[at].keys())
         self._blocks[at : at + 1] = [_KeyBlock(part) for part in parts]
         self._bounds[at:at] = [part[0] for part in parts[1:]]
@@ -99,7 +101,7 @@ def _parts(keys: list[Key]) -> list[list[Key]]:
     return [keys[start : start + BLOCK] for start in range(0, len(keys), BLOCK)]
 
 
-Note = tuple[list[Key], list[Key]]
+Note = tuple[set[Key], set[Key]]
 """Keys that have gone, and keys that have come since."""
 
 
@@ -114,16 +116,14 @@ class _KeyBlock:
         self.count = len(keys)
         """How many keys it has."""
 
-    @property
-    def is_due(self) -> bool:
-        """Whether so much has happened that it had better be put in order."""
-        return self._noted > MOST_NOTED
-
-    def with_note(self, gone: list[Key], new: list[Key]) -> "_KeyBlock":
+    def with_note(self, gone: set[Key], new: set[Key]) -> "_KeyBlock":
         """Return a block of which keys have gone, and to which others have come."""
         known, notes = self._state
+        notes = (*notes, (gone, new))
         made = _KeyBlock(known, self._noted + len(gone) + len(new))
-        made._state = known, (*notes, (gone, new))
+        if made._noted > MOST_NOTED:
+            made._noted, notes = 0, (_summed_up(notes),)
+        made._state = known, notes
         made.count = self.count + len(new) - len(gone)
         return made
 
@@ -131,12 +131,29 @@ class _KeyBlock:
         """Return the keys in order."""
         keys, notes = self._state
         if notes:
-            left: set[int] = set()
-            come: dict[int, Key] = {}
-            for gone, new in notes:
-                left.update([key[2] for key in gone if come.pop(key[2], None) is None])
-                come.update([(key[2], key) for key in new])
-            keys = sorted(chain([key for key in keys if key[2] not in left], come.values()))
+            keys = _replaced(keys, *_summed_up(notes))
             # Both at once, for threads share it.
             self._state = keys, ()
         return keys
+
+
+def _summed_up(notes: Iterable[Note]) -> Note:
+    """Return in one note what several tell one after the other."""
+    left, come = set[Key](), set[Key]()
+    for gone, new in notes:
+        left |= gone - come
+        come -= gone
+        come |= new
+    return left, come
+
+
+def _replaced(keys: list[Key], gone: set[Key], new: set[Key]) -> list[Key]:
+    """Return keys in order without some of them, and with others."""
+    if len(gone) + len(new) > FEW:
+        return sorted([*[key for key in keys if key not in gone], *new])
+    keys = keys.copy()
+    for key in gone:
+        del keys[bisect_left(keys, key)]
+    for key in new:
+        insort(keys, key)
+    return keys

@@ -14,7 +14,7 @@ from placement.candidates.frontier import Key
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
 from placement.services.place_size_cache import PlaceSizeCache
-from placement.services.tree_history import Moment, TreeHistories, TreeHistory
+from placement.services.tree_history import Moment, Roots, TreeHistories, TreeHistory
 from placement.services.tree_sums import AskedSums, is_much
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.scores import ABSENT
@@ -26,6 +26,10 @@ MOST_ORDERS = 256
 
 ReadKeys = Callable[[Collection[int] | None], list[Key]]
 """Returns the keys of the trees with some roots, as a snapshot shows them; of all if given None."""
+
+
+_KeysByRoot = dict[int, Key | None]
+"""The keys of trees; None for one that has none."""
 
 
 class TreeOrders:
@@ -105,7 +109,7 @@ class _CachedKeys:
         self._asked = AskedSums([ids.get(name, ABSENT) for name in scores.classes], [ids[name] for name in found_by])
         self._lock = threading.Lock()
         self._order = KeyOrder(())
-        self._by_root: dict[int, Key] = {}
+        self._by_root: _KeysByRoot = {}
         self._number = 0
 
     def __len__(self) -> int:
@@ -123,24 +127,28 @@ class _CachedKeys:
                 self._order = KeyOrder(keys)
                 self._by_root = {key[2]: key for key in keys}
             elif changed:
-                gone, new = self._differences(read, changed)
-                self._order = self._order.replaced(gone, new)
-                for key in gone:
-                    del self._by_root[key[2]]
-                self._by_root.update([(key[2], key) for key in new])
+                now = _by_root(read(changed), changed)
+                self._order = self._with(now)
+                self._by_root |= now
             self._number = moment.number
             return self._order
 
-    def _aside(self, read: ReadKeys, changed: Collection[int] | None) -> KeyOrder:
+    def _aside(self, read: ReadKeys, changed: Roots | None) -> KeyOrder:
         """Return the keys as a snapshot shows them that is older than what is kept."""
         if changed is None or is_much(len(changed), len(self)):
             return KeyOrder(read(None))
-        return self._order.replaced(*self._differences(read, changed)) if changed else self._order
+        return self._with(_by_root(read(changed), changed))
 
     def _keys(self, tx: Transaction, moment: Moment, history: TreeHistory, roots: Collection[int] | None) -> list[Key]:
         return self._scores.keys(history.sums(tx, moment, self._asked, roots))
 
-    def _differences(self, read: ReadKeys, changed: Collection[int]) -> tuple[set[Key], set[Key]]:
-        """Return the keys of some trees that are gone, and those that have come."""
-        before, now = {*filter(None, map(self._by_root.get, changed))}, {*read(changed)}
-        return before - now, now - before
+    def _with(self, now: _KeysByRoot) -> KeyOrder:
+        """Return the keys in order, with those that some trees have now."""
+        before = self._by_root.get
+        pairs = [(old, new) for root, new in now.items() if (old := before(root)) != new]
+        return self._order.replaced([old for old, _new in pairs if old], [new for _old, new in pairs if new])
+
+
+def _by_root(keys: Collection[Key], roots: Roots) -> _KeysByRoot:
+    """Return the keys of trees with some roots."""
+    return {**dict.fromkeys(roots), **{key[2]: key for key in keys}}

@@ -69,18 +69,19 @@ class SumsByClass:
         """Go on to the next state."""
         if not self._columns:
             return
-        unknown, columns, place_of = self.unknown, self._columns.get, self._places.get
+        unknown, column_of, place_of = self.unknown, self._columns.get, self._places.get
         unknown |= changes.untold
         never_told = unknown | self._unstocked
         for root, class_id, capacity, used in changes.steps:
-            column, place = columns(class_id), place_of(root)
+            column = column_of(class_id)
             if column is None:
                 continue
+            place = place_of(root)
             if place is None or root in never_told or not column.is_there[place]:
                 unknown.add(root)
             elif used:
                 column.used[place] += used
-            elif capacity:
+            else:
                 column.capacity[place] += capacity
 
     def add(self, classes: Sequence[int], rows: Collection[Sequence[Any]], unstocked: set[int]) -> None:
@@ -129,18 +130,21 @@ class SumsByClass:
         """Return what ``tree_sums`` reads, of trees with some roots, or of all, and not with some others."""
         columns = [self._columns.get(class_id) for class_id in asked.classes]
         amounts = [column and column.capacity for column in columns] + [column and column.used for column in columns]
-        there: list[bytes | bytearray] = [self._columns[class_id].is_there for class_id in asked.ids]
-        if roots is None and not but:
-            rows = zip(self._roots, *[values or repeat(0) for values in amounts], strict=False)
-        else:
-            among = self._places if roots is None else roots
-            places = [self._places[root] for root in among if root not in but and root in self._places]
-            picked = [map(values.__getitem__, places) if values else repeat(0) for values in amounts]
-            rows = zip(map(self._roots.__getitem__, places), *picked, strict=False)
-            there = [bytes(map(flags.__getitem__, places)) for flags in there]
-        if any(0 not in flags for flags in there):
+        there = [self._columns[class_id].is_there for class_id in asked.ids]
+        among: Sequence[int] = self._roots
+        places: list[int] | None = None
+        if roots is not None or but:
+            wanted = {*(self._places if roots is None else roots)} - but
+            found = [(root, place) for root in wanted if (place := self._places.get(root)) is not None]
+            among, places = [root for root, _place in found], [place for _root, place in found]
+
+        def picked(values: Sequence[int]) -> Sequence[int]:
+            return values if places is None else [values[place] for place in places]
+
+        rows = zip(among, *[picked(values) if values else repeat(0) for values in amounts], strict=False)
+        if any(0 not in picked(flags) for flags in there):
             return [*rows]
-        return [*compress(rows, map(any, zip(*there, strict=True)))]
+        return [*compress(rows, map(any, zip(*map(picked, there), strict=True)))]
 
 
 class _SumsOfClass:
