@@ -7,6 +7,7 @@ it wants to hear of.
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Protocol
 
 from placement.candidates.compose.matching import Matching
@@ -113,7 +114,13 @@ class SameSubtree:
     """Among the providers of some groups one is an ancestor of all the others, or the only one."""
 
     def __init__(
-        self, slots: Sequence[Slot], options: Sequence[Sequence[int]], tree: Tree, suffixes: frozenset[str]
+        self,
+        slots: Sequence[Slot],
+        options: Sequence[Sequence[int]],
+        tree: Tree,
+        suffixes: frozenset[str],
+        *,
+        isolate: bool,
     ) -> None:
         self.depths = frozenset(depth for depth, slot in enumerate(slots) if slot.suffix in suffixes)
         members = {provider for depth in self.depths for provider in options[depth]}
@@ -123,13 +130,18 @@ class SameSubtree:
             for depth in self.depths
         }
         self._options = [options[depth] for depth in self.depths]
+        self._different = len(self._options) if isolate else 1
         self._common: list[frozenset[int] | None] = [None]
         self._chosen: list[int] = []
 
     def is_hopeless(self) -> bool:
-        """Tell whether no provider has one for every group below it."""
+        """Tell whether none that could be the ancestor has one for every group below it, or too few of them."""
+        if not self._options:
+            return False
         reached = [frozenset().union(*(self._ancestry[p] for p in row)) for row in self._options]
-        return bool(reached) and not frozenset.intersection(*reached)
+        heads = frozenset.intersection(*reached) & self._ancestry.keys()
+        below = Counter(chain.from_iterable(self._ancestry.values()))
+        return all([below[head] < self._different for head in heads])
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider if those chosen have a common ancestor that is one of them or may still become one."""
@@ -224,10 +236,11 @@ def _met_by_one_slot(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Seq
 def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> list[Constraint]:
     """Return the constraints of a plan that can refuse anything, for slots in the order of the search."""
     found: list[Constraint] = []
-    if plan.request.isolate and sum(slot.is_granular for slot in slots) > 1:
+    isolate = plan.request.isolate
+    if isolate and sum(slot.is_granular for slot in slots) > 1:
         found.append(Isolation(slots, options))
     found.extend(Contention(slots, options, tree, name) for name in plan.contended)
-    found.extend(SameSubtree(slots, options, tree, suffixes) for suffixes in plan.request.same_subtree)
+    found.extend(SameSubtree(slots, options, tree, suffixes, isolate=isolate) for suffixes in plan.request.same_subtree)
     if plan.trait_sets and not _met_by_one_slot(plan, tree, slots, options):
         found.append(CollectiveTraits(slots, options, tree, len(plan.trait_sets)))
     if not plan.request.combines_nested and len(slots) > 1:
