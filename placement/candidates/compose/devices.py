@@ -23,6 +23,7 @@ from placement.candidates.compose.free_places import WantedFree, wanted_free
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
+from placement.candidates.compose.torn_subtrees import TornSubtrees
 from placement.candidates.packing import DeviceJudge
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -66,6 +67,7 @@ class DeviceComposer:
         self._some_way = DeviceMemo(most=1, any_way=True)
         self._parts = list(self._all_parts())
         self._least = self._least_by_demand()
+        self._torn = TornSubtrees(request, self._parts)
         self._room = DeviceRoom(self._parts, isolate=request.isolate)
         self._room_alone = RoomAlone(self._parts, plan, isolate=request.isolate)
         self._only_room_decides = only_room_decides(request, plan)
@@ -97,7 +99,8 @@ class DeviceComposer:
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
-        return any([len(tree.options[demand]) < number for demand, number in self._least.items()])
+        is_short = any([len(tree.options[demand]) < number for demand, number in self._least.items()])
+        return is_short or self._torn.are_in(tree)
 
     def lacks_room(self, tree: Tree) -> bool:
         """Tell whether a tree has too little for all groups together, as far as that is known without its details."""
