@@ -25,8 +25,19 @@ def stay_while_configuration_is_invalid() -> None:
     if base is None or not isinstance(worker, base.Worker):
         return
 
+    is_deciding = is_asked_again = False
+
     def stay_or_end(number: int, frame: Any) -> None:
-        reason = _why_invalid() if _is_being_replaced(worker.cfg.workers) else None
+        nonlocal is_deciding, is_asked_again
+        is_asked_again = True
+        if is_deciding:
+            return  # It interrupts itself, in the middle of a file or of an import: that one decides again.
+        is_deciding = True
+        reason = None
+        while is_asked_again:
+            is_asked_again = False
+            reason = _why_invalid() if _is_being_replaced(worker.cfg.workers) else None
+        is_deciding = False
         if reason is None:
             end(number, frame)  # type: ignore[operator, misc]
         else:
