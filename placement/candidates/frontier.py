@@ -77,20 +77,20 @@ def best_first(
 
 def best_bounded_first(
     portions: Iterable[Portion],
-    bound: Callable[[Sequence[Keyed]], Iterable[Keyed]],
+    bound: Callable[[Keyed], Key],
     compose: Callable[[Sequence[Keyed]], Iterable[Ranked]],
 ) -> Iterator[Ranked]:
     """Yield the same, where the keys of trees say little and better ones cost less than composing.
 
     Args:
         portions: as above.
-        bound: returns some trees with keys that are not below those that they came with, nor above what is in them.
+        bound: returns a key of a tree that is not below the one that it came with, nor above what is in it.
         compose: as above.
     """
     return best_first(_bounded(portions, bound), compose, ONE_BY_ONE)
 
 
-def _bounded(portions: Iterable[Portion], bound: Callable[[Sequence[Keyed]], Iterable[Keyed]]) -> Iterator[Portion]:
+def _bounded(portions: Iterable[Portion], bound: Callable[[Keyed], Key]) -> Iterator[Portion]:
     """Yield the trees one by one, by their better keys; and in between each key that no tree to come is below."""
     waiting: list[tuple[Key, bool, Tree]] = []  # A heap; roots are all different, so keys alone are compared.
     for trees, rest in chain(portions, (Portion([], LAST),)):
@@ -99,8 +99,8 @@ def _bounded(portions: Iterable[Portion], bound: Callable[[Sequence[Keyed]], Ite
         yield Portion([], min(waiting[0][0], rest) if waiting else rest)
         while waiting and waiting[0][0] < rest:
             key, is_bounded, tree = heappop(waiting)
-            for better, _tree in () if is_bounded else bound([(key, tree)]):
-                heappush(waiting, (better, True, tree))
+            if not is_bounded:
+                heappush(waiting, (bound((key, tree)), True, tree))
             yield Portion([(key, tree)] if is_bounded else [], min(waiting[0][0], rest) if waiting else rest)
 
 

@@ -94,9 +94,8 @@ def shared_by(reader: Reader, *, is_simple: bool = True) -> Shared | None:
     if not reader.shares:
         return None
     plan, demands = reader.plan, reader.shared_demands
-    alone = all([slot.demand in demands for slot in plan.slots if slot.resources])
-    if is_simple and _comes_with_its_tree(plan):
-        alone = False
+    taken = {slot.demand for slot in plan.slots if slot.resources}
+    alone = taken <= demands and not (is_simple and _comes_with_its_tree(plan))
     return Shared(least_amounts_of(plan, demands), alone)
 
 

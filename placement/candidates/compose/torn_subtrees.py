@@ -35,11 +35,12 @@ class TornSubtrees:
             tied = [part for part in fixed if part.slot.suffix in suffixes]
             taking = sum(bool(part.slot.resources) for part in tied)
             demands = frozenset([part.slot.demand for part in tied])
-            self._ties.append(_Tie(demands, taking if request.isolate else 1))
+            if demands:
+                self._ties.append(_Tie(demands, taking if request.isolate else 1))
 
     def are_in(self, tree: Tree) -> bool:
         """Tell whether the groups of some same_subtree certainly find no common place among the options of a tree."""
-        return any([tie.demands and _is_torn(tie, tree) for tie in self._ties])
+        return any([_is_torn(tie, tree) for tie in self._ties])
 
 
 def _is_torn(tie: _Tie, tree: Tree) -> bool:

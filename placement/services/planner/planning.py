@@ -155,7 +155,7 @@ class Planning:
         return self._composed_in_order(self._hopeful(portions))
 
     def _composed_in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
-        return best_bounded_first(map(self._noted_ahead, portions), self._bounded, self._ranked)
+        return best_bounded_first(map(self._noted_ahead, portions), self._bound, self._ranked)
 
     def _noted_ahead(self, portion: Portion) -> Portion:
         self._ahead.note(portion.trees)
@@ -196,15 +196,14 @@ class Planning:
             self._ground.served.update(dict.fromkeys(lacking, False))
         return [(key, tree) for key, tree in trees if tree.root not in lacking]
 
-    def _bounded(self, batch: Sequence[Keyed]) -> Iterator[Keyed]:
-        """Yield trees with keys that nothing in them is below: where places decide, with bounds on these."""
+    def _bound(self, keyed: Keyed) -> Key:
+        """Return a key of a tree that nothing in it is below: where places decide, with a bound on these."""
+        expected, tree = keyed
         if not self._forecast.places_decide:
-            yield from batch
-            return
-        trees = [tree for _key, tree in batch]
-        self._ahead.read(trees)
-        for (expected, tree), details in zip(batch, self._ground.details.of(trees), strict=True):
-            yield self._forecast.bounded(expected, self.prepared.composer.least_places(tree, details)), tree
+            return expected
+        self._ahead.read([tree])
+        (details,) = self._ground.details.of([tree])
+        return self._forecast.bounded(expected, self.prepared.composer.least_places(tree, details))
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in some trees; each proposal has the score that its own places leave it."""

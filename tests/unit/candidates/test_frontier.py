@@ -66,9 +66,9 @@ def test_better_bounds_change_nothing_but_what_is_composed(forecast, size, close
     everything = sorted((s for key, found in forecast for s in scored(key, found)), key=lambda s: s[0])
     composed = []
 
-    def bound(some):
-        for (fails, below, root), tree in some:
-            yield (fails, max(below, min(below + closeness, -max(totals[root], default=0.0))), root), tree
+    def bound(keyed):
+        (fails, below, root), _tree = keyed
+        return fails, max(below, min(below + closeness, -max(totals[root], default=0.0))), root
 
     def compose(some):
         for key, _tree in some:
@@ -89,9 +89,9 @@ def test_what_its_bound_puts_behind_the_best_is_not_composed() -> None:
             composed.append(key[2])
             yield from scored(key, [-key[1]])
 
-    def bound(some):
-        for (fails, below, root), tree in some:
-            yield (fails, below if root == 70 else 0.0, root), tree
+    def bound(keyed):
+        (fails, below, root), _tree = keyed
+        return fails, below if root == 70 else 0.0, root
 
     found = best_bounded_first(portions(keys, 8), bound, compose)
     assert [root for _order, (root, _number) in islice(found, 2)] == [70, 1]
