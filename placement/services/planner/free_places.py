@@ -34,11 +34,6 @@ class FreePlaces:
         self._levels = [trait if level in needed else None for level, trait in enumerate(levels)]
         self._spared = spared
 
-    @property
-    def matter(self) -> bool:
-        """Whether anything wants to be alone."""
-        return bool(self._wanted)
-
     def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
         """Return the roots of those of some trees that have certainly no place."""
         if not trees or not self._wanted:

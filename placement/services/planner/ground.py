@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from placement.allocators.compactness import Counts
+from placement.candidates.compose.any_choice import AnyChoice
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.packing import TreePacking, WantedOfHost, wanted_by
@@ -27,6 +28,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
+from placement.store.search.planner_trees import parents_in
 from placement.store.search.trees import TreeReader
 from placement.store.search.whole_cloud import roots_of_providers
 
@@ -78,6 +80,8 @@ class Ground:
         wanted = self.prepared.composer.wanted_free
         self.free_places = FreePlaces(tx, wanted, self.details.level_ids, spared=overlay.released)
         """Tells where nothing is left for who wants to be alone, under any overlay."""
+        self.any_choice = AnyChoice(request, lambda roots: dict(parents_in(tx, roots)))
+        """Tells where no choice of single providers could serve it."""
 
     def _deciding(self) -> Deciding:
         """Return what is read of trees: hosts that differ in nothing else are alike."""

@@ -184,17 +184,24 @@ class Planning:
             hopeful = [(key, tree) for key, tree in trees if not self.prepared.composer.is_hopeless(tree)]
             self.searched += len(hopeful)
             roomy = [(key, tree) for key, tree in hopeful if not self.prepared.composer.lacks_room(tree)]
-            yield Portion(self._with_free_places(roomy), rest)
+            yield Portion(self._serving(roomy), rest)
 
-    def _with_free_places(self, trees: list[Keyed]) -> list[Keyed]:
-        """Return trees but those in which nothing is left for who wants to be alone, once many are looked at."""
-        places = self._ground.free_places
-        if not places.matter or (len(trees) <= LARGEST_BATCH and not self.exhausted):
+    def _serving(self, trees: list[Keyed]) -> list[Keyed]:
+        """Return trees but those that certainly serve nothing, as far as that is known without their details.
+
+        Finding out pays once many are looked at.
+        """
+        if len(trees) <= LARGEST_BATCH and not self.exhausted:
             return trees
-        lacking = places.lacking_in([tree for _key, tree in trees])
+        lacking = self._lacking([tree for _key, tree in trees])
         if self._is_as_it_is:
             self._ground.served.update(dict.fromkeys(lacking, False))
         return [(key, tree) for key, tree in trees if tree.root not in lacking]
+
+    def _lacking(self, trees: Sequence[Tree]) -> set[int]:
+        """Return the roots of trees that lack a provider for some group, or a free place for who wants to be alone."""
+        lacking = self._ground.any_choice.lacking_in(trees)
+        return lacking | self._ground.free_places.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     def _bound(self, keyed: Keyed) -> Key:
         """Return a key of a tree that nothing in it is below: where places decide, with a bound on these."""

@@ -1,0 +1,63 @@
+"""Whether a tree has one provider for each group of a planner request, told before its details are read.
+
+Each proposal of the planner has in it a choice of the plain search: one provider for each group, with the same traits,
+isolation and ties. Where there is none, hosts are alike for that search though different amounts of them are in use, so
+one of them speaks for many.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from placement.candidates.budget import RequestBudget
+from placement.candidates.canonical import Memo
+from placement.candidates.compose.slots import SlotComposer
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.search_plan import plan_for
+from placement.domain.tree import Tree
+
+STEPS_OF_A_TREE = 1_000
+STEPS = 200_000
+"""So many steps may be taken for one request to find out that trees have no choice; composing tells of all others."""
+
+ParentsIn = Callable[[Collection[int]], Mapping[int, int | None]]
+"""Reads the parents of all providers of trees, given by their roots."""
+
+
+class AnyChoice:
+    """The choices of single providers for one request.
+
+    Args:
+        request: the request.
+        parents_in: reads parents, where groups are tied.
+    """
+
+    def __init__(self, request: PlannerRequest, parents_in: ParentsIn) -> None:
+        plan = plan_for(replace(request.plain, same_subtree=request.same_subtree))
+        # Of what is counted in a tree, or taken as a whole, there may be none; several providers of one class may have
+        # more traits together than one of them; and names of places have a plan of their own.
+        is_open = any([one.per_subtree or one.everything for one in request.groups])
+        has_more_traits = bool(plan.trait_sets) and any([one.count > 1 and not one.suffix for one in request.groups])
+        self._matters = not (request.paths or is_open or has_more_traits or plan.is_unconstrained)
+        self._parents_in = parents_in if request.same_subtree else None
+        self._budget = RequestBudget(per_tree=STEPS_OF_A_TREE, per_request=STEPS)
+        self._composer = SlotComposer(plan, self._budget)
+        self._memo: Memo[bool] = Memo()
+
+    def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
+        """Return the roots of those of some trees that certainly have no choice."""
+        if not trees or not self._matters:
+            return set()
+        if self._parents_in is not None:
+            homes = {tree.home[one] for tree in trees for row in tree.options for one in row if one in tree.home}
+            parents = self._parents_in({tree.root for tree in trees} | homes)
+            trees = [replace(tree, parents=parents) for tree in trees]
+        return {tree.root for tree in trees if self._is_lacking(tree)}
+
+    def _is_lacking(self, tree: Tree) -> bool:
+        form, _providers = self._composer.sketcher.sketch(tree)
+        known = self._memo.get(form)
+        if known is None:
+            self._budget.was_hit = False
+            known = next(self._composer.searched(tree), None) is None and not self._budget.was_hit
+            self._memo.remember(form, known)
+        return known
