@@ -8,6 +8,7 @@ from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
 from placement.allocators.natural_order import natural_key
+from placement.candidates.compose.common_places import CommonPlaces, WantedOfParts
 from placement.candidates.compose.device_memo import DeviceMemo
 from placement.candidates.compose.device_parts import (
     Heads,
@@ -69,6 +70,7 @@ class DeviceComposer:
         self._least = self._least_by_demand()
         self._torn = TornSubtrees(request, self._parts)
         self._room = DeviceRoom(self._parts, isolate=request.isolate)
+        self._common_places = CommonPlaces(request, self._parts, levels)
         self._room_alone = RoomAlone(self._parts, plan, isolate=request.isolate)
         self._only_room_decides = only_room_decides(request, plan)
         self._steps_of_room = Budget(STEPS_OF_ROOM)
@@ -95,6 +97,8 @@ class DeviceComposer:
         groups = self._request.groups
         if self._locks.are_any or any([one.device is not None or one.everything for one in groups]):
             return None
+        if self._common_places.are_asked_for:
+            return None
         return self._serves_by_room if self._only_room_decides else None
 
     def is_hopeless(self, tree: Tree) -> bool:
@@ -118,7 +122,7 @@ class DeviceComposer:
         counts = [composition.count(part) for part in self._parts]
         wanted = [*zip(options, counts, strict=True)]
         # Few steps may show that there is no way, whatever rules say.
-        if not all(counts) or self._has_room(tree, wanted, details, self._steps_of_room) is False:
+        if not all(counts) or self._has_room(tree, wanted, details=details, budget=self._steps_of_room) is False:
             return Proposals()
         found: list[tuple[tuple[int, ...], ChosenNames]] = []
         complete = True
@@ -139,7 +143,8 @@ class DeviceComposer:
         if not all(counts):
             return False
         if self._only_room_decides:
-            return self._has_room(tree, [*zip(options, counts, strict=True)], details, budget)
+            has_room = partial(self._has_room, tree, details=details, budget=budget)
+            return self._common_places.serve([*zip(options, counts, strict=True)], details, has_room)
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
             result, _ = self._some_way.allocate(*self._problem(composition, allowed, counts, heads), budget)
@@ -152,9 +157,7 @@ class DeviceComposer:
         wanted = [(tree.options[part.slot.demand], part.group.count) for part in self._parts]
         return self._room_alone.serves(tree, wanted, budget)
 
-    def _has_room(
-        self, tree: Tree, wanted: Sequence[tuple[Sequence[int], int]], details: PlannerTree, budget: Budget
-    ) -> bool | None:
+    def _has_room(self, tree: Tree, wanted: WantedOfParts, *, details: PlannerTree, budget: Budget) -> bool | None:
         """Tell whether each part has its providers wherever they are; None if the steps do not suffice to tell."""
         return self._room_alone.serves(tree, wanted, budget, card_of=partial(device_of, details))
 

@@ -26,8 +26,8 @@ _Rooms = tuple[tuple[_ProviderRoom, ...], ...]
 
 
 def only_room_decides(request: PlannerRequest, plan: Plan) -> bool:
-    """Tell whether it is enough for a request that each part has its providers, wherever they are."""
-    if any([rule.required for rule in request.within]) or any([rule.required for rule in request.affinity]):
+    """Tell whether it is enough for a request that each part has its providers, in the places of ``CommonPlaces``."""
+    if any([rule.required for rule in request.affinity]):
         return False
     if request.same_subtree or request.exclusive or plan.trait_sets:
         return False

@@ -63,9 +63,16 @@ def tree_of(plan: Plan, providers: list[tuple[int, int, bool]]) -> Tree:
 
 
 def can_be_served(
-    request: PlannerRequest, plan: Plan, tree: Tree, cards: Mapping[str, Sequence[int]] | None = None
+    request: PlannerRequest,
+    plan: Plan,
+    tree: Tree,
+    cards: Mapping[str, Sequence[int]] | None = None,
+    places: Mapping[str, Sequence[int | None]] | None = None,
 ) -> bool:
-    """Try for each group every set of different providers; for some groups they are to be of different cards."""
+    """Try for each group every set of different providers.
+
+    For some groups they are to be of different ``cards``; ``within`` is about ``places``, which are told by level.
+    """
     slots = {slot.suffix: slot for slot in plan.slots}
     rows = [combinations(tree.options[slots[one.suffix].demand], one.count) for one in request.groups]
     for chosen in product(*rows):
@@ -79,6 +86,10 @@ def can_be_served(
             for one, providers in zip(request.groups, chosen, strict=True)
             if cards and one.suffix in cards
         )
+        for rule in request.within if places else ():
+            tied = [of for one, of in zip(request.groups, chosen, strict=True) if one.suffix in rule.groups]
+            around = {places[rule.level][provider] for of in tied for provider in of}
+            is_apart &= len(around) == 1 and None not in around
         if is_apart and all(amount <= tree.room.get(key, amount) for key, amount in taken.items()):
             return True
     return False
