@@ -1,63 +1,55 @@
 """What keeping the index costs a claim: ``python -m tests.bench.keeping`` prints it for both ways to claim.
 
 Servers in this process share a PostgreSQL database of flat hosts. One finds out by the journal what has changed, and
-brings its orders up to date; another is told by this benchmark for nothing, and leaves its orders as they were. Both
-read the hosts again that have changed, which any answer that holds has to do. They claim in turn, and what was claimed
-is given back in between, so both find the same hosts. The journal, which all write, is not part of it. A third server
-keeps no index and sums up all hosts: that is what the index saves.
+brings its orders up to date; of another this benchmark does the same, by the same code, between its claims, where
+nothing is measured. So both have the same orders, claim the same hosts, and read those again that have changed, which
+any answer that holds has to do. They claim in turn, and what was claimed is given back in between. The one that keeps
+follows what the others have done, too, as each of several workers does. The journal, which all write, is not part of
+it. A third server keeps no index and sums up all hosts: that is what the index saves.
 """
 
 import argparse
 import statistics
 import time
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import psycopg
 from flask import Flask
-from sqlalchemy import select, text
+from sqlalchemy import text
 
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
 from placement.services.place_size_cache import PlaceSizeCache
-from placement.services.tree_history import Moment, Roots, TreeHistories, TreeHistory
+from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import TreeChanges
-from placement.store.tables import resource_providers
+from placement.store.connection.unit_of_work import Transaction, reads
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
 from tests.bench.loading import insert_rows, rows_for
 from tests.bench.meters import CpuMeter, spent_ms, with_children
 from tests.bench.planner import HEADERS, OWNER, made
 from tests.postgresql import running_postgresql
 
-HOSTS, PAIRS, CLAIMS = 10_000, 20, 10
+HOSTS, PAIRS, CLAIMS = 10_000, 40, 10
 ASKED = "resources=" + ",".join(f"{name}:{amount}" for name, amount in FLAVOR.items()) + "&limit=10"
 
 
-class Claimed(NamedTuple):
-    """What a claim has made: its consumer, and the hosts that it is on."""
-
-    consumer: str
-    hosts: Collection[str]
-
-
-Claim = Callable[[Flask], Claimed]
+Claim = Callable[[Flask], str]
+"""Claims, and returns the uuid of the consumer."""
 
 
 class ToldHistory(TreeHistory):
-    """A history that is told what changes."""
+    """A history that looks into the journal when it is told to, and believes that nothing has changed since."""
 
     def moment(self, tx: Transaction) -> Moment | None:
-        return Moment(self._states[-1].number) if self._states else super().moment(tx)
+        return Moment(self._states[-1].number) if self._states else self.look(tx)
 
-    def tell(self, roots: Roots) -> None:
-        """Note that some trees have changed."""
-        if self._states:
-            self._noted(self._states[-1].place, TreeChanges(roots))
+    def look(self, tx: Transaction) -> Moment | None:
+        """Find out where a snapshot stands."""
+        return super().moment(tx)
 
 
 class ToldHistories(TreeHistories):
@@ -71,11 +63,24 @@ class ToldHistories(TreeHistories):
         return self.only
 
 
-class LeftOrders(TreeOrders):
-    """Orders that stay as they were first."""
+class ToldOrders(TreeOrders):
+    """Orders that are brought up to date when they are told to."""
+
+    def __init__(self, told: ToldHistory) -> None:
+        super().__init__()
+        self._told = told
+        self._asked: dict[Hashable, tuple[TreeScores, Sequence[str]]] = {}
 
     def at(self, tx: Transaction, moment: Moment, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
-        return super().at(tx, moment._replace(number=1), scores, found_by)
+        self._asked[scores.signature, *found_by] = scores, found_by
+        return super().at(tx, moment, scores, found_by)
+
+    def catch_up(self, tx: Transaction) -> None:
+        """Bring everything up to date."""
+        moment = self._told.look(tx)
+        assert moment is not None
+        for scores, found_by in [*self._asked.values()]:
+            super().at(tx, moment, scores, found_by)
 
 
 class NoHistory(TreeHistory):
@@ -101,20 +106,20 @@ def with_orders(url: str, orders: TreeOrders, histories: TreeHistories) -> Flask
     return app
 
 
-def get_and_put(app: Flask) -> Claimed:
+def get_and_put(app: Flask) -> str:
     client, consumer = app.test_client(), str(uuid.uuid4())
     first = client.get(f"/allocation_candidates?{ASKED}", headers=HEADERS).json["allocation_requests"][0]
     answer = client.put(f"/allocations/{consumer}", json={**first, **OWNER}, headers=HEADERS)
     assert answer.status_code == 204, answer.text
-    return Claimed(consumer, first["allocations"])
+    return consumer
 
 
-def post(app: Flask) -> Claimed:
+def post(app: Flask) -> str:
     consumer = str(uuid.uuid4())
     body = {**SMALL, "consumer": {"uuid": consumer, **OWNER}}
     answer = app.test_client().post("/planner/v1/claims", json=body, headers=HEADERS)
     assert answer.status_code == 201, answer.text
-    return Claimed(consumer, answer.json["allocations"])
+    return consumer
 
 
 class Turns:
@@ -122,16 +127,14 @@ class Turns:
 
     Args:
         servers: that which keeps the index, that which is told, and that which has none.
-        told: the history that is told.
+        told: the orders of that which is told.
         database: the CPU time of PostgreSQL.
-        roots: the ids of hosts by their uuids.
     """
 
-    def __init__(self, servers: Sequence[Flask], told: ToldHistory, database: CpuMeter, roots: dict[str, int]) -> None:
+    def __init__(self, servers: Sequence[Flask], told: ToldOrders, database: CpuMeter) -> None:
         self._servers = servers
-        self._told = told
+        self._catch_up = partial(reads(told.catch_up), servers[1].extensions["placement"].database)
         self._database = database
-        self._roots = roots
 
     def cells(self, claim: Claim) -> str:
         """Return the medians for a claim with each server, and what keeping adds, with its quartiles."""
@@ -148,25 +151,22 @@ class Turns:
 
     def _cpu_ms(self, server: Flask, claim: Claim) -> float:
         """Return the CPU time of a claim, the database's part included, and give back what was claimed."""
-        spent, made = 0.0, []
+        spent, consumers = 0.0, []
         for _ in range(CLAIMS):
+            self._catch_up()
             before, begun = self._database.read(), time.process_time()
-            made.append(claim(server))
+            consumers.append(claim(server))
             spent += (time.process_time() - begun) * 1000 + spent_ms(before, self._database.read())
-            self._tell(made[-1])
-        for claimed in made:
-            server.test_client().delete(f"/allocations/{claimed.consumer}", headers=HEADERS)
-            self._tell(claimed)
+        for consumer in consumers:
+            server.test_client().delete(f"/allocations/{consumer}", headers=HEADERS)
         return spent / CLAIMS
-
-    def _tell(self, claimed: Claimed) -> None:
-        self._told.tell(frozenset([self._roots[host] for host in claimed.hosts]))
 
 
 def rows(hosts: int) -> list[str]:
     with running_postgresql() as postgresql:
         url, told = postgresql.database("keeping"), ToldHistories()
-        servers = (made(url), with_orders(url, LeftOrders(), told), with_orders(url, TreeOrders(), NoHistories()))
+        orders = ToldOrders(told.only)
+        servers = (made(url), with_orders(url, orders, told), with_orders(url, TreeOrders(), NoHistories()))
         writer = servers[0].extensions["placement"].database.writer
         with writer.begin() as connection:
             stored = rows_for(connection)
@@ -175,12 +175,11 @@ def rows(hosts: int) -> list[str]:
             insert_rows(connection, stored)
         with writer.begin() as connection:
             connection.execute(text("ANALYZE"))
-            roots = dict(connection.execute(select(resource_providers.c.uuid, resource_providers.c.id)).all())
         with psycopg.connect(url) as plain:
             found = plain.execute("SHOW data_directory").fetchone()
         assert found is not None
         postmaster = int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
-        turns = Turns(servers, told.only, CpuMeter(lambda: with_children(postmaster)), roots)
+        turns = Turns(servers, orders, CpuMeter(lambda: with_children(postmaster)))
         lines = [
             f"| {name} | {turns.cells(claim)} |" for name, claim in {"GET + PUT": get_and_put, "POST": post}.items()
         ]
