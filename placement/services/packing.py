@@ -27,7 +27,7 @@ from placement.domain.search_plan import Plan
 from placement.services.device_picture import Picture, key_of, picture_of, read_picture
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import trees_changed
+from placement.store.journal.changes import look
 from placement.store.journal.cursor import Cursor
 from placement.store.search.devices import (
     ProviderAmount,
@@ -113,16 +113,16 @@ class Packer:
         classes, seen = known.picture.classes, known.seen
         if not classes:
             return {}
-        changed = trees_changed(tx, seen.place if seen else None)
-        if seen is None or changed is None or changed.roots is None:
+        found = look(tx, seen.place if seen else None)
+        if seen is None or found is None or found.changes is None:
             trees: FreeTrees = known.by_form.trees(left_by_provider(tx, classes))
-        elif changed.roots:
-            now = known.by_form.trees(left_by_provider(tx, classes, changed.roots))
-            trees = {root: stand for root, stand in seen.trees.items() if root not in changed.roots} | now
+        elif roots := found.changes.roots:
+            now = known.by_form.trees(left_by_provider(tx, classes, roots))
+            trees = {root: stand for root, stand in seen.trees.items() if root not in roots} | now
         else:
             trees = seen.trees
-        if changed is not None:
-            known.seen = SeenTrees(trees, changed.place)
+        if found is not None:
+            known.seen = SeenTrees(trees, found.place)
         return trees
 
     def _rows_with(

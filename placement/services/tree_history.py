@@ -14,7 +14,7 @@ from typing import NamedTuple
 from placement.services.tree_sums import AskedSums, SumsByClass
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import MOST_CHANGED, TreeChanges, changes_since, place_of
+from placement.store.journal.changes import MOST_CHANGED, TreeChanges, look
 from placement.store.journal.cursor import Cursor
 from placement.store.search.scores import TreeSums, class_sums, roots_with_unstocked_use, tree_sums
 
@@ -81,20 +81,21 @@ class TreeHistory:
         return known
 
     def _moment(self, tx: Transaction) -> Moment | None:
-        place = place_of(tx)
-        if place is None:
-            return None
         with self._lock:
-            if not self._states or self._clock() - self._begun_at > LONGEST_KEPT_S:
+            newest = self._states[-1] if self._states else None
+            if self._clock() - self._begun_at > LONGEST_KEPT_S:
+                newest = None
+            found = look(tx, newest and newest.place)
+            if found is None:
+                return None
+            if newest is None:
                 self._begun_at = self._clock()
-                return self._noted(place, None)
-            newest = self._states[-1]
-            if not newest.place.seen.is_part_of(place.seen):
-                return self._earlier(tx, place)
-            changes = changes_since(tx, newest.place, place)
-            if changes is None or changes.roots:
-                return self._noted(place, changes)
-            self._states[-1] = newest._replace(place=place)
+                return self._noted(found.place, None)
+            if not newest.place.seen.is_part_of(found.place.seen):
+                return self._earlier(tx, found.place)
+            if found.changes is None or found.changes.roots:
+                return self._noted(*found)
+            self._states[-1] = newest._replace(place=found.place)
             return Moment(newest.number)
 
     def changed(self, one: int, other: int) -> Roots | None:
@@ -177,8 +178,10 @@ class TreeHistory:
         newest = self._states[-1].number
         for state in reversed(self._states):
             if state.place.seen.is_part_of(place.seen):
-                before, after = changes_since(tx, state.place, place), self._changed(state.number, newest)
-                return None if before is None or after is None else Moment(newest, before.roots | after)
+                found, after = look(tx, state.place), self._changed(state.number, newest)
+                if found is None or found.changes is None or after is None:
+                    return None
+                return Moment(newest, found.changes.roots | after)
         return None
 
     def _changed(self, earlier: int, later: int) -> Roots | None:
@@ -207,6 +210,9 @@ class TreeHistories:
 
     def of(self, database: Database) -> TreeHistory:
         """Return the history of a database."""
-        with self._lock:
-            # The database is kept with it, so that no other can get its id.
-            return self._by_database.setdefault(id(database), (database, TreeHistory(self._clock)))[1]
+        known = self._by_database.get(id(database))
+        if known is None:
+            with self._lock:
+                # The database is kept with it, so that no other can get its id.
+                known = self._by_database.setdefault(id(database), (database, TreeHistory(self._clock)))
+        return known[1]

@@ -5,12 +5,13 @@ trees of which it does not tell all are read again. There is no lock here: ``tre
 """
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import compress, repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from placement.store.journal.changes import MOST_CHANGED, TreeChanges
+from placement.store.journal.changes import MOST_CHANGED, SumStep, TreeChanges
 from placement.store.search.scores import ABSENT, TreeSums
 
 MUCH = 5
@@ -69,20 +70,23 @@ class SumsByClass:
         """Go on to the next state."""
         if not self._columns:
             return
-        unknown, column_of, place_of = self.unknown, self._columns.get, self._places.get
-        unknown |= changes.untold
-        never_told = unknown | self._unstocked
-        for root, class_id, capacity, used in changes.steps:
+        self.unknown |= changes.untold
+        columns = self._columns.items()
+        self._add(changes.capacities, {class_id: (of.capacity, of.is_there) for class_id, of in columns})
+        self._add(changes.uses, {class_id: (of.used, of.is_there) for class_id, of in columns})
+
+    def _add(self, steps: Iterable[SumStep], columns: Mapping[int, tuple[MutableSequence[int], bytearray]]) -> None:
+        unknown, unstocked, column_of, place_of = self.unknown, self._unstocked, columns.get, self._places.get
+        for root, class_id, more in steps:
             column = column_of(class_id)
             if column is None:
                 continue
+            amounts, is_there = column
             place = place_of(root)
-            if place is None or root in never_told or not column.is_there[place]:
+            if place is None or not is_there[place] or root in unknown or root in unstocked:
                 unknown.add(root)
-            elif used:
-                column.used[place] += used
             else:
-                column.capacity[place] += capacity
+                amounts[place] += more
 
     def add(self, classes: Sequence[int], rows: Collection[Sequence[Any]], unstocked: set[int]) -> None:
         """Add classes.
@@ -129,22 +133,28 @@ class SumsByClass:
     def rows(self, asked: AskedSums, roots: Collection[int] | None, *, but: frozenset[int]) -> list[TreeSums]:
         """Return what ``tree_sums`` reads, of trees with some roots, or of all, and not with some others."""
         columns = [self._columns.get(class_id) for class_id in asked.classes]
-        amounts = [column and column.capacity for column in columns] + [column and column.used for column in columns]
-        there = [self._columns[class_id].is_there for class_id in asked.ids]
+        amounts: list[Sequence[int] | None] = [of.capacity if of else None for of in columns]
+        amounts += [of.used if of else None for of in columns]
+        there: list[Sequence[int]] = [self._columns[class_id].is_there for class_id in asked.ids]
         among: Sequence[int] = self._roots
-        places: list[int] | None = None
         if roots is not None or but:
-            wanted = {*(self._places if roots is None else roots)} - but
-            found = [(root, place) for root in wanted if (place := self._places.get(root)) is not None]
-            among, places = [root for root, _place in found], [place for _root, place in found]
-
-        def picked(values: Sequence[int]) -> Sequence[int]:
-            return values if places is None else [values[place] for place in places]
-
-        rows = zip(among, *[picked(values) if values else repeat(0) for values in amounts], strict=False)
-        if any(0 not in picked(flags) for flags in there):
+            wanted = frozenset(self._places if roots is None else roots) - but
+            among = [root for root in wanted if root in self._places]
+            picked = _picker([*map(self._places.__getitem__, among)])
+            amounts = [values and picked(values) for values in amounts]
+            # Where all trees have a class, as they often do, nothing has to be looked up.
+            there = [picked(flags) if 0 in flags else flags for flags in there]
+        rows = zip(among, *[values or repeat(0) for values in amounts], strict=False)
+        if any(0 not in flags for flags in there):
             return [*rows]
-        return [*compress(rows, map(any, zip(*map(picked, there), strict=True)))]
+        return [*compress(rows, map(any, zip(*there, strict=True)))]
+
+
+def _picker(places: Sequence[int]) -> Callable[[Sequence[int]], Sequence[int]]:
+    """Return what picks the values at some places of a column."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: [values[place] for place in places]
 
 
 class _SumsOfClass:

@@ -4,16 +4,21 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import Connection, select, text
 
 from placement.app import create_app
+from placement.services.tree_history import TreeHistory
+from placement.services.tree_sums import AskedSums
 from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
 from placement.store.connection.standby import Standby
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.unit_of_work import Transaction, reads, reads_anywhere
+from placement.store.kept_usage.write_gate import pass_write_gate
+from placement.store.search.scores import tree_sums
 from placement.store.tables import resource_providers
 from tests.api.conftest import Api
 from tests.failover.replicas import Pair, running_pair, wait_until
+from tests.store.rows import VCPU, allocate
 
 QUERIES = (
     "/allocation_candidates?resources=VCPU:1",
@@ -101,6 +106,43 @@ def test_the_standby_is_read_from_while_it_follows(api: Api, pair: Pair) -> None
     standby.examine()
     assert standby.may_serve()
     assert hosts_found(api) == 2
+
+
+def test_sums_are_those_of_the_standby_where_older_transactions_end_later(api: Api, pair: Pair) -> None:
+    """What was open beside an even older one is seen, though the newest row of the journal has not changed."""
+    history = TreeHistory()
+    for number in range(3):
+        add_host(api, number)
+    primary, standby = database_of(api), standby_of(api).database
+    with opened(primary) as oldest, opened(primary) as older, opened(primary) as newest:
+        for provider, connection in enumerate((oldest, older, newest), 1):
+            allocate(connection, f"c{provider}", {(provider, VCPU): 1})
+        for connection in (newest, older, oldest):
+            connection.commit()
+            replayed(pair)
+            assert_known(standby, history)
+
+
+def opened(database: Database) -> Connection:
+    """Return a connection in a transaction that may write."""
+    connection = database.writer.connect()
+    connection.begin()
+    pass_write_gate(connection)
+    return connection
+
+
+def replayed(pair: Pair) -> None:
+    """Wait until the standby has what the primary has."""
+    ((written,),) = pair.primary.execute("SELECT pg_current_wal_insert_lsn()")
+    wait_until(lambda: pair.standby.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'") == [(True,)])
+
+
+@reads
+def assert_known(tx: Transaction, history: TreeHistory) -> None:
+    moment = history.moment(tx)
+    assert moment is not None
+    asked = AskedSums([VCPU], [])
+    assert sorted(history.sums(tx, moment, asked)) == sorted(tree_sums(tx, *asked))
 
 
 @pytest.mark.parametrize("is_asking", [True, False], ids=["at work", "between two statements"])

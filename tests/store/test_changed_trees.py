@@ -27,7 +27,7 @@ from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal import triggers
-from placement.store.journal.changes import MOST_CHANGED, place_of, trees_changed
+from placement.store.journal.changes import MOST_CHANGED, look
 from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.search.devices import ProviderAmount, left_by_provider
 from placement.store.search.scores import sums_by_name
@@ -76,15 +76,15 @@ class Picture:
 
     def in_snapshot(self, tx: Transaction) -> None:
         """Bring the picture up to date, and compare it with what the same snapshot says."""
-        changed = trees_changed(tx, self.place)
-        assert changed is not None
-        if changed.roots is None:
+        found = look(tx, self.place)
+        assert found is not None
+        if found.changes is None:
             self.read_anew += 1
             self.left = left_by_provider(tx, [VCPU])
-        elif changed.roots:
-            others = [row for row in self.left if row[0] not in changed.roots]
-            self.left = others + left_by_provider(tx, [VCPU], changed.roots)
-        self.place = changed.place
+        elif roots := found.changes.roots:
+            others = [row for row in self.left if row[0] not in roots]
+            self.left = others + left_by_provider(tx, [VCPU], roots)
+        self.place = found.place
         assert sorted(self.left) == sorted(left_by_provider(tx, [VCPU]))
 
 
@@ -308,7 +308,7 @@ def test_an_older_snapshot_is_told_which_trees_may_be_otherwise(cloud: Database)
 
     @reads
     def read_late(tx: Transaction) -> Moment | None:
-        place_of(tx)
+        look(tx, None)
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 1})
         assert moment_of(cloud, history) == Moment(first.number + 1)
@@ -467,4 +467,4 @@ def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
 def test_a_transaction_that_writes_is_told_nothing(cloud: Database) -> None:
     """It would pass its own rows, which others do not see yet."""
     with cloud.writer.begin() as connection:
-        assert trees_changed(Transaction(connection, cloud), None) is None
+        assert look(Transaction(connection, cloud), None) is None

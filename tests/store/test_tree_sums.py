@@ -9,11 +9,11 @@ from sqlalchemy import Connection, event, text
 
 from placement.services.tree_history import TreeHistory
 from placement.services.tree_sums import AskedSums
-from placement.store.connection.database import Database
+from placement.store.connection.database import Database, engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.url import normalised
 from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.search.scores import ABSENT, tree_sums
-from tests.databases import open_database
 from tests.store.rows import (
     DISK_GB,
     MEMORY_MB,
@@ -37,10 +37,12 @@ USE = "resource_provider_id, resource_class_id, consumer_id, used"
 RATIOS = (1.0, 1.5, 0.1, 1.1, 16.123456789012345, 3.0000000000000004)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "postgresql by SQLAlchemy"])
 def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
     """Some trees of two providers each, and one that is left to a slow transaction."""
-    opened = open_database(request.getfixturevalue(f"{request.param}_url"))
+    url = normalised(request.getfixturevalue(f"{request.param.partition(' ')[0]}_url"))
+    plain = request.param.endswith("SQLAlchemy")
+    opened = Database(engine_for(url, sqlite_synchronous=False, plain_sqlalchemy=plain))
     with opened.writer.begin() as connection:
         for provider in add_providers(connection, ROOTS):
             run(connection, stocking((provider, VCPU), total=100), stocking((provider, MEMORY_MB), total=1000))

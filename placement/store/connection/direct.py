@@ -144,7 +144,8 @@ class Text(NamedTuple):
 
     def in_order(self, values: Values) -> list[Any]:
         """Return the values as the text counts them."""
-        known = {**self.own, **dict.fromkeys(self.stamps, utc_now()), **values}
+        stamps = dict.fromkeys(self.stamps, utc_now()) if self.stamps else {}
+        known = {**self.own, **stamps, **values}
         return [array(value) if isinstance(value := known[name], list) else value for name in self.names]
 
 

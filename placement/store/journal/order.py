@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Integer,
     Text,
     and_,
     bindparam,
@@ -44,10 +45,12 @@ SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
 
 _ANCHOR = (J.id, J.time, J.commit_mark)
-_HEAD_OF_ALL = select(*_ANCHOR).where(J.commit_mark.is_not(None)).order_by(J.commit_mark.desc()).limit(1)
+# The planner is to know that it is one row. A number is a value of the statement otherwise.
+_ONE = literal_column("1", Integer)
+HEAD_OF_ALL = select(*_ANCHOR).where(J.commit_mark.is_not(None)).order_by(J.commit_mark.desc()).limit(_ONE)
 _HEAD_BY_ID = select(*_ANCHOR).order_by(J.id.desc()).limit(1)
 _HEAD_AND_SNAPSHOT = PreparedStatement(
-    _HEAD_OF_ALL.add_columns(
+    HEAD_OF_ALL.add_columns(
         cast(func.pg_current_snapshot(), Text).label("snapshot"), func.pg_is_in_recovery().label("is_standby")
     )
 )
@@ -120,7 +123,7 @@ def newest_rows(tx: Transaction) -> list[int]:
 def _heads(tx: Transaction) -> Any:
     if tx.dialect == SQLITE:
         return _HEAD_BY_ID
-    return _HEAD_OF_ALL
+    return HEAD_OF_ALL
 
 
 def _now_on_postgresql(tx: Transaction) -> Cursor:
@@ -129,9 +132,19 @@ def _now_on_postgresql(tx: Transaction) -> Cursor:
     Ids above that may be used again after a crash: nothing of their transactions was ever kept.
     """
     for *head, snapshot, is_standby in tx.rows(_HEAD_AND_SNAPSHOT):
-        seen = _seen_on_postgresql(head[2], snapshot, is_standby=is_standby)
-        return Cursor(seen, anchor=anchor(*head), is_exact=seen.end > head[2])
+        return place_on_postgresql(anchor(*head), snapshot, is_standby=is_standby)
     return Cursor()
+
+
+def place_on_postgresql(newest: tuple[int, int, int], snapshot: str, *, is_standby: bool) -> Cursor:
+    """Return where a snapshot stands that shows a row as the newest, by what PostgreSQL writes of the snapshot.
+
+    Raises:
+        JournalOfAnother: as ``now``.
+    """
+    highest = newest[2]
+    seen = _seen_on_postgresql(highest, snapshot, is_standby=is_standby)
+    return Cursor(seen, anchor=newest, is_exact=seen.end > highest)
 
 
 def _seen_on_postgresql(highest: int, snapshot: str, *, is_standby: bool) -> Seen:

@@ -1,0 +1,183 @@
+"""The journal's rows about trees that one snapshot shows and an older one did not, and where the snapshot stands.
+
+On PostgreSQL one statement reads both, with one plan for any number: marks have a bound on both sides, and come out of
+subqueries, so that a plan for one number is thought no better. Otherwise it would be planned anew each time, which
+takes longer than to carry it out. Its text changes when the journal has doubled: the plan for a small one reads all of
+it.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    CompoundSelect,
+    Integer,
+    Select,
+    String,
+    Text,
+    bindparam,
+    case,
+    cast,
+    exists,
+    extract,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+    union_all,
+)
+
+from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.cursor import BEFORE_ALL, Cursor
+from placement.store.journal.order import HEAD_OF_ALL, SQLITE, CursorGone, J, now, place_on_postgresql, verify
+from placement.store.journal.watched import (
+    AGGREGATE,
+    ALLOCATION,
+    CHANGED,
+    CONSUMER,
+    GENERATION,
+    INVENTORY,
+    PROVIDER,
+    TRAIT,
+)
+from placement.store.tables import placement_journal
+
+MOST_ROWS = 60_000
+"""No more are read."""
+
+RowOfTree = Sequence[Any]
+"""What a row tells of a tree: its root, and that of the tree in which a provider was before it moved or went; the kind,
+None if sums are what they were or the rest tells what has become of them; the id of a class; by how much more of it is
+used; the old and the new inventory, as JSON.
+"""
+
+_ROOT_BEFORE = {
+    False: f"CASE kind WHEN '{PROVIDER}' THEN CAST(CAST(old_row AS json) ->> 'root_provider_id' AS integer) END",
+    True: f"CASE kind WHEN '{PROVIDER}' THEN json_extract(old_row, '$.root_provider_id') END",
+}
+"""Of which tree a provider was before it moved or went, on PostgreSQL and on SQLite."""
+
+_OF_NO_TREE = (CONSUMER, GENERATION)
+"""Kinds of rows after which every tree has, and is, what it was."""
+
+_OF_NO_SUM = (TRAIT, AGGREGATE)
+"""Kinds of rows after which every tree has what it had."""
+
+_PLACE = "place"
+"""Stands for the kind in the row that tells where the snapshot stands."""
+
+_NO_ROW = (0, 0, 0)
+"""The anchor of who has seen nothing."""
+
+_NOTHING = literal_column("0", Integer)
+_MOST_ROWS = literal_column(str(MOST_ROWS), Integer)
+_HIGHEST = literal_column(str(2**63 - 1), BigInteger)
+
+
+class NewRows(NamedTuple):
+    """What a snapshot shows of the journal.
+
+    Args:
+        place: where it stands.
+        rows: what is new to an older one; None where that cannot be told.
+    """
+
+    place: Cursor
+    rows: Sequence[RowOfTree] | None
+
+
+def new_rows(tx: Transaction, since: Cursor) -> NewRows:
+    """Return what was not seen yet by who stands at a place; what was shown, but did not count as seen, comes again.
+
+    Raises:
+        JournalOfAnother: its marks have to be put right first.
+    """
+    place, rows = _on_sqlite(tx, since) if tx.dialect == SQLITE else _on_postgresql(tx, since)
+    if rows is None or len(rows) == MOST_ROWS or not since.seen.is_part_of(place.seen):
+        return NewRows(place, None)
+    return NewRows(place, rows)
+
+
+def _on_sqlite(tx: Transaction, since: Cursor) -> NewRows:
+    place = now(tx)
+    if since == place:
+        return NewRows(place, ())
+    try:
+        verify(tx, since)
+    except CursorGone:
+        return NewRows(place, None)
+    return NewRows(place, tx.tuples(_ROWS_ON_SQLITE, {"begin": since.seen.begin}))
+
+
+def _on_postgresql(tx: Transaction, since: Cursor) -> NewRows:
+    seen, (id_, time, mark) = since.seen, since.anchor or _NO_ROW
+    bounds = {"begin": seen.begin, "end": seen.end, "open": list(seen.still_open), "doubled": id_.bit_length()}
+    rows = tx.tuples(_ROWS_AND_PLACE, {**bounds, "id": id_, "time": time, "mark": mark})
+    found = next((number for number, row in enumerate(rows) if row[2] == _PLACE), None)
+    if found is None:
+        return NewRows(Cursor(), () if since == Cursor() else None)
+    id_, time, mark, snapshot, is_standby, is_there = orjson.loads(rows.pop(found)[5])
+    place = place_on_postgresql((id_, time, mark), snapshot, is_standby=is_standby)
+    return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None)
+
+
+def _rows(*, on_sqlite: bool) -> Select[*tuple[Any, ...]]:
+    """Return the query for all rows about trees."""
+    tells_use = _is_one_of(ALLOCATION) & J.request_id.is_not(None)
+    # SQLite writes no more than 15 digits of a ratio.
+    tells_stock = _is_one_of(INVENTORY) & J.request_id.is_not(None) & (J.action == _word(CHANGED))
+    tells_all = tells_use | _is_one_of(*_OF_NO_SUM)
+    if not on_sqlite:
+        tells_all |= tells_stock
+    return select(
+        J.root_provider_id,
+        literal_column(_ROOT_BEFORE[on_sqlite], Integer),
+        case((~tells_all, J.kind)),
+        J.resource_class_id,
+        case((tells_use, func.coalesce(J.new_amount, _NOTHING) - func.coalesce(J.old_amount, _NOTHING))),
+        *[null() if on_sqlite else case((tells_stock, row)) for row in (J.old_row, J.new_row)],
+    ).where(~_is_one_of(*_OF_NO_TREE))
+
+
+def _place() -> Select[*tuple[Any, ...]]:
+    """Return the query for one such row that tells where the snapshot stands, and whether the anchor is still there."""
+    newest, remembered = HEAD_OF_ALL.subquery("newest").c, placement_journal.alias("remembered").c
+    is_there = exists().where(
+        remembered.id == bindparam("id", type_=BigInteger),
+        _microseconds(remembered.time) == bindparam("time", type_=BigInteger),
+        remembered.commit_mark == bindparam("mark", type_=BigInteger),
+    )
+    snapshot = cast(func.pg_current_snapshot(), Text), func.pg_is_in_recovery()
+    place = func.json_build_array(newest.id, _microseconds(newest.time), newest.commit_mark, *snapshot, is_there)
+    return select(null(), null(), _word(_PLACE), null(), null(), cast(place, Text), null())
+
+
+def _rows_and_place() -> CompoundSelect[*tuple[Any, ...]]:
+    begin, end = (select(bindparam(name, type_=BigInteger)).scalar_subquery() for name in ("begin", "end"))
+    still_open = J.commit_mark.in_(bindparam("open", type_=BigInteger, expanding=True))
+    is_new = (J.commit_mark >= begin) & (J.commit_mark <= _HIGHEST) & or_(J.commit_mark >= end, still_open)
+    of_this_size = bindparam("doubled", type_=Integer, literal_execute=True) >= _NOTHING
+    return union_all(_place(), _rows(on_sqlite=False).where(is_new, of_this_size).limit(_MOST_ROWS))
+
+
+def _is_one_of(*kinds: str) -> ColumnElement[bool]:
+    return J.kind.in_([_word(kind) for kind in kinds])
+
+
+def _word(word: str) -> ColumnElement[str]:
+    return literal_column(f"'{word}'", String)
+
+
+def _microseconds(moment: ColumnElement[Any]) -> ColumnElement[int]:
+    return cast(extract("epoch", moment) * literal_column("1000000"), BigInteger)
+
+
+_ROWS_ON_SQLITE = PreparedStatement(
+    _rows(on_sqlite=True).where(J.id >= bindparam("begin", type_=BigInteger)).limit(_MOST_ROWS)
+)
+_ROWS_AND_PLACE = PreparedStatement(_rows_and_place)
