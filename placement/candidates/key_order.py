@@ -81,11 +81,11 @@ class KeyOrder:
     def _by_block(self, gone: Iterable[Key], new: Iterable[Key]) -> dict[int, "Note"]:
         """Return which keys go and come by where the blocks are that they belong into."""
         bounds = self._bounds
-        found: dict[int, Note] = defaultdict(lambda: (set(), set()))
+        found: dict[int, Note] = defaultdict(lambda: ([], []))
         for key in gone:
-            found[bisect_right(bounds, key)][0].add(key)
+            found[bisect_right(bounds, key)][0].append(key)
         for key in new:
-            found[bisect_right(bounds, key)][1].add(key)
+            found[bisect_right(bounds, key)][1].append(key)
         return found
 
     def _split(self, at: int) -> None:
@@ -101,7 +101,7 @@ def _parts(keys: list[Key]) -> list[list[Key]]:
     return [keys[start : start + BLOCK] for start in range(0, len(keys), BLOCK)]
 
 
-Note = tuple[set[Key], set[Key]]
+Note = tuple[list[Key], list[Key]]
 """Keys that have gone, and keys that have come since."""
 
 
@@ -116,13 +116,14 @@ class _KeyBlock:
         self.count = len(keys)
         """How many keys it has."""
 
-    def with_note(self, gone: set[Key], new: set[Key]) -> "_KeyBlock":
+    def with_note(self, gone: list[Key], new: list[Key]) -> "_KeyBlock":
         """Return a block of which keys have gone, and to which others have come."""
         known, notes = self._state
         notes = (*notes, (gone, new))
         made = _KeyBlock(known, self._noted + len(gone) + len(new))
         if made._noted > MOST_NOTED:
-            made._noted, notes = 0, (_summed_up(notes),)
+            left, come = _summed_up(notes)
+            made._noted, notes = 0, (([*left], [*come]),)
         made._state = known, notes
         made.count = self.count + len(new) - len(gone)
         return made
@@ -137,13 +138,13 @@ class _KeyBlock:
         return keys
 
 
-def _summed_up(notes: Iterable[Note]) -> Note:
+def _summed_up(notes: Iterable[Note]) -> tuple[set[Key], set[Key]]:
     """Return in one note what several tell one after the other."""
     left, come = set[Key](), set[Key]()
     for gone, new in notes:
-        left |= gone - come
-        come -= gone
-        come |= new
+        left.update([key for key in gone if key not in come])
+        come.difference_update(gone)
+        come.update(new)
     return left, come
 
 

@@ -62,6 +62,18 @@ _TreeJudge = Callable[[Sequence[int]], tuple[bool, float]]
 """(capacities, then use, of all classes) -> whether a proportion breaks, and the negated score of what is compact."""
 
 
+class _JudgedOnce(dict[Sequence[int], tuple[bool, float]]):
+    """What is said of amounts: hosts of a cloud are much alike."""
+
+    def __init__(self, judge: _TreeJudge) -> None:
+        super().__init__()
+        self._judge = judge
+
+    def __missing__(self, amounts: Sequence[int]) -> tuple[bool, float]:
+        said = self[amounts] = self._judge(amounts)
+        return said
+
+
 class TreeScores:
     """The scores of trees for one request.
 
@@ -147,8 +159,8 @@ class TreeScores:
         """
         if self._shared and self._shared.alone and self.tell_trees_apart:
             return [(False, -MAX_SCORE - self._near_equal - 1, row[0]) for row in sums]
-        judged = cache(self._judged)  # Hosts of a cloud are much alike.
-        keys = [(*judged(row[1:]), row[0]) for row in sums]
+        judged = _JudgedOnce(self._judged)
+        keys = [(fails, below, row[0]) for row in sums for fails, below in (judged[row[1:]],)]
         if self._packing is not None:
             tidiness, per_point = self._tidiness.get, self._per_tidiness
             keys = [(fails, below - tidiness(root, 0.0) * per_point, root) for fails, below, root in keys]

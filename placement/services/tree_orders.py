@@ -144,9 +144,16 @@ class _CachedKeys:
 
     def _with(self, now: _KeysByRoot) -> KeyOrder:
         """Return the keys in order, with those that some trees have now."""
+        gone, new = list[Key](), list[Key]()
         before = self._by_root.get
-        pairs = [(old, new) for root, new in now.items() if (old := before(root)) != new]
-        return self._order.replaced([old for old, _new in pairs if old], [new for _old, new in pairs if new])
+        for root, key in now.items():
+            old = before(root)
+            if old != key:
+                if old:
+                    gone.append(old)
+                if key:
+                    new.append(key)
+        return self._order.replaced(gone, new)
 
 
 def _by_root(keys: Collection[Key], roots: Roots) -> _KeysByRoot:
