@@ -118,17 +118,24 @@ def search_order(plan: Plan, counts: Sequence[int]) -> SlotOrder:
         slot = plan.slots[index]
         return slot.suffix not in tied_at_all, counts[slot.demand], index
 
-    waiting = sorted(range(len(plan.slots)), key=eagerness)
+    order = sorted(range(len(plan.slots)), key=eagerness)
+    if tied_at_all:
+        order = _set_by_set(plan, order)
+    slots = tuple(plan.slots[index] for index in order)
+    if order == sorted(order):
+        return SlotOrder(slots, None)
+    return SlotOrder(slots, itemgetter(*(order.index(index) for index in range(len(order)))))
+
+
+def _set_by_set(plan: Plan, waiting: list[int]) -> list[int]:
+    """Return slots, by their indices, so that each same_subtree set that is begun is finished before all others."""
     order: list[int] = []
     while waiting:
         tied = [index for index in waiting if _is_tied(plan, plan.slots[index], [plan.slots[i] for i in order])]
         following = (tied or waiting)[0]
         waiting.remove(following)
         order.append(following)
-    slots = tuple(plan.slots[index] for index in order)
-    if order == sorted(order):
-        return SlotOrder(slots, None)
-    return SlotOrder(slots, itemgetter(*(order.index(index) for index in range(len(order)))))
+    return order
 
 
 def _is_tied(plan: Plan, slot: Slot, placed: Sequence[Slot]) -> bool:
