@@ -8,6 +8,7 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import DemandFilters, FilteredDemand
 from placement.candidates.explain.stages import is_searched, without
+from placement.candidates.explain.summed_room import SummedRoom
 from placement.candidates.explain.tree_filters import Intersections, TreeFilter, common, tree_filters
 from placement.candidates.explain.tree_search import SearchedTrees, TreeSearch
 from placement.domain.facts import Facts
@@ -17,17 +18,18 @@ from placement.domain.search_plan import Plan
 class FilteredCloud:
     """A cloud under the filters of a plan. ``reached`` are for each demand the trees in which somebody can serve it."""
 
-    def __init__(self, plan: Plan, facts: Facts, demands_in: DemandFilters) -> None:
+    def __init__(self, plan: Plan, facts: Facts, demands_in: DemandFilters, room: SummedRoom) -> None:
         self.plan = plan
         self.facts = facts
         self._demands_in = demands_in
+        self._room = room
         self.demands: Sequence[FilteredDemand] = demands_in.demands(plan)
         self.filters: Sequence[TreeFilter] = list(tree_filters(plan, facts))
         self.reached: Sequence[AbstractSet[int]] = [demand.reached for demand in self.demands]
 
     def other(self, plan: Plan) -> "FilteredCloud":
         """Return the same cloud under the filters of another plan; those of demands that both have are applied once."""
-        return FilteredCloud(plan, self.facts, self._demands_in)
+        return FilteredCloud(plan, self.facts, self._demands_in, self._room)
 
     @cached_property
     def _intersections(self) -> Intersections:
@@ -70,10 +72,12 @@ class FilteredCloud:
 
     def served(self, budget: RequestBudget) -> SearchedTrees:
         """Return the trees that have candidates."""
-        return TreeSearch(self.plan, self.demands, self.facts).served(self.trees(), budget)
+        return self.search(self.plan).served(self.trees(), budget)
 
     def served_without(self, condition: Condition, budget: RequestBudget) -> SearchedTrees:
         """Return the trees that have candidates if a condition is left out, and none with it."""
-        plan = without(self.plan, condition)
-        search = TreeSearch(plan, self.demands, self.facts, condition)
-        return search.served(self.trees_without(condition), budget)
+        return self.search(without(self.plan, condition), condition).served(self.trees_without(condition), budget)
+
+    def search(self, plan: Plan, left_out: Condition | None = None) -> TreeSearch:
+        """Return a search for a plan with the same demands, perhaps with a condition left out."""
+        return TreeSearch(plan, self.demands, self.facts, self._room, without=left_out)

@@ -1,7 +1,6 @@
 """Who can serve each demand of a plan, and who fails one condition only."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import reduce
@@ -9,47 +8,53 @@ from operator import or_
 
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind
 from placement.candidates.explain.explanation import DemandCounts, Remainder
-from placement.candidates.explain.provider_filters import Filter, ProviderFilters, Reach
+from placement.candidates.explain.provider_filters import ByTree, Filter, ProviderFilters, Reach
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Demand, Plan
 
 
+@dataclass(slots=True)
 class DemandOptions:
     """The options of a demand: who passes all filters, and for each condition who fails it alone.
 
-    ``trees_of`` are the roots of the trees that each of them can serve in.
+    ``there`` are all that came into question, in each tree.
     """
 
-    def __init__(
-        self,
-        fitting: AbstractSet[int],
-        failing_only: Mapping[Condition, AbstractSet[int]],
-        trees_of: Callable[[int], Iterable[int]],
-    ) -> None:
-        self.fitting = fitting
-        self.failing_only = failing_only
-        self._trees_of = trees_of
-        self._by_tree: dict[Condition | None, Mapping[int, list[int]]] = {}
+    fitting: AbstractSet[int]
+    failing_only: Mapping[Condition, AbstractSet[int]]
+    there: ByTree
 
     def options(self, without: Condition | None) -> AbstractSet[int]:
         """Return who fits when a condition is left out."""
         more = self.failing_only.get(without) if without else None
         return self.fitting | more if more else self.fitting
 
-    def options_in(self, root: int, without: Condition | None) -> list[int]:
-        """Return the same of one tree."""
-        found = self._in(root, None)
-        return found + self._in(root, without) if without in self.failing_only else found
 
-    def _in(self, root: int, failing: Condition | None) -> list[int]:
-        by_tree = self._by_tree.get(failing)
-        if by_tree is None:
-            grouped: dict[int, list[int]] = defaultdict(list)
-            for provider in sorted(self.fitting if failing is None else self.failing_only[failing]):
-                for tree in self._trees_of(provider):
-                    grouped[tree].append(provider)
-            by_tree = self._by_tree[failing] = dict(grouped)
-        return by_tree.get(root, [])
+class OptionsByTree(dict[int, list[int]]):
+    """The options of a demand in each tree, ascending, looked for when they are asked for.
+
+    Args:
+        of: its own options, and those that others share.
+        without: a condition that is left out.
+    """
+
+    def __init__(self, of: Sequence[DemandOptions], without: Condition | None = None) -> None:
+        super().__init__()
+        nobody = frozenset[int]()
+        self._of = [
+            (one.there, one.fitting, one.failing_only.get(without, nobody) if without else nobody) for one in of
+        ]
+
+    def __missing__(self, root: int) -> list[int]:
+        found = [
+            provider
+            for there, fitting, more in self._of
+            for provider in there.get(root, ())
+            if provider in fitting or provider in more
+        ]
+        # Who shares may be of the tree itself.
+        options = self[root] = sorted(set(found)) if len(self._of) > 1 else found
+        return options
 
 
 @dataclass(slots=True)
@@ -66,17 +71,21 @@ class FilteredDemand:
     shared: DemandOptions
     reached: AbstractSet[int]
     steps: tuple[Remainder, ...]
+    _by_tree: OptionsByTree | None = None
 
     @property
     def described(self) -> DemandCounts:
         """What an explanation says of it."""
         return DemandCounts(self.groups, self.asked.resources, self.steps)
 
-    def options_in(self, root: int, without: Condition | None) -> list[int]:
-        """Return who can serve it in a tree if a condition is left out, ascending."""
-        own = self.own.options_in(root, without)
-        shared = self.shared.options_in(root, without)
-        return sorted({*own, *shared}) if shared else sorted(own)
+    def by_tree(self, without: Condition | None = None) -> OptionsByTree:
+        """Return who can serve it in each tree if a condition is left out."""
+        of = [one for one in (self.own, self.shared) if one.there]
+        if any([without in one.failing_only for one in of]):
+            return OptionsByTree(of, without)
+        if self._by_tree is None:
+            self._by_tree = OptionsByTree(of)
+        return self._by_tree
 
 
 class DemandFilters:
@@ -105,8 +114,8 @@ class DemandFilters:
         own = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is not Reach.SHARED]
         shared = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is Reach.SHARED]
         steps = tuple(self._steps(own, shared, zip(*filters_of_each, strict=True)))
-        in_own = _options(own, lambda provider: (facts.home[provider],))
-        as_shared = _options(shared, lambda provider: facts.shares[provider])
+        in_own = _options(own, filters.by_tree(demand, Reach.ITSELF))
+        as_shared = _options(shared, filters.by_tree(demand, Reach.SHARED))
         return FilteredDemand(
             demand,
             groups,
@@ -155,7 +164,7 @@ class _Filtered:
         return bool(refused)
 
 
-def _options(filtered: Sequence["_Filtered"], trees_of: Callable[[int], Iterable[int]]) -> DemandOptions:
+def _options(filtered: Sequence["_Filtered"], there: ByTree) -> DemandOptions:
     """Return who is left in any of some, which had the same conditions, and who would be without one of these."""
     fitting = _union([one.left for one in filtered])
     failing_only = {
@@ -163,7 +172,7 @@ def _options(filtered: Sequence["_Filtered"], trees_of: Callable[[int], Iterable
         for condition in (filtered[0].failing_only if filtered else ())
         if (found := _union([one.failing_only[condition] for one in filtered]) - fitting)
     }
-    return DemandOptions(fitting, failing_only, trees_of)
+    return DemandOptions(fitting, failing_only, there)
 
 
 def _union(sets: Sequence[AbstractSet[int]]) -> AbstractSet[int]:

@@ -107,9 +107,9 @@ def _without_trait(cloud: FilteredCloud, condition: Condition, served: SearchedT
     owners = frozenset[int]().union(
         *[cloud.facts.owners_of_any(one) for one in cloud.plan.trait_sets if any_of_value(one) == condition.value]
     )
-    loose = [demand for demand in cloud.demands if demand.groups == LOOSE]
+    loose = [demand.by_tree() for demand in cloud.demands if demand.groups == LOOSE]
     for root, choice in served.trees.items():
-        serving: Iterable[int] = [provider for demand in loose for provider in demand.options_in(root, None)]
+        serving: Iterable[int] = [provider for of_tree in loose for provider in of_tree[root]]
         if choice is not None:
             serving = [one for slot, one in zip(cloud.plan.slots, choice, strict=True) if not slot.is_granular]
         yield from islice((provider for provider in serving if provider not in owners), 1)

@@ -11,8 +11,8 @@ from placement.candidates.explain.explanation import Explanation, Remainder
 from placement.candidates.explain.hints import hints
 from placement.candidates.explain.near_misses import near_misses
 from placement.candidates.explain.stages import stages, with_traits_apart
+from placement.candidates.explain.summed_room import SummedRoom
 from placement.candidates.explain.tree_filters import common
-from placement.candidates.explain.tree_search import TreeSearch
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Plan
 
@@ -26,7 +26,7 @@ def explain(plan: Plan, facts: Facts) -> Explanation:
 
     O(conditions x providers), most of it inside set operations, and a bounded search.
     """
-    cloud = FilteredCloud(with_traits_apart(plan), facts, DemandFilters(facts))
+    cloud = FilteredCloud(with_traits_apart(plan), facts, DemandFilters(facts), SummedRoom(facts))
     budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
     trees = tuple(_tree_steps(cloud, budget))
     demands = tuple(demand.described for demand in cloud.demands)
@@ -50,7 +50,7 @@ def _tree_steps(cloud: FilteredCloud, budget: RequestBudget) -> Iterator[Remaind
         yield Remainder(filter_.condition, None, len(left))
     for stage in stages(cloud.plan):
         if left:
-            left = TreeSearch(stage.plan, cloud.demands, cloud.facts).served(left, budget).possible
+            left = cloud.search(stage.plan).served(left, budget).possible
         yield Remainder(stage.condition, None, len(left))
 
 

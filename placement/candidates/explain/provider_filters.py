@@ -1,6 +1,7 @@
 """The conditions on single providers as sets: whom each condition refuses."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum, auto
 from typing import NamedTuple
@@ -8,6 +9,9 @@ from typing import NamedTuple
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind, any_of_value
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Demand
+
+ByTree = Mapping[int, Sequence[int]]
+"""By the root of a tree providers that may serve there, ascending."""
 
 
 class Filter(NamedTuple):
@@ -40,6 +44,7 @@ class ProviderFilters:
         self._facts = facts
         self._owners = {name: frozenset(row[1] for row in rows) for name, rows in facts.stocks.items()}
         self._numeric: dict[tuple[str, int], list[set[int]]] = {}
+        self._by_tree: dict[tuple[str | None, bool], ByTree] = {}
 
     def reaches(self, demand: Demand) -> list[Reach]:
         """Return how providers may come to serve a demand, by sharing last.
@@ -58,6 +63,18 @@ class ProviderFilters:
         else:
             found = self._facts.parents.keys()
         return found & self._facts.shares.keys() if reach is Reach.SHARED else found
+
+    def by_tree(self, demand: Demand, reach: Reach) -> ByTree:
+        """Return the same by the trees that they come into question in."""
+        is_shared = reach is Reach.SHARED
+        key = (demand.resources[0][0] if demand.resources else None, is_shared)
+        if key not in self._by_tree:
+            grouped: dict[int, list[int]] = defaultdict(list)
+            for provider in sorted(self.base(demand, reach)):
+                for root in self._facts.shares[provider] if is_shared else (self._facts.home[provider],):
+                    grouped[root].append(provider)
+            self._by_tree[key] = dict(grouped)
+        return self._by_tree[key]
 
     def filters(self, demand: Demand, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
         """Yield the filters of a demand of some groups in the order in which they are counted."""

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import Memo, numbered
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import FilteredDemand
+from placement.candidates.explain.summed_room import SummedRoom
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
@@ -44,16 +44,24 @@ class TreeSearch:
         plan: the plan.
         demands: who can serve each.
         facts: the cloud.
+        room: how much its providers have for several slots.
         without: a condition that is left out. One on capacity, on the largest unit or on both is also left out where
             amounts add up; what else leaving it out means for the plan has been done to the plan.
     """
 
     def __init__(
-        self, plan: Plan, demands: Sequence[FilteredDemand], facts: Facts, without: Condition | None = None
+        self,
+        plan: Plan,
+        demands: Sequence[FilteredDemand],
+        facts: Facts,
+        room: SummedRoom,
+        *,
+        without: Condition | None = None,
     ) -> None:
         self._plan = plan
         self._demands = demands
         self._facts = facts
+        self._room = room
         self._without = without
         self._memo: Memo[Choice | None] = Memo()
 
@@ -62,7 +70,7 @@ class TreeSearch:
 
         ``budget`` bounds the steps; what they do not suffice for is undecided, and the budget remembers that.
         """
-        if self._plan.is_unconstrained:
+        if self._plan.is_unconstrained or not roots:
             return SearchedTrees(dict.fromkeys(sorted(roots)))
         if budget.is_used_up:
             budget.was_hit = budget.was_hit or bool(roots)
@@ -70,13 +78,17 @@ class TreeSearch:
         found = SearchedTrees()
         was_hit = budget.was_hit
         composer = SlotComposer(self._plan, budget)
-        for tree in self._trees(roots):
+        in_order = sorted(roots)
+        for number, tree in enumerate(self._trees(in_order), start=1):
             budget.was_hit = False
             choice = self._candidate(tree, composer, budget)
             if choice is not None:
                 found.trees[tree.root] = choice
             elif budget.was_hit:
                 found.undecided.add(tree.root)
+            if budget.is_used_up:
+                found.undecided.update(in_order[number:])
+                break
         budget.was_hit = was_hit or bool(found.undecided)
         return found
 
@@ -95,33 +107,18 @@ class TreeSearch:
             self._memo.remember(form, None if choice is None else numbered([choice], providers)[0])
         return choice
 
-    def _trees(self, roots: AbstractSet[int]) -> Iterator[Tree]:
+    def _trees(self, roots: Sequence[int]) -> Iterator[Tree]:
         sharing = frozenset[int]().union(*[demand.shared.options(self._without) for demand in self._demands])
         home = {provider: self._facts.home[provider] for provider in sharing}
-        for root in sorted(roots):
-            rows = [demand.options_in(root, self._without) for demand in self._demands]
-            yield Tree(root, rows, self._room, met=self._met, parents=self._facts.parents, home=home, sharing=sharing)
+        by_tree = [demand.by_tree(self._without) for demand in self._demands]
+        met, parents, plan = self._met(), self._facts.parents, self._plan
+        left_of = [(name, _asking(plan, name), self._room.of(plan, name, self._without)) for name in plan.contended]
+        for root in roots:
+            rows = [of_tree[root] for of_tree in by_tree]
+            # How much of each contended class the sum of all slots may take from each provider that serves any.
+            room = {(one, name): left(one) for name, asking, left in left_of for index in asking for one in rows[index]}
+            yield Tree(root, rows, room, met=met, parents=parents, home=home, sharing=sharing)
 
-    @cached_property
-    def _room(self) -> dict[tuple[int, str], float]:
-        """How much of each contended class the sum of all slots may take from each provider.
-
-        More than all of them ask for is the same as what they ask for: it makes trees more alike.
-        """
-        room: dict[tuple[int, str], float] = {}
-        for name in self._plan.contended:
-            asked = sum(dict(slot.resources).get(name, 0) for slot in self._plan.slots)
-            lifted = self._without.kind if self._without and self._without.resource_class == name else None
-            for _class, provider, _root, left, _low, max_unit, _step in self._facts.stocks.get(name, ()):
-                limits = [asked]
-                if lifted not in {ConditionKind.CAPACITY, ConditionKind.AMOUNT}:
-                    limits.append(int(left))
-                if lifted not in {ConditionKind.MAX_UNIT, ConditionKind.AMOUNT}:
-                    limits.append(max_unit)
-                room[provider, name] = min(limits)
-        return room
-
-    @cached_property
     def _met(self) -> dict[int, int]:
         """Which trait sets each provider of the unsuffixed group meets, as bits."""
         met: dict[int, int] = defaultdict(int)
@@ -132,3 +129,8 @@ class TreeSearch:
                 for provider in serving & self._facts.owners_of_any(any_of):
                     met[provider] |= 1 << index
         return met
+
+
+def _asking(plan: Plan, name: str) -> list[int]:
+    """Return the demands of the slots that ask for a class."""
+    return sorted({slot.demand for slot in plan.slots if name in dict(slot.resources)})

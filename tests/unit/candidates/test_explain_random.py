@@ -4,7 +4,9 @@ from collections import Counter
 from dataclasses import replace
 
 from hypothesis import given
+from hypothesis import strategies as st
 
+from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.cloud import FilteredCloud
 from placement.candidates.explain.conditions import OF_AMOUNTS, ConditionKind
 from placement.candidates.explain.demands import DemandFilters
@@ -12,6 +14,7 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Largest
 from placement.candidates.explain.near_misses import _amounts, _conditions, _tells
 from placement.candidates.explain.stages import with_traits_apart
+from placement.candidates.explain.summed_room import SummedRoom
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
 from tests.examples import examples
@@ -49,7 +52,7 @@ def test_no_near_miss_is_missed(situation):
     if explanation.cause is None:
         return
     named = {near_miss.condition for near_miss in explanation.near_misses}
-    filtered = FilteredCloud(with_traits_apart(plan_for(request)), facts, DemandFilters(facts))
+    filtered = FilteredCloud(with_traits_apart(plan_for(request)), facts, DemandFilters(facts), SummedRoom(facts))
     helping = {one for one in _conditions(filtered) if Definition(request, cloud, one).trees()}
     helping |= {
         amount
@@ -59,6 +62,18 @@ def test_no_near_miss_is_missed(situation):
     assert helping == {
         condition for condition in named if condition.kind not in (ConditionKind.RESOURCE, ConditionKind.GROUP)
     }
+
+
+@examples(50)
+@given(situations, st.integers(0, 200))
+def test_what_steps_do_not_suffice_for_is_undecided(situation, steps):
+    request, cloud = situation
+    facts = facts_of(cloud)
+    filtered = FilteredCloud(with_traits_apart(plan_for(request)), facts, DemandFilters(facts), SummedRoom(facts))
+    budget = RequestBudget(per_tree=steps, per_request=steps)
+    found = filtered.served(budget)
+    assert found.trees.keys() <= {*Definition(request, cloud).trees()} <= found.possible
+    assert budget.was_hit == bool(found.undecided)
 
 
 @examples(50)
