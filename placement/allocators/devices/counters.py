@@ -27,14 +27,19 @@ class Counters:
         self.units: list[int] = []
         self.offset = self.guard = 0
         self._forbids = 0  # The spare bits of counters that must not be too high.
+        self._saturating: list[tuple[int, int, int, int]] = []  # For each its spare bit, shift, mask and most.
         shift = 0
         for counter in counters:
             width = counter.most.bit_length()
             self._shifts.append(shift)
             self.units.append(1 << shift)
             self.offset |= ((1 << width) - 1 - counter.most) << shift
-            self.guard |= 1 << (shift + width)
-            self._forbids |= 0 if counter.saturates else 1 << (shift + width)
+            spare = 1 << (shift + width)
+            self.guard |= spare
+            if counter.saturates:
+                self._saturating.append((spare, shift, (2 << width) - 1, counter.most))
+            else:
+                self._forbids |= spare
             shift += width + 1
         self._masks = [(2 << counter.most.bit_length()) - 1 for counter in counters]
 
@@ -56,8 +61,9 @@ class Counters:
         if too_high & self._forbids:
             return None
         if too_high:
-            for index, counter in enumerate(self._counters):
-                state -= max(0, self.value(state, index) - counter.most) << self._shifts[index]
+            for spare, shift, mask, most in self._saturating:
+                if too_high & spare:
+                    state -= ((state >> shift & mask) - most) << shift
         return state
 
     def floor(self, least: Sequence[int]) -> int:

@@ -75,12 +75,16 @@ class Tables:
         return {state: sorted(costs)[: self._most] for state, costs in table.items()}
 
     def _merged_several(self, left: Table, right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
+        offset, guard, settled = self._counters.offset, self._counters.guard, self._counters.settled
         table: Table = defaultdict(list)
         for (state, costs), some in zip(left.items(), others, strict=True):
             for _least, other in some:
-                both = self._counters.settled(state + other)
-                if both is not None:
-                    table[both] += [cost + more for cost in costs for more in right[other]]
+                both: int | None = state + other
+                if (state + other + offset) & guard:
+                    both = settled(state + other)
+                    if both is None:
+                        continue
+                table[both] += [cost + more for cost in costs for more in right[other]]  # type: ignore[index]
         return self._best(table)
 
     def _merged_best(self, left: Table, _right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:

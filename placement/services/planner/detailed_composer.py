@@ -104,12 +104,11 @@ class DetailedComposer:
         return proposals if model is host else [moved(proposal, model, host) for proposal in proposals]
 
     def _unless_without_room(self, tree: Tree, details: PlannerTree) -> Proposals:
-        kind = self._prepared.kind(tree, details)
-        if kind in self._without_room:
+        if self._without_room and self._prepared.kind(tree, details) in self._without_room:
             return Proposals()
         found = self._composer.proposals(tree, details, self._composers.share)
         if not found.found and found.complete:
-            self._without_room.add(kind)
+            self._without_room.add(self._prepared.kind(tree, details))
         return found
 
     def _noted(self, details: PlannerTree, found: Proposals) -> Sequence[Proposal]:
