@@ -1,12 +1,13 @@
 """One planner request in one tree: which providers can serve its parts, as the device allocator wants to know it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
 from placement.allocators.devices.fit import DeviceStock, misfit
+from placement.allocators.natural_order import natural_order
 from placement.candidates.packing import DeviceJudge
 from placement.domain.ancestry import upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
@@ -46,6 +47,17 @@ class Part(NamedTuple):
     exclusive: tuple[str, ...]
 
 
+class DeviceCase(NamedTuple):
+    """What the device allocator is asked about one tree: how many each part wants, and under which heads.
+
+    ``numbers`` is what the providers are called there.
+    """
+
+    counts: Sequence[int]
+    heads: Heads
+    numbers: Mapping[int, str]
+
+
 def device_of(details: PlannerTree, functions: int) -> int:
     """Return the device that virtual functions are of: their parent."""
     parent = details.parents.get(functions)
@@ -75,6 +87,7 @@ class TreeParts:
         self._tree = tree
         self._details = details
         self._ancestries: dict[int, frozenset[int]] = {}
+        self._known_misfits: dict[int, dict[int, int]] = {}
 
     def options(self, part: Part) -> list[int]:
         """Return the providers that can serve a part; what wants all does not count those of other trees."""
@@ -100,7 +113,11 @@ class TreeParts:
 
     def _misfits(self, slot: Slot, row: Sequence[int], count: int) -> dict[int, int]:
         """Return how ill each provider fits; where devices are judged, how ill it serves what is expected."""
-        misfits = {provider: self._misfit(slot, provider) for provider in row}
+        known = self._known_misfits.get(slot.demand)
+        if known is None:
+            known = {provider: self._misfit(slot, provider) for provider in self._tree.options[slot.demand]}
+            self._known_misfits[slot.demand] = known
+        misfits = {provider: known[provider] for provider in row}
         if self._judge is None:
             return misfits
         left, resources = self._details.left(), dict(slot.resources)
@@ -171,24 +188,24 @@ class TreeParts:
             known = self._ancestries[provider] = frozenset(upwards(provider, self._details.parents))
         return known
 
-    def group(
-        self,
-        index: int,
-        part: Part,
-        row: Sequence[int],
-        wanted: tuple[int, Heads],
-    ) -> Group:
-        """Return a part as the device allocator wants it. ``wanted`` are how many, and the heads of subtrees."""
-        count, heads = wanted
-        names = self._details.names
+    def numbers(self, providers: Iterable[int]) -> dict[int, str]:
+        """Return numbers for some providers, in the natural order of their names."""
+        some = sorted(providers)
+        order = natural_order([self._details.names[provider] for provider in some])
+        return {some[place]: str(number) for number, place in enumerate(order)}
+
+    def group(self, index: int, part: Part, row: Sequence[int], case: DeviceCase) -> Group:
+        """Return a part, by its place among all, as the device allocator wants it; ``row`` are who may serve it."""
+        count, heads, numbers = case.counts[index], case.heads, case.numbers
         misfits = self._misfits(part.slot, row, count)
         contended = {name: amount for name, amount in part.slot.resources if name in self._plan.contended}
         levels = part.exclusive
         if part.group.device is not None:
             levels = tuple([level for level in levels if level != THE_DEVICE])
+        meeting = row if heads or self._plan.trait_sets else ()
         return Group(
             label=str(index),
-            options={names[provider]: misfit for provider, misfit in misfits.items()},
+            options={numbers[provider]: misfit for provider, misfit in misfits.items()},
             count=count,
             per_subtree=part.group.per_subtree,
             amounts=contended,
@@ -196,7 +213,7 @@ class TreeParts:
             exclusive=levels,
             by_card=part.group.device is not None,
             takes=bool(part.slot.resources),
-            meets={names[provider]: self._meets(part.slot, provider, heads) for provider in row},
+            meets={numbers[provider]: self._meets(part.slot, provider, heads) for provider in meeting},
         )
 
     def _meets(self, slot: Slot, provider: int, heads: Heads) -> int:
@@ -206,25 +223,28 @@ class TreeParts:
                 mask |= 1 << (len(self._plan.trait_sets) + place)
         return mask
 
-    def host(self, providers: Collection[int], functions: Collection[int], levels: Levels, heads: Heads) -> Host:
+    def host(self, case: DeviceCase, functions: Collection[int], levels: Levels) -> Host:
         """Return the providers as devices; some of them are virtual functions of another.
 
-        What is below a head is in a place of a level that does not count (``level_of_tie``).
+        What is below a head is in a place of a level that does not count (``level_of_tie``). Places are numbered as
+        they are met.
         """
-        names = self._details.names
+        numbers, heads = case.numbers, case.heads
+        room, positions, known = self._tree.room, self._details.positions, self._details.names
+        places: dict[int, str] = {}
+
+        def named(place: int | None) -> str | None:
+            return None if place is None else places.setdefault(place, f"place {len(places)}")
+
         devices = []
-        for provider in providers:
-            room = {
-                name: self._tree.room[provider, name]
-                for name in self._plan.contended
-                if (provider, name) in self._tree.room
-            }
-            places = (*self._details.positions[provider], *[self._head_above(provider, of_set) for _, of_set in heads])
-            path = tuple([None if place is None else names[place] for place in places])
-            card = names.get(self._device(provider), "") if provider in functions else ""
-            devices.append(Device(names[provider], path, room, card))
+        for provider, number in numbers.items():
+            left = {name: room[provider, name] for name in self._plan.contended if (provider, name) in room}
+            path = (*positions[provider], *[self._head_above(provider, of_set) for _, of_set in heads])
+            card = self._device(provider) if provider in functions else None
+            devices.append(Device(number, tuple(map(named, path)), left, named(card if card in known else None) or ""))
         in_use = self._details.in_use() if self._request.exclusive else set()
-        held = frozenset([names[provider] for provider in in_use if provider in names])
+        # A device may be a place, too.
+        held = frozenset([called[one] for called in (numbers, places) for one in in_use if one in called])
         ties = [level_of_tie(number) for number in range(len(heads))]
         return Host((*levels.names, *ties), tuple(devices), held, uncounted=len(ties))
 

@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
+from operator import itemgetter
+from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
@@ -11,6 +13,7 @@ from placement.allocators.natural_order import natural_key
 from placement.candidates.compose.common_places import CommonPlaces, WantedOfParts
 from placement.candidates.compose.device_memo import DeviceMemo
 from placement.candidates.compose.device_parts import (
+    DeviceCase,
     Heads,
     Levels,
     Part,
@@ -34,8 +37,16 @@ from placement.domain.tree import Tree
 STEPS_OF_ROOM = 100_000
 """So many steps may be taken for one request to find out that trees have no room, before the best way is looked for."""
 
-ChosenNames = list[list[str]]
-"""For each part the names of the providers that serve it."""
+ChosenProviders = list[list[int]]
+"""For each part the providers that serve it."""
+
+
+class _DeviceProblem(NamedTuple):
+    """What the device allocator is asked, and the providers that the devices with these numbers are."""
+
+    host: Host
+    request: Request
+    providers: Sequence[int]
 
 
 class DeviceComposer:
@@ -124,15 +135,15 @@ class DeviceComposer:
         # Few steps may show that there is no way, whatever rules say.
         if not all(counts) or self._has_room(tree, wanted, details=details, budget=self._steps_of_room) is False:
             return Proposals()
-        found: list[tuple[tuple[int, ...], ChosenNames]] = []
+        found: list[tuple[tuple[int, ...], ChosenProviders]] = []
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
-            result, names = self._memo.allocate(*self._problem(composition, allowed, counts, heads), budget)
+            problem = self._problem(composition, allowed, counts, heads)
+            result = self._memo.allocate(problem.host, problem.request, budget)
             complete = complete and result.complete
-            found += [(one.objective.rank, self._choice(one, names)) for one in result.allocations]
-        found.sort(key=lambda one: one[0])
-        ids = {name: id_ for id_, name in details.names.items()}
-        chosen = [[[ids[name] for name in row] for row in rows] for _rank, rows in found[: self._request.per_tree]]
+            found += [(one.objective.rank, self._choice(one, problem.providers)) for one in result.allocations]
+        found.sort(key=itemgetter(0))
+        chosen = [rows for _rank, rows in found[: self._request.per_tree]]
         return Proposals([self._proposal(details, rows) for rows in chosen], complete)
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
@@ -147,7 +158,8 @@ class DeviceComposer:
             return self._common_places.serve([*zip(options, counts, strict=True)], details, has_room)
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
-            result, _ = self._some_way.allocate(*self._problem(composition, allowed, counts, heads), budget)
+            problem = self._problem(composition, allowed, counts, heads)
+            result = self._some_way.allocate(problem.host, problem.request, budget)
             if result.allocations:
                 return True
             complete = complete and result.complete
@@ -161,9 +173,9 @@ class DeviceComposer:
         """Tell whether each part has its providers wherever they are; None if the steps do not suffice to tell."""
         return self._room_alone.serves(tree, wanted, budget, card_of=partial(device_of, details))
 
-    def _choice(self, allocation: DeviceAllocation, names: Sequence[str]) -> ChosenNames:
+    def _choice(self, allocation: DeviceAllocation, providers: Sequence[int]) -> ChosenProviders:
         rows = [allocation.devices[str(index)] for index in range(len(self._parts))]
-        return [[names[int(number)] for number in row] for row in rows]
+        return [[providers[int(number)] for number in row] for row in rows]
 
     def _all_parts(self) -> Iterator[Part]:
         groups = {one.suffix: one for one in self._request.groups}
@@ -189,21 +201,24 @@ class DeviceComposer:
         allowed: PartProviders,
         counts: Sequence[int],
         heads: Heads,
-    ) -> tuple[Host, Request]:
+    ) -> _DeviceProblem:
         """Return what the device allocator is asked, with the heads of all same_subtrees given."""
+        numbers = composition.numbers({provider for row in allowed for provider in row})
+        case = DeviceCase(counts, heads, numbers)
         groups = [
-            composition.group(index, part, row, (counts[index], heads))
+            composition.group(index, part, row, case)
             for index, (part, row) in enumerate(zip(self._parts, allowed, strict=True))
         ]
-        used = {provider for row in allowed for provider in row}
         functions = {p for part, row in zip(self._parts, allowed, strict=True) if part.group.device for p in row}
-        host = composition.host(used, functions, self._levels, heads)
+        host = composition.host(case, functions, self._levels)
         conditions = len(self._plan.trait_sets) + len(heads)
-        return host, Request(groups=tuple(groups), joint=self._joint(), within=self._within(), conditions=conditions)
+        request = Request(groups=tuple(groups), joint=self._joint, within=self._within, conditions=conditions)
+        return _DeviceProblem(host, request, [*numbers])
 
     def _labels(self, suffixes: Collection[str]) -> tuple[str, ...]:
         return tuple([str(index) for index, part in enumerate(self._parts) if part.slot.suffix in suffixes])
 
+    @cached_property
     def _joint(self) -> tuple[Joint, ...]:
         rules = self._request.affinity
         return tuple(
@@ -218,6 +233,7 @@ class DeviceComposer:
             ]
         )
 
+    @cached_property
     def _within(self) -> tuple[InOnePlace, ...]:
         """Return the rules about one place, and those of same_subtree as such, too."""
         rules = [

@@ -7,7 +7,7 @@ from placement.services.planner.composers import Composers
 
 
 def host(*names: str) -> Host:
-    return Host(("pcie",), tuple([Device(name, (f"switch of {name}",)) for name in names]))
+    return Host(("pcie",), tuple([Device(name, (f"place {name}",)) for name in names]))
 
 
 def one_of(*names: str) -> Request:
@@ -16,13 +16,12 @@ def one_of(*names: str) -> Request:
 
 def test_hosts_that_are_alike_are_worked_out_once_and_others_not_without_steps() -> None:
     plenty = Budget(10_000)
-    DeviceMemo(most=1).allocate(host("a", "b"), one_of("a", "b"), plenty)
+    DeviceMemo(most=1).allocate(host("0", "1"), one_of("0", "1"), plenty)
     memo, budget = DeviceMemo(most=1), Budget(10_000 - plenty.left)
-    first, _names = memo.allocate(host("a", "b"), one_of("a", "b"), budget)
-    again, names = memo.allocate(host("c", "d"), one_of("c", "d"), budget)
-    assert again is first
-    assert [names[int(number)] for number in again.allocations[0].devices["gpu"]] == ["c"]
-    unknown, _names = memo.allocate(host("a", "b", "c"), one_of("a", "b", "c"), budget)
+    first = memo.allocate(host("0", "1"), one_of("0", "1"), budget)
+    assert first.allocations[0].devices == {"gpu": ("0",)}
+    assert memo.allocate(host("0", "1"), one_of("0", "1"), budget) is first
+    unknown = memo.allocate(host("0", "1", "2"), one_of("0", "1", "2"), budget)
     assert (unknown.allocations, unknown.complete) == ((), False)
 
 
