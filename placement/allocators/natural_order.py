@@ -8,6 +8,7 @@ from os.path import commonprefix
 NaturalKey = tuple[tuple[str | int, ...], str]
 
 
+@lru_cache(maxsize=4096)  # Names come again: those of pools with each host, those of a host with each look at it.
 def natural_key(name: str) -> NaturalKey:
     """Return what sorts names as people do, numbers by their value.
 
