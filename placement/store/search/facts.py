@@ -11,11 +11,12 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import os_traits
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import bindparam, select
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.facts import Facts, Stocks
 from placement.domain.search_plan import Plan
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import withheld_providers
 from placement.store.search.names import NamedIds
@@ -65,7 +66,7 @@ def facts_for(tx: Transaction, plan: Plan, ids: NamedIds) -> Facts:
 def named_providers(tx: Transaction, ids: Iterable[int]) -> dict[int, Named]:
     """Return how some providers are called."""
     wanted = sorted(set(ids))
-    return {row[0]: Named(*row) for row in tx.execute(_NAMED, {"ids": wanted})} if wanted else {}
+    return {row[0]: Named(*row) for row in tx.tuples(_NAMED, {"ids": wanted})} if wanted else {}
 
 
 def _needs_every_provider(request: CandidateRequest) -> bool:
@@ -98,7 +99,7 @@ class _FactReader:
             by_id[row[0]].append(row)
         return {name: by_id[id_] for name, id_ in classes.items()}
 
-    def holders(self, statement: Select[Any], ids: Mapping[str, int]) -> dict[str, set[int]]:
+    def holders(self, statement: PreparedStatement, ids: Mapping[str, int]) -> dict[str, set[int]]:
         """Return for each trait, or aggregate, the providers that have it, or are in it."""
         found: dict[int, set[int]] = {id_: set() for id_ in ids.values()}
         rows = self._tx.tuples(statement, {"wanted": sorted(found)}) if found else []
@@ -119,19 +120,19 @@ class _FactReader:
             self.home.update(homes)
 
 
-_EVERY_PROVIDER = select(_RP.id, _RP.root_provider_id, _RP.parent_provider_id)
-_OWNERS = (
+_EVERY_PROVIDER = PreparedStatement(select(_RP.id, _RP.root_provider_id, _RP.parent_provider_id))
+_OWNERS = PreparedStatement(
     select(_HAS.trait_id, _HAS.resource_provider_id, _RP.root_provider_id)
     .join(resource_providers, _RP.id == _HAS.resource_provider_id)
     .where(_HAS.trait_id.in_(bindparam("wanted", expanding=True)))
 )
-_MEMBERS = (
+_MEMBERS = PreparedStatement(
     select(_IN.aggregate_id, _IN.resource_provider_id, _RP.root_provider_id)
     .join(resource_providers, _RP.id == _IN.resource_provider_id)
     .where(_IN.aggregate_id.in_(bindparam("wanted", expanding=True)))
 )
 _SHARER = resource_provider_aggregates.alias("sharer")
-_ANCHORS = (
+_ANCHORS = PreparedStatement(
     select(_SHARER.c.resource_provider_id, _RP.root_provider_id)
     .join(resource_provider_aggregates, _IN.aggregate_id == _SHARER.c.aggregate_id)
     .join(resource_providers, _RP.id == _IN.resource_provider_id)
@@ -139,7 +140,7 @@ _ANCHORS = (
     .distinct()
 )
 _ROOT = resource_providers.alias("root")
-_NAMED = (
+_NAMED = PreparedStatement(
     select(_RP.id, _RP.uuid, _RP.name, _ROOT.c.uuid)
     .join(_ROOT, _ROOT.c.id == _RP.root_provider_id)
     .where(_RP.id.in_(bindparam("ids", expanding=True)))
@@ -147,7 +148,7 @@ _NAMED = (
 
 
 @lru_cache(maxsize=2)
-def _stocks(*, keeps_usage: bool) -> Select[Any]:
+def _stocks(*, keeps_usage: bool) -> PreparedStatement:
     """Return the statement: rows of ``Stocks``."""
     stock = StockSource(keeps_usage=keeps_usage)
     columns = (
@@ -161,4 +162,4 @@ def _stocks(*, keeps_usage: bool) -> Select[Any]:
     )
     owned = inventories.join(resource_providers, _RP.id == _INV.resource_provider_id)
     wanted = _INV.resource_class_id.in_(bindparam("classes", expanding=True))
-    return select(*columns).select_from(stock.with_usage(owned)).where(wanted)
+    return PreparedStatement(select(*columns).select_from(stock.with_usage(owned)).where(wanted))
