@@ -61,7 +61,7 @@ class DeviceRoom:
 
     def is_lacking(self, tree: Tree) -> bool:
         """Tell whether a tree certainly has too little for all parts together."""
-        return any([sum(portions.there(tree).values()) < portions.number for portions in self._portions])
+        return any(sum(portions.there(tree).values()) < portions.number for portions in self._portions)
 
     def least_places(self, tree: Tree, details: PlannerTree, *, levels: int) -> Counts:
         """Return in how few places of each level a tree can serve all parts at least, by the room of its places."""
