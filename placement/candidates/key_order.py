@@ -6,15 +6,21 @@ An order is not changed: others may be going through it while a newer one is mad
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
+from itertools import chain, repeat
 
 from placement.candidates.frontier import Key
 
 BLOCK = 512
-"""So many keys lie in a block when it is made; with twice as many it is split."""
+"""So many keys lie in the first block when it is made. Others have as many as come before them: who reads so far has
+read these, and where there are few blocks, that of a key is soon found.
+"""
 
-MOST_NOTED = 2048
-"""Of so many keys a block notes that they have come or gone before it sums up: longer notes cost memory."""
+LARGEST = 16 * BLOCK
+"""No block is made larger."""
+
+MOST_NOTED = 4
+"""So many times as many keys as it has a block notes that they have come or gone before it sums up: notes cost memory.
+"""
 
 FEW = 32
 """So many keys are put into their places one by one, which costs less then than to sort a block."""
@@ -32,8 +38,8 @@ class KeyOrder:
     def __init__(self, keys: Iterable[Key]) -> None:
         in_order = sorted(keys)
         self._length = len(in_order)
-        parts = _parts(in_order)
-        self._blocks = [_KeyBlock(part, number * 37 % MOST_NOTED) for number, part in enumerate(parts)]
+        parts = _parts(in_order, 0)
+        self._blocks = [_KeyBlock(part) for part in parts]
         self._bounds = [part[0] for part in parts[1:]]
         """The least key that belongs into each block but the first."""
 
@@ -71,34 +77,50 @@ class KeyOrder:
         made = KeyOrder.__new__(KeyOrder)
         made._blocks, made._bounds = self._blocks.copy(), self._bounds.copy()
         made._length = self._length + len(new) - len(gone)
-        changes = made._by_block(gone, new)
-        for at, (less, more) in changes.items():
-            made._blocks[at] = made._blocks[at].with_note(less, more)
-        for at in sorted([at for at in changes if made._blocks[at].count >= 2 * BLOCK], reverse=True):
-            made._split(at)
+        for at, note in made._by_block(gone, new).items():
+            made._blocks[at] = made._blocks[at].with_note(note)
+        made._split()
         return made
 
     def _by_block(self, gone: Iterable[Key], new: Iterable[Key]) -> dict[int, "Note"]:
         """Return which keys go and come by where the blocks are that they belong into."""
         bounds = self._bounds
         found: dict[int, Note] = defaultdict(lambda: ([], []))
-        for key in gone:
-            found[bisect_right(bounds, key)][0].append(key)
-        for key in new:
-            found[bisect_right(bounds, key)][1].append(key)
+        for side, keys in enumerate((gone, new)):
+            for key, at in zip(keys, map(bisect_right, repeat(bounds), keys), strict=False):
+                found[at][side].append(key)
         return found
 
-    def _split(self, at: int) -> None:
-        parts = _parts(self._blocks[at].keys())
-        self._blocks[at : at + 1] = [_KeyBlock(part) for part in parts]
-        self._bounds[at:at] = [part[0] for part in parts[1:]]
+    def _split(self) -> None:
+        """Make several of each block that is too large for its place."""
+        before = 0
+        for block in self._blocks.copy():
+            if block.count > 2 * _size_after(before):
+                at = self._blocks.index(block)
+                parts = _parts(block.keys(), before)
+                self._blocks[at : at + 1] = [_KeyBlock(part) for part in parts]
+                self._bounds[at:at] = [part[0] for part in parts[1:]]
+            before += block.count
 
 
-def _parts(keys: list[Key]) -> list[list[Key]]:
-    """Return keys in parts of which each can be a block; one that is empty if there are none."""
-    if len(keys) < 2 * BLOCK:
-        return [keys]
-    return [keys[start : start + BLOCK] for start in range(0, len(keys), BLOCK)]
+def _size_after(keys: int) -> int:
+    """Return how many keys a block has when it is made, where so many come before it."""
+    return min(max(BLOCK, keys), LARGEST)
+
+
+def _parts(keys: list[Key], before: int) -> list[list[Key]]:
+    """Return keys in parts of which each can be a block; one that is empty if there are none.
+
+    Args:
+        keys: the keys in order.
+        before: how many others come before them.
+    """
+    parts, start = [keys[: _size_after(before)]], _size_after(before)
+    while start < len(keys):
+        size = _size_after(before + start)
+        parts.append(keys[start : start + size])
+        start += size
+    return parts
 
 
 Note = tuple[list[Key], list[Key]]
@@ -110,18 +132,20 @@ class _KeyBlock:
 
     __slots__ = ("_noted", "_state", "count")
 
-    def __init__(self, keys: list[Key], noted: int = 0) -> None:
+    def __init__(self, keys: list[Key]) -> None:
         self._state: tuple[list[Key], tuple[Note, ...]] = keys, ()
-        self._noted = noted
+        self._noted = 0
         self.count = len(keys)
         """How many keys it has."""
 
-    def with_note(self, gone: list[Key], new: list[Key]) -> "_KeyBlock":
+    def with_note(self, note: Note) -> "_KeyBlock":
         """Return a block of which keys have gone, and to which others have come."""
         known, notes = self._state
-        notes = (*notes, (gone, new))
-        made = _KeyBlock(known, self._noted + len(gone) + len(new))
-        if made._noted > MOST_NOTED:
+        gone, new = note
+        notes = (*notes, note)
+        made = _KeyBlock(known)
+        made._noted = self._noted + len(gone) + len(new)
+        if made._noted > MOST_NOTED * max(len(known), BLOCK):
             left, come = _summed_up(notes)
             made._noted, notes = 0, (([*left], [*come]),)
         made._state = known, notes

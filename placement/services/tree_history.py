@@ -91,7 +91,7 @@ class TreeHistory:
             if newest is None:
                 self._begun_at = self._clock()
                 return self._noted(found.place, None)
-            if not newest.place.seen.is_part_of(found.place.seen):
+            if found.changes is None and not newest.place.seen.is_part_of(found.place.seen):
                 return self._earlier(tx, found.place)
             if found.changes is None or found.changes.roots:
                 return self._noted(*found)
@@ -189,6 +189,8 @@ class TreeHistory:
             return frozenset()
         if earlier + 1 < self._states[0].number:
             return None
+        if earlier + 1 == self._states[-1].number:
+            return self._states[-1].changed
         found: set[int] = set()
         for state in reversed(self._states):
             if state.number <= earlier:

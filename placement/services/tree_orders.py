@@ -28,10 +28,6 @@ ReadKeys = Callable[[Collection[int] | None], list[Key]]
 """Returns the keys of the trees with some roots, as a snapshot shows them; of all if given None."""
 
 
-_KeysByRoot = dict[int, Key | None]
-"""The keys of trees; None for one that has none."""
-
-
 class TreeOrders:
     """The orders of trees by the scores that they were asked for; threads share them.
 
@@ -109,7 +105,7 @@ class _CachedKeys:
         self._asked = AskedSums([ids.get(name, ABSENT) for name in scores.classes], [ids[name] for name in found_by])
         self._lock = threading.Lock()
         self._order = KeyOrder(())
-        self._by_root: _KeysByRoot = {}
+        self._by_root: dict[int, Key] = {}
         self._number = 0
 
     def __len__(self) -> int:
@@ -127,9 +123,11 @@ class _CachedKeys:
                 self._order = KeyOrder(keys)
                 self._by_root = {key[2]: key for key in keys}
             elif changed:
-                now = _by_root(read(changed), changed)
-                self._order = self._with(now)
-                self._by_root |= now
+                gone, new = self._difference(changed, read(changed))
+                self._order = self._order.replaced(gone, new)
+                for key in gone:
+                    del self._by_root[key[2]]
+                self._by_root.update([(key[2], key) for key in new])
             self._number = moment.number
             return self._order
 
@@ -137,25 +135,26 @@ class _CachedKeys:
         """Return the keys as a snapshot shows them that is older than what is kept."""
         if changed is None or is_much(len(changed), len(self)):
             return KeyOrder(read(None))
-        return self._with(_by_root(read(changed), changed))
+        return self._order.replaced(*self._difference(changed, read(changed)))
 
     def _keys(self, tx: Transaction, moment: Moment, history: TreeHistory, roots: Collection[int] | None) -> list[Key]:
         return self._scores.keys(history.sums(tx, moment, self._asked, roots))
 
-    def _with(self, now: _KeysByRoot) -> KeyOrder:
-        """Return the keys in order, with those that some trees have now."""
-        gone, new = list[Key](), list[Key]()
-        before = self._by_root.get
-        for root, key in now.items():
-            old = before(root)
+    def _difference(self, changed: Roots, now: Collection[Key]) -> tuple[list[Key], list[Key]]:
+        """Return which keys of the trees with some roots are no more, and which are new.
+
+        Args:
+            changed: the roots.
+            now: the keys that these trees have now.
+        """
+        gone, new, before = list[Key](), list[Key](), self._by_root.get
+        for key in now:
+            old = before(key[2])
             if old != key:
-                if old:
+                new.append(key)
+                if old is not None:
                     gone.append(old)
-                if key:
-                    new.append(key)
-        return self._order.replaced(gone, new)
-
-
-def _by_root(keys: Collection[Key], roots: Roots) -> _KeysByRoot:
-    """Return the keys of trees with some roots."""
-    return {**dict.fromkeys(roots), **{key[2]: key for key in keys}}
+        if len(now) < len(changed):
+            without_key = changed.difference([key[2] for key in now])
+            gone += [old for root in without_key if (old := before(root)) is not None]
+        return gone, new

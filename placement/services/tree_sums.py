@@ -5,13 +5,13 @@ trees of which it does not tell all are read again. There is no lock here: ``tre
 """
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import compress, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from placement.store.journal.changes import MOST_CHANGED, SumStep, TreeChanges
+from placement.store.journal.changes import MOST_CHANGED, TreeChanges
 from placement.store.search.scores import ABSENT, TreeSums
 
 MUCH = 5
@@ -70,23 +70,20 @@ class SumsByClass:
         """Go on to the next state."""
         if not self._columns:
             return
-        self.unknown |= changes.untold
-        columns = self._columns.items()
-        self._add(changes.capacities, {class_id: (of.capacity, of.is_there) for class_id, of in columns})
-        self._add(changes.uses, {class_id: (of.used, of.is_there) for class_id, of in columns})
-
-    def _add(self, steps: Iterable[SumStep], columns: Mapping[int, tuple[MutableSequence[int], bytearray]]) -> None:
-        unknown, unstocked, column_of, place_of = self.unknown, self._unstocked, columns.get, self._places.get
-        for root, class_id, more in steps:
-            column = column_of(class_id)
-            if column is None:
-                continue
-            amounts, is_there = column
-            place = place_of(root)
-            if place is None or not is_there[place] or root in unknown or root in unstocked:
-                unknown.add(root)
-            else:
-                amounts[place] += more
+        unknown, unstocked, column_of, place_of = self.unknown, self._unstocked, self._columns.get, self._places.get
+        unknown |= changes.untold
+        for steps, are_uses in ((changes.capacities, False), (changes.uses, True)):
+            for root, class_id, more in steps:
+                column = column_of(class_id)
+                if column is None:
+                    continue
+                place = place_of(root)
+                if place is None or not column.is_there[place] or root in unknown or root in unstocked:
+                    unknown.add(root)
+                elif are_uses:
+                    column.used[place] += more
+                else:
+                    column.capacity[place] += more
 
     def add(self, classes: Sequence[int], rows: Collection[Sequence[Any]], unstocked: set[int]) -> None:
         """Add classes.
@@ -135,11 +132,12 @@ class SumsByClass:
         columns = [self._columns.get(class_id) for class_id in asked.classes]
         amounts: list[Sequence[int] | None] = [of.capacity if of else None for of in columns]
         amounts += [of.used if of else None for of in columns]
-        there: list[Sequence[int]] = [self._columns[class_id].is_there for class_id in asked.ids]
+        known = [*filter(None, columns), *[self._columns[class_id] for class_id in asked.others]]
+        there: list[Sequence[int]] = [of.is_there for of in known]
         among: Sequence[int] = self._roots
         if roots is not None or but:
             wanted = frozenset(self._places if roots is None else roots) - but
-            among = [root for root in wanted if root in self._places]
+            among = [*filter(self._places.__contains__, wanted)]
             picked = _picker([*map(self._places.__getitem__, among)])
             amounts = [values and picked(values) for values in amounts]
             # Where all trees have a class, as they often do, nothing has to be looked up.

@@ -1,6 +1,7 @@
 """Which trees have changed since somebody looked: what keeps a picture of a cloud current without reading it again."""
 
 from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ class TreeChanges(NamedTuple):
     roots: frozenset[int]
     capacities: Sequence[SumStep] = ()
     uses: Sequence[SumStep] = ()
-    untold: frozenset[int] = frozenset()
+    untold: AbstractSet[int] = frozenset()
 
 
 NO_CHANGES = TreeChanges(frozenset())
@@ -77,24 +78,33 @@ def look(tx: Transaction, since: Cursor | None) -> JournalLook | None:
 
 def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
     """Return what rows tell; None where that is too little, or too much."""
-    if not rows:
-        return NO_CHANGES
-    roots, befores, kinds, classes, uses, old_rows, new_rows = zip(*rows, strict=True)
-    named = {*roots}
+    named = {row[0] for row in rows}
     # A provider is in no tree when it has just been made and before it goes. What it has always is in one.
-    if None in named and any(root is None and kind != PROVIDER for root, kind in zip(roots, kinds, strict=True)):
+    if None in named and any(row[0] is None and row[2] != PROVIDER for row in rows):
         return None
-    # A row of a provider that has moved tells of two.
-    changed = frozenset(named.union(befores)) - {None}
+    capacities, uses, untold = _told_of_sums(rows)
+    named.discard(None)
+    changed = frozenset(named | untold)
     if len(changed) >= MOST_CHANGED:
         return None
     if not is_exact:  # What was shown, but did not count as seen, comes again.
         return TreeChanges(changed, untold=changed)
-    stocks = zip(roots, classes, old_rows, new_rows, strict=True)
-    capacities = [(root, one, _capacity(new) - _capacity(old)) for root, one, old, new in stocks if new is not None]
-    untold = {root for row in rows if row[2] is not None for root in row[:2]} - {None}
-    used = [step for step in zip(roots, classes, uses, strict=True) if step[2] is not None]
-    return TreeChanges(changed, capacities, used, frozenset(untold))
+    return TreeChanges(changed, capacities, uses, untold)
+
+
+def _told_of_sums(rows: Collection[RowOfTree]) -> tuple[list[SumStep], list[SumStep], set[int]]:
+    """Return what has become of capacities, and of uses, and of which trees that is not told."""
+    capacities, uses, untold = list[SumStep](), list[SumStep](), set[int]()
+    for root, before, kind, class_id, used, old_row, new_row in rows:
+        if used is not None:
+            uses.append((root, class_id, used))
+        elif new_row is not None:
+            capacities.append((root, class_id, _capacity(new_row) - _capacity(old_row)))
+        elif kind is not None:
+            # A row of a provider that has moved tells of two.
+            untold |= {root, before}
+    untold.discard(None)
+    return capacities, uses, untold
 
 
 @lru_cache(maxsize=4096)

@@ -7,13 +7,13 @@ it.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    CompoundSelect,
     Integer,
     Select,
     String,
@@ -116,8 +116,9 @@ def _on_sqlite(tx: Transaction, since: Cursor) -> NewRows:
 
 def _on_postgresql(tx: Transaction, since: Cursor) -> NewRows:
     seen, (id_, time, mark) = since.seen, since.anchor or _NO_ROW
-    bounds = {"begin": seen.begin, "end": seen.end, "open": list(seen.still_open), "doubled": id_.bit_length()}
-    rows = tx.tuples(_ROWS_AND_PLACE, {**bounds, "id": id_, "time": time, "mark": mark})
+    bounds = {"begin": seen.begin, "end": seen.end, "open": list(seen.still_open)}
+    statement = _rows_and_place(doubled=id_.bit_length())
+    rows = tx.tuples(statement, {**bounds, "id": id_, "time": time, "mark": mark})
     found = next((number for number, row in enumerate(rows) if row[2] == _PLACE), None)
     if found is None:
         return NewRows(Cursor(), () if since == Cursor() else None)
@@ -157,12 +158,14 @@ def _place() -> Select[*tuple[Any, ...]]:
     return select(null(), null(), _word(_PLACE), null(), null(), cast(place, Text), null())
 
 
-def _rows_and_place() -> CompoundSelect[*tuple[Any, ...]]:
+@lru_cache
+def _rows_and_place(*, doubled: int) -> PreparedStatement:
+    """Return the statement for a journal that has doubled so often."""
     begin, end = (select(bindparam(name, type_=BigInteger)).scalar_subquery() for name in ("begin", "end"))
     still_open = J.commit_mark.in_(bindparam("open", type_=BigInteger, expanding=True))
     is_new = (J.commit_mark >= begin) & (J.commit_mark <= _HIGHEST) & or_(J.commit_mark >= end, still_open)
-    of_this_size = bindparam("doubled", type_=Integer, literal_execute=True) >= _NOTHING
-    return union_all(_place(), _rows(on_sqlite=False).where(is_new, of_this_size).limit(_MOST_ROWS))
+    of_this_size = literal_column(str(doubled), Integer) >= _NOTHING
+    return PreparedStatement(union_all(_place(), _rows(on_sqlite=False).where(is_new, of_this_size).limit(_MOST_ROWS)))
 
 
 def _is_one_of(*kinds: str) -> ColumnElement[bool]:
@@ -180,4 +183,3 @@ def _microseconds(moment: ColumnElement[Any]) -> ColumnElement[int]:
 _ROWS_ON_SQLITE = PreparedStatement(
     _rows(on_sqlite=True).where(J.id >= bindparam("begin", type_=BigInteger)).limit(_MOST_ROWS)
 )
-_ROWS_AND_PLACE = PreparedStatement(_rows_and_place)
