@@ -158,6 +158,26 @@ class RememberedDetails(Details):
         return (tree.root, _roots(tree)) in self._known
 
 
+class Outlines:
+    """Trees with what decides whether they can serve: as in detail where they have been read so, or else with less.
+
+    Args:
+        details: reads them in detail.
+        less: reads less of them.
+    """
+
+    def __init__(self, details: RememberedDetails, less: RememberedDetails) -> None:
+        self._details = details
+        self._less = less
+
+    def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
+        """Return trees with those that share with them, reading those that have not been read."""
+        in_detail = [tree for tree in trees if self._details.has(tree)]
+        others = [tree for tree in trees if not self._details.has(tree)]
+        found = {one.root: one for one in (*self._details.of(in_detail), *self._less.of(others))}
+        return [found[tree.root] for tree in trees]
+
+
 class ReadingAhead:
     """Reads trees together with those that will be wanted next.
 

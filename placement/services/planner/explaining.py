@@ -58,7 +58,7 @@ def _search(ground: Ground, options: PlannerOptions) -> RuleSearch:
 
     trees = ground.reader.all_trees().trees
     room_of, kind = RoomKinds(plan).kind, ground.prepared.kind
-    hosts = SearchedHosts(trees, room_of, kind, ground.details.of, cache(places_in_use))
+    hosts = SearchedHosts(trees, room_of, kind, ground.outlines.of, cache(places_in_use))
     search = RuleSearch(hosts, composer_for, Budget(STEPS_PER_REQUEST))
     search.note(with_rules(ground.request, rules_of(ground.request)), ground.served)
     return search

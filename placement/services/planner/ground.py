@@ -21,7 +21,7 @@ from placement.errors import InvalidAt
 from placement.services.families import classes_in_families
 from placement.services.least_places import least_places
 from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.details import Deciding, RememberedDetails
+from placement.services.planner.details import Deciding, Outlines, RememberedDetails
 from placement.services.planner.free_places import FreePlaces
 from placement.services.planner.overlays import KnownStocks
 from placement.store.connection.unit_of_work import Transaction
@@ -76,20 +76,26 @@ class Ground:
         self._narrowing = Narrowing(tx, plan, ids_for(tx, plan), spared=overlay.released)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
         self._locks = frozenset(options.locks.values())
-        self.details = RememberedDetails(tx, self.prepared.levels, self._deciding())
+        self.details = RememberedDetails(tx, self.prepared.levels, self._deciding(is_scored=True))
         wanted = self.prepared.composer.wanted_free
         self.free_places = FreePlaces(tx, wanted, self.details.level_ids, spared=overlay.released)
         """Tells where nothing is left for who wants to be alone, under any overlay."""
         self.any_choice = AnyChoice(request, lambda roots: dict(parents_in(tx, roots)))
         """Tells where no choice of single providers could serve it."""
 
-    def _deciding(self) -> Deciding:
-        """Return what is read of trees: hosts that differ in nothing else are alike."""
+    @cached_property
+    def outlines(self) -> Outlines:
+        """Reads of trees what decides whether they can serve the request, and perhaps not how well."""
+        return Outlines(self.details, RememberedDetails(self.tx, self.prepared.levels, self._deciding(is_scored=False)))
+
+    def _deciding(self, *, is_scored: bool) -> Deciding:
+        """Return what is read of trees, perhaps to score them: hosts that differ in nothing else are alike."""
         devices = [one.device for one in self.request.groups if one.device is not None]
         traits = [device.forbidden.union(*device.required) for device in devices]
         # Who wants to be alone asks of everything whether it is in use; so do scores of devices, and of nested groups.
-        asks_for_all = self._packer is not None or self.request.exclusive or self.request.paths
-        classes = None if asks_for_all else {*self.prepared.composer.requested, *self._locks, *self._scored}
+        asks_for_all = (is_scored and self._packer is not None) or self.request.exclusive or self.request.paths
+        scored = {*self.prepared.composer.requested, *self._scored} if is_scored and not asks_for_all else set()
+        classes = None if asks_for_all else {*self._locks, *scored}
         return Deciding(classes, frozenset().union(*traits))
 
     @cached_property
