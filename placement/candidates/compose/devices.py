@@ -132,8 +132,8 @@ class DeviceComposer:
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
         wanted = [*zip(options, counts, strict=True)]
-        # Few steps may show that there is no way, whatever rules say.
-        if not all(counts) or self._has_room(tree, wanted, details=details, budget=self._steps_of_room) is False:
+        # Few steps may show that there is no way, whatever other rules than those about one place say.
+        if not all(counts) or self._have_places(tree, wanted, details, self._steps_of_room) is False:
             return Proposals()
         found: list[tuple[tuple[int, ...], ChosenProviders]] = []
         complete = True
@@ -154,8 +154,7 @@ class DeviceComposer:
         if not all(counts):
             return False
         if self._only_room_decides:
-            has_room = partial(self._has_room, tree, details=details, budget=budget)
-            return self._common_places.serve([*zip(options, counts, strict=True)], details, has_room)
+            return self._have_places(tree, [*zip(options, counts, strict=True)], details, budget)
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
             problem = self._problem(composition, allowed, counts, heads)
@@ -169,9 +168,13 @@ class DeviceComposer:
         wanted = [(tree.options[part.slot.demand], part.group.count) for part in self._parts]
         return self._room_alone.serves(tree, wanted, budget)
 
-    def _has_room(self, tree: Tree, wanted: WantedOfParts, *, details: PlannerTree, budget: Budget) -> bool | None:
-        """Tell whether each part has its providers wherever they are; None if the steps do not suffice to tell."""
-        return self._room_alone.serves(tree, wanted, budget, card_of=partial(device_of, details))
+    def _have_places(self, tree: Tree, wanted: WantedOfParts, details: PlannerTree, budget: Budget) -> bool | None:
+        """Tell whether all parts have providers with room, those that belong together in one place.
+
+        None if the steps do not suffice to tell.
+        """
+        has_room = partial(self._room_alone.serves, tree, budget=budget, card_of=partial(device_of, details))
+        return self._common_places.serve(wanted, details, has_room)
 
     def _choice(self, allocation: DeviceAllocation, providers: Sequence[int]) -> ChosenProviders:
         rows = [allocation.devices[str(index)] for index in range(len(self._parts))]
