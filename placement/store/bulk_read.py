@@ -1,12 +1,15 @@
 """All there is to know about many providers, in one statement for each kind of thing."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, bindparam, select
 
+from placement.store.connection.chunks import chunks
+from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import JournalOfAnother, cursor_of
@@ -36,10 +39,41 @@ _PROVIDERS = (
     )
     .order_by(RP.id)
 )
-_TRAITS = select(resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id)
-_AGGREGATES = select(resource_provider_aggregates.c.resource_provider_id, placement_aggregates.c.uuid).join(
-    placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id
+
+
+class _BulkReading(NamedTuple):
+    """How something is read of all providers, and of those with some ids."""
+
+    of_all: PreparedStatement
+    of_some: PreparedStatement
+
+
+def _reading(query: Select[Any], provider: ColumnElement[int]) -> _BulkReading:
+    # By ids, not by what these were found by: PostgreSQL, which expects next to nobody of it, would look for them anew
+    # with every row.
+    is_one = provider.in_(bindparam("providers", expanding=True))
+    return _BulkReading(PreparedStatement(query), PreparedStatement(query.where(is_one)))
+
+
+_TRAITS = _reading(
+    select(resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id),
+    resource_provider_traits.c.resource_provider_id,
 )
+_AGGREGATES = _reading(
+    select(resource_provider_aggregates.c.resource_provider_id, placement_aggregates.c.uuid).join(
+        placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id
+    ),
+    resource_provider_aggregates.c.resource_provider_id,
+)
+
+
+@cache
+def _stocks(*, keeps_usage: bool) -> _BulkReading:
+    stock = StockSource(keeps_usage=keeps_usage)
+    amounts = (_INV.total, _INV.reserved, _INV.min_unit, _INV.max_unit, _INV.step_size, _INV.allocation_ratio)
+    columns = _INV.resource_provider_id, _INV.resource_class_id, *amounts, stock.used
+    query = select(*columns).select_from(stock.rows).order_by(_INV.resource_class_id)
+    return _reading(query, _INV.resource_provider_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +100,19 @@ class BulkRead:
 
 def bulk_read(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> BulkRead:
     """Return the providers that meet the conditions, with everything about them; within one snapshot."""
+    providers = tx.tuples(_PROVIDERS.where(*conditions))
+    ids = [row[0] for row in providers] if conditions else None
     stocks: dict[int, list[Any]] = defaultdict(list)
-    for row in tx.tuples(_narrowed(_stocks(tx), _INV.resource_provider_id, conditions)):
+    for row in _of_providers(tx, _stocks(keeps_usage=tx.database.keeps_usage), ids):
         stocks[row[0]].append(row[1:])
     traits: dict[int, list[int]] = defaultdict(list)
-    for provider, trait in tx.tuples(_narrowed(_TRAITS, resource_provider_traits.c.resource_provider_id, conditions)):
+    for provider, trait in _of_providers(tx, _TRAITS, ids):
         traits[provider].append(trait)
     aggregates: dict[int, list[str]] = defaultdict(list)
-    of_provider = resource_provider_aggregates.c.resource_provider_id
-    for provider, uuid in tx.tuples(_narrowed(_AGGREGATES, of_provider, conditions)):
+    for provider, uuid in _of_providers(tx, _AGGREGATES, ids):
         aggregates[provider].append(uuid)
     return BulkRead(
-        tx.tuples(_PROVIDERS.where(*conditions)),
+        providers,
         stocks,
         traits,
         aggregates,
@@ -97,20 +132,10 @@ def _journal(tx: Transaction) -> Cursor | None:
     return found if len(found.ahead) <= MOST_AHEAD else None
 
 
-def _stocks(tx: Transaction) -> Select[Any]:
-    stock = StockSource(keeps_usage=tx.database.keeps_usage)
-    amounts = (_INV.total, _INV.reserved, _INV.min_unit, _INV.max_unit, _INV.step_size, _INV.allocation_ratio)
-    return (
-        select(_INV.resource_provider_id, _INV.resource_class_id, *amounts, stock.used)
-        .select_from(stock.rows)
-        .order_by(_INV.resource_class_id)
-    )
-
-
-def _narrowed(
-    query: Select[Any], provider: ColumnElement[int], conditions: Sequence[ColumnElement[bool]]
-) -> Select[Any]:
-    """Narrow a query to the providers that meet the conditions; without any, to nothing."""
-    if not conditions:
-        return query
-    return query.where(provider.in_(select(RP.id).where(*conditions)))
+def _of_providers(tx: Transaction, reading: _BulkReading, ids: Sequence[int] | None) -> Iterator[Sequence[Any]]:
+    """Yield the rows of some providers; of all unless they are given."""
+    if ids is None:
+        yield from tx.tuples(reading.of_all)
+        return
+    for some in chunks(ids):
+        yield from tx.tuples(reading.of_some, {"providers": list(some)})
