@@ -29,7 +29,6 @@ from placement.services.packing import Packer
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
-from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import StockRow, Summaries, TreeMember, tree_summaries
@@ -190,7 +189,7 @@ class _Answering:
             return Condition(ConditionKind.PROPORTION)
         # Where there was a tree at all, every demand has somebody.
         some_tree = self._reader.found_any
-        nobody = {} if some_tree else conditions_that_left_nobody(self._tx, self._plan, self._ids)
+        nobody = {} if some_tree else self._reader.nobody
         held = self._unheld is not None and self._unheld.left_out
         return quick_cause(self._plan, nobody, some_tree=some_tree, some_held=held)
 

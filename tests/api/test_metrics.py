@@ -75,6 +75,18 @@ def test_searches_that_find_nothing_are_counted_by_cause(start: Callable[..., Ap
     assert found['placement_candidate_search_empty_total{cause="inventory"}'] == 1
 
 
+def test_the_cause_is_that_of_the_group_that_nobody_can_serve(start: Callable[..., Api]) -> None:
+    """Other groups have somebody; where all have, it is that no tree has somebody for each."""
+    api = start()
+    stored(api.app, provider("h1", VCPU=8), provider("h2", DISK_GB=8))
+    both = "/allocation_candidates?resources_A=VCPU:{}&resources_B=DISK_GB:{}&group_policy=none"
+    for vcpu, disk in ((1, 9), (9, 9), (1, 1)):
+        api.get(both.format(vcpu, disk)).close()
+    found = shown(api)
+    assert found['placement_candidate_search_empty_total{cause="capacity"}'] == 2
+    assert found['placement_candidate_search_empty_total{cause="every_group"}'] == 1
+
+
 def test_searches_retries_and_connections_are_counted(start: Callable[..., Api]) -> None:
     api = start()
     call = api.call

@@ -4,6 +4,7 @@ For a log line, where a whole explanation would cost more than the search. Wheth
 served together is not asked here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -52,20 +53,27 @@ Conditions = dict[str, list[ColumnElement[bool]]]
 @dataclass(frozen=True, slots=True)
 class _RefusalShape:
     demands: tuple[DemandShape, ...]
+    asked: tuple[int, ...]
     keeps_usage: bool
 
 
-def conditions_that_left_nobody(tx: Transaction, plan: Plan, ids: NamedIds) -> dict[int, str]:
-    """Return for each demand that no provider can serve, by its index, the first condition that none is left after."""
-    shape = _RefusalShape(tuple(demand_shape(plan, demand) for demand in plan.demands), tx.database.keeps_usage)
+def conditions_that_left_nobody(tx: Transaction, plan: Plan, ids: NamedIds, asked: Sequence[int]) -> dict[int, str]:
+    """Return for each demand that no provider can serve, by its index, the first condition that none is left after.
+
+    ``asked`` are the demands, by their indices, that are looked at: each costs as much as to search for it did.
+    """
+    if not asked:
+        return {}
+    demands = tuple([demand_shape(plan, demand) for demand in plan.demands])
+    shape = _RefusalShape(demands, tuple(asked), tx.database.keeps_usage)
     furthest = dict(tx.tuples(_furthest(shape), parameters(plan, ids)))
     # Where there is no row at all, nobody has inventory.
-    reached = {index: furthest.get(index) or 0 for index in range(len(plan.demands))}
+    reached = {index: furthest.get(index) or 0 for index in asked}
     return {index: STEPS[step] for index, step in reached.items() if step < len(STEPS)}
 
 
 def _weight(shape: _RefusalShape) -> int:
-    return sum(demand.conditions for demand in shape.demands)
+    return sum(shape.demands[index].conditions for index in shape.asked)
 
 
 @remembered(_weight)
@@ -73,7 +81,7 @@ def _furthest(shape: _RefusalShape) -> PreparedStatement:
     """Return the statement: rows of (demand, how many conditions in turn the best provider meets)."""
 
     def made() -> Executable:
-        selects = [_refusals(shape, index) for index in range(len(shape.demands))]
+        selects = [_refusals(shape, index) for index in shape.asked]
         return selects[0] if len(selects) == 1 else union_all(*selects)
 
     return PreparedStatement(made)

@@ -4,20 +4,21 @@ What comes out is ids; what the search needs to know of them besides is read aft
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from sqlalchemy import bindparam, select
 
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import Demand, Plan
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import NamedIds
 from placement.store.search.ranges import EVERYWHERE, Extent, Scope
 from placement.store.search.roots import RootShape, root_conditions
-from placement.store.search.serving import DEMAND, PROVIDER, ROOT, Serving, serving_providers
+from placement.store.search.serving import DEMAND, PROVIDER, ROOT, Columns, Serving, serving_providers
 from placement.store.search.shapes import narrowing_shape, parameters
 from placement.store.tables import resource_provider_aggregates, resource_providers
 
@@ -51,6 +52,9 @@ class Narrowed(NamedTuple):
     serving: Serving
 
 
+NOTHING_LEFT = Narrowed({}, Serving([], Columns(())))
+
+
 class Narrowing:
     """Finds the trees in which every demand of a plan has a provider.
 
@@ -75,6 +79,9 @@ class Narrowing:
         self.ids = ids
         self.with_fit_counts = with_fit_counts
         self._tx = tx
+        self._was_in_vain = False
+        self._served: set[int] = set()
+        """Demands that somebody was found to serve, where no tree was left."""
         self._values = {**parameters(plan, ids), "spared": sorted(spared)}
         self._shape = narrowing_shape(
             plan, ids, keeps_usage=tx.database.keeps_usage, with_fit_counts=with_fit_counts, spares=bool(spared)
@@ -106,13 +113,36 @@ class Narrowing:
                 return self.ids.roots[demand.group.in_tree]
         return None
 
+    @cached_property
+    def nobody(self) -> Mapping[int, str]:
+        """The demands that no provider can serve, by their indices, each with the condition that none is left after.
+
+        Those that somebody was found to serve are not asked about. One statement, if any are.
+        """
+        asked = [number for number, of in enumerate(self.plan.demands) if self._is_open(number, of)]
+        return conditions_that_left_nobody(self._tx, self.plan, self.ids, asked)
+
+    @property
+    def _is_hopeless(self) -> bool:
+        """Whether nobody can serve some demand; not asked where that costs about as much as to read all trees."""
+        are_open = [self._is_open(number, of) for number, of in enumerate(self.plan.demands)]
+        is_cheap = 0 < 2 * sum(are_open) <= len(are_open)
+        return self._was_in_vain and is_cheap and not self._shape.spares and bool(self.nobody)
+
+    def _is_open(self, number: int, demand: Demand) -> bool:
+        return number not in self._served and not demand.ignores_usage
+
     def narrowed(self, extent: Extent, *, with_parents: bool = False) -> Narrowed:
         """Return what is left of the trees of an extent. One statement, and one more where providers share.
+
+        Where some trees were read in vain, one may come before, which tells that there is no other.
 
         Args:
             extent: the trees to look at.
             with_parents: whether to tell the parents of providers.
         """
+        if extent.scope is Scope.ALL and self._is_hopeless:
+            return NOTHING_LEFT
         demands = range(len(self.plan.demands))
         options: Options = defaultdict(lambda: [[] for _ in demands])
         serving = self._serving(extent, with_parents=with_parents)
@@ -122,6 +152,9 @@ class Narrowing:
         if self.sharing.home:
             self._add_sharing(options, extent)
         complete = {root: options[root] for root in sorted(options) if all(options[root])}
+        if not complete:
+            self._was_in_vain = True
+            self._served.update([number for of in options.values() for number in demands if of[number]])
         for of_root in complete.values():
             for providers in of_root:
                 if len(providers) > 1:

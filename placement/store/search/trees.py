@@ -71,6 +71,11 @@ class TreeReader:
         return {demand for demand, providers in enumerate(options) if providers}
 
     @property
+    def nobody(self) -> Mapping[int, str]:
+        """The demands that no provider can serve, each with the condition that none is left after."""
+        return self._narrowing.nobody
+
+    @property
     def most_listed(self) -> int:
         """How many trees can be read by a list of their roots: it is written into the statement for each demand."""
         return MOST_PARAMETERS // (len(self.plan.demands) + 4)
