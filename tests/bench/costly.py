@@ -1,7 +1,8 @@
 """Which requests cost most: random ones, many of them as hard as a client can make them, on a cloud of every shape.
 
-``python -m tests.bench.costly --requests 500`` prints what took longest, as CPU time of the server and on the clock, to
-be looked into, and ends with 1 if anything took more than its answer is worth: a second of CPU, or 150 ms a megabyte.
+``python -m tests.bench.costly --requests 500`` prints what took longest, as CPU time of server and database and on the
+clock, to be looked into, and ends with 1 if anything took more than its answer is worth: a second of CPU, or 150 ms a
+megabyte.
 The seed changes with the day unless it is given, and on odd days each host has something else in use: then hardly two
 are alike. ``--cloud pooled-5000`` asks what is hard where much is shared. The server runs in this process, tuned as one
 that is served, the database is PostgreSQL.
@@ -14,6 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
@@ -25,6 +27,7 @@ from placement.tuning import tune_process
 from tests.bench.clouds import AGGREGATES
 from tests.bench.hard_plans import claim, claim_on_pools, plan, plan_on_pools
 from tests.bench.hard_queries import on_pools
+from tests.bench.meters import CpuMeter, spent_ms, with_children
 from tests.bench.rows import provider_uuid, write_cloud
 from tests.postgresql import running_postgresql
 
@@ -49,7 +52,7 @@ SECONDS_A_DAY = 86_400
 
 
 class Cost(NamedTuple):
-    """What a request took, in seconds."""
+    """What a request took, in seconds; ``cpu`` of server and database together."""
 
     cpu: float
     clock: float
@@ -126,15 +129,17 @@ ON_POOLS: Routes = (
 )
 
 
-def asked(client: FlaskClient, path: str, wanted: Asked) -> Cost:
+def asked(client: FlaskClient, path: str, wanted: Asked, database: CpuMeter) -> Cost:
     is_query = isinstance(wanted, str)
-    cpu, clock = time.process_time(), time.monotonic()
+    before, cpu, clock = database.read(), time.process_time(), time.monotonic()
     if is_query:
         answer = client.get(f"{path}?{wanted}", headers=HEADERS)
     else:
         answer = client.post(path, json=wanted, headers=HEADERS)
     shown = f"{path}?{wanted}" if is_query else f"{path} {json.dumps(wanted)}"
-    return Cost(time.process_time() - cpu, time.monotonic() - clock, answer.status_code, len(answer.data), shown)
+    spent, clock = time.process_time() - cpu, time.monotonic() - clock
+    spent += spent_ms(before, database.read()) / 1000
+    return Cost(spent, clock, answer.status_code, len(answer.data), shown)
 
 
 def main() -> None:
@@ -161,10 +166,13 @@ def main() -> None:
         with psycopg.connect(url, autocommit=True) as connection:
             write_cloud(connection, name, fill=options.fill, is_uneven=is_uneven)
             connection.execute("ANALYZE")
+            found = connection.execute("SHOW data_directory").fetchone()
+        assert found is not None
+        postmaster = int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
+        meter = CpuMeter(lambda: with_children(postmaster))
         for path, query in [route for route in routes if options.routes in route[0]]:
-            costs = [
-                asked(client, path, query(random.Random(options.seed + number))) for number in range(options.requests)
-            ]
+            wanted = [query(random.Random(options.seed + number)) for number in range(options.requests)]
+            costs = [asked(client, path, one, meter) for one in wanted]
             print(f"\n{path}: {dict(Counter(cost.status for cost in costs))}; CPU s, clock s, status, bytes")
             for cost in sorted(costs, key=lambda cost: -max(cost.cpu, cost.clock))[:SHOWN]:
                 mark = "!" if cost.is_too_much(hosts) else " "
