@@ -1,17 +1,18 @@
 """Fair shares: hierarchical dominant resource fairness (H-DRF) over a tree of queues and the projects in them.
 
-Who has the smallest *dominant share* is served next: the largest part of any resource that it has, divided by its
-weight. In a tree that is decided at every level. A branch counts its parts scaled down to the smallest of them, so that
-a part with another dominant resource does not use up its siblings' turns; parts that cannot be served count as they
-are; and what is exhausted does not count in the share of a branch. Without these rules parts of a tree starve.
+The leaf with the smallest *dominant share* is served next: its largest fraction of any one resource, divided by its
+weight. In a tree, every level makes that decision anew. A branch scales its children down to the smallest of them
+before adding them up, so that a child with a different dominant resource does not use up its siblings' turns; blocked
+children count unscaled; and exhausted resources are left out of a branch's share. Without these rules, parts of a tree
+starve.
 
-``FairShares`` keeps all shares while usage, demand and totals change. On it work ``order`` (who is next, and why),
-``fill`` (what would each get), ``reclaim`` (what should other queues give back), ``preempt`` (what inside a queue),
-``decide`` (is a claim fair while others wait) and ``overdraft`` (is it, if nobody says who waits). ``tree_of`` makes a
-tree of paths as operators write them.
+``FairShares`` maintains all shares as usage, demand and totals change. The rest builds on it: ``order`` (who is next,
+and why), ``fill`` (what everybody would get), ``reclaim`` (what other queues should give back), ``preempt`` (the same
+by priority), ``decide`` (is a claim fair while others wait) and ``overdraft`` (is it fair when nobody says who is
+waiting). ``tree_of`` builds a tree from queue paths as operators write them.
 
-The tree of Volcano's design document, in which n1 and n2 share ten CPUs and ten GPUs. n2's first part takes all CPUs,
-which nobody else wants; n1 and n2's second part still get five GPUs each:
+The tree from Volcano's design document, in which n1 and n2 share ten CPUs and ten GPUs. n2's first child takes all
+CPUs, which nobody else wants; n1 and n2's second child still get five GPUs each:
 
 >>> root = Branch("n", (Leaf("n1"), Branch("n2", (Leaf("n21"), Leaf("n22")))))
 >>> shares = FairShares(root, {"CPU": 10, "GPU": 10})
@@ -20,15 +21,15 @@ which nobody else wants; n1 and n2's second part still get five GPUs each:
 >>> result.given
 {'n/n1': {'CPU': 0, 'GPU': 5}, 'n/n2/n21': {'CPU': 10, 'GPU': 0}, 'n/n2/n22': {'CPU': 0, 'GPU': 5}}
 
-One of n22's tasks ends. It is n22's turn again, although n2 has all CPUs:
+One of n22's tasks ends. It is n22's turn again, even though n2 holds all CPUs:
 
 >>> shares.use("n/n2/n22", {"GPU": 4})
 >>> [turn.leaf.path for turn in order(shares, wanted)]
 ['n/n2/n22', 'n/n2/n21', 'n/n1']
 
 After A. Ghodsi and others, "Dominant Resource Fairness" (NSDI 2011), and A. Bhattacharya and others, "Hierarchical
-Scheduling for Diverse Datacenter Workloads" (SoCC 2013). What those prove is about divisible tasks in one pool. Tasks
-that cannot be divided, and providers on which they have to fit, make it best effort.
+Scheduling for Diverse Datacenter Workloads" (SoCC 2013). Their proofs assume divisible tasks and a single pool. With
+indivisible tasks that have to fit on providers, the guarantees are best effort.
 """
 
 from placement.allocators.entries import InvalidEntry

@@ -1,4 +1,4 @@
-"""The best choice of all, for small problems: every choice is looked at that can be better than the best one found."""
+"""Exhaustive search for small problems: branch and bound over all choices that can beat the best one found."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ from placement.allocators.fair_share.basket import Basket, Kind
 
 
 def best_of_all(nothing: Basket, best: Basket | None, *, steps: int) -> tuple[tuple[int, ...] | None, bool]:
-    """Return how many of each kind are the best choice, None if there is none, and whether that is certain.
+    """Return how many of each kind the best choice takes, None if there is none, and whether it is proven optimal.
 
     Args:
-        nothing: the empty choice; it is left empty.
-        best: the best choice that is known.
-        steps: how many partial choices are looked at.
+        nothing: the empty choice; it is empty again afterwards.
+        best: the best choice known so far.
+        steps: the most partial choices to look at.
     """
     search = _Search(nothing, best, steps)
     search.extend(0)
@@ -21,7 +21,7 @@ def best_of_all(nothing: Basket, best: Basket | None, *, steps: int) -> tuple[tu
 
 
 class _Search:
-    """All choices, kind by kind, without those that cannot be better than the best one found."""
+    """A walk through all choices, kind by kind, that prunes those that cannot beat the best one found."""
 
     def __init__(self, basket: Basket, best: Basket | None, steps: int) -> None:
         self.best = None if best is None else tuple(best.counts)
@@ -35,7 +35,7 @@ class _Search:
         self._cheapest = [cheapest(rest) for rest in rests]
 
     def extend(self, start: int) -> None:
-        """Look at all choices that begin like this, with any of the kinds from a place on."""
+        """Try all ways to extend the present choice by kinds from this position on."""
         self.steps -= 1
         basket = self._basket
         if basket.is_enough():
@@ -51,7 +51,7 @@ class _Search:
             basket.take(number, -more)
 
     def _may_succeed(self, start: int) -> bool:
-        """Tell whether the kinds from here on can be enough, and with them a choice better than the best."""
+        """Tell whether the kinds from here on can meet the needs, at a cost that may beat the best."""
         least = 0
         for most, need in zip(self._most[start], self._basket.needed, strict=True):
             if need > most[-1]:
@@ -62,12 +62,12 @@ class _Search:
 
 
 def most_of(kinds: Iterable[Kind], need: int) -> list[int]:
-    """Return the most that so many things give of one need, for each number of things."""
+    """Return the most that n things can give towards one need, for n from 0 up."""
     every = sorted([kind.gives[need] for kind in kinds for _value in kind.values], reverse=True)
     return [0, *accumulate(every)]
 
 
 def cheapest(kinds: Iterable[Kind]) -> list[int]:
-    """Return the least that so many things are worth, for each number of things."""
+    """Return the least that n things can be worth, for n from 0 up."""
     every = sorted([value for kind in kinds for value in kind.values])
     return [0, *accumulate(every)]

@@ -1,6 +1,6 @@
-"""A choice of things, kind by kind: what it costs, what it still needs, and what more can be taken.
+"""A choice of things, kind by kind: its cost, what it still lacks, and how much more fits in.
 
-Things that are alike but for their value are one *kind*, of which the least valuable are taken first.
+Things that differ only in value form a *kind*; the least valuable of a kind are taken first.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from placement.allocators.fair_share.taking import Purse
 
 
 class Kind(NamedTuple):
-    """Things that are alike but for their value.
+    """Things that differ only in value.
 
     Args:
-        gives: what each gives towards what is needed.
-        takes: what each takes from its purses, of each class.
-        values: what they are worth in any unit, the least first.
-        purses: the numbers of the purses they are in.
-        is_bound: whether the purses have to have room for them. What is not bound counts in the purses all the same,
-            but only matters for the others.
+        gives: how much each contributes to every need.
+        takes: how much each takes out of its purses, by class.
+        values: their values in any unit, in ascending order.
+        purses: the indexes of the purses they draw on.
+        is_bound: whether their purses must have room for them. Unbound things use up their purses too, but only bound
+            ones have to stay within them.
     """
 
     gives: tuple[int, ...]
@@ -30,11 +30,11 @@ class Kind(NamedTuple):
 
 
 Cost = tuple[int, int]
-"""What sorts choices: how many things, and what they are worth."""
+"""The sort key of a choice: the number of things, then their total value."""
 
 
 class Basket:
-    """A choice: how many of each kind were taken, and what is still needed."""
+    """A partial choice: how many of each kind are taken, and how much is still needed."""
 
     def __init__(self, kinds: Sequence[Kind], needed: Sequence[int], purses: Sequence[Purse]) -> None:
         self.kinds = kinds
@@ -46,17 +46,17 @@ class Basket:
         self._bound = [[0] * len(purse) for purse in purses]
 
     def is_enough(self) -> bool:
-        """Tell whether nothing more is needed."""
+        """Tell whether every need is met."""
         return max(self.needed, default=0) <= 0
 
     def useful(self, number: int) -> int:
-        """Return how many more of a kind could be of use and be taken at once."""
+        """Return how many more of a kind would help and still fit into the purses."""
         kind = self.kinds[number]
         wanted = [-(-need // gives) for need, gives in zip(self.needed, kind.gives, strict=True) if need > 0 < gives]
         return self.room(number, min(max(wanted, default=0), len(kind.values) - self.counts[number]))
 
     def room(self, number: int, count: int) -> int:
-        """Return a count, or as many as the purses have room for if that is less."""
+        """Cap a count at what the purses have room for."""
         kind = self.kinds[number]
         for purse in kind.purses:
             state = zip(self.purses[purse], self._taken[purse], self._bound[purse], kind.takes, strict=True)
@@ -66,7 +66,7 @@ class Basket:
         return max(count, 0)
 
     def take(self, number: int, count: int) -> None:
-        """Take so many more of a kind, or put them back."""
+        """Take this many more of a kind; a negative count puts them back."""
         kind, before = self.kinds[number], self.counts[number]
         after = before + count
         worth = sum(kind.values[before:after]) if count > 0 else -sum(kind.values[after:before])
@@ -80,7 +80,7 @@ class Basket:
                 bound[class_] += count * (takes > 0 and kind.is_bound)
 
     def drop_unneeded(self) -> None:
-        """Put back what is not needed, the most valuable first."""
+        """Put back whatever is not needed, the most valuable first."""
         held = [(-self._dearest(number), number) for number, count in enumerate(self.counts) if count]
         heapify(held)
         while held:

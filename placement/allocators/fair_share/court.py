@@ -1,4 +1,4 @@
-"""Who may give what for a claim: what has to become free, and where the ways of claimant and giver part."""
+"""Who may give what for a claim: what has to become free, and where the paths of claimant and giver part."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """Where the ways to a claimant and to who gives part: the level that decides.
+    """Where the paths to a claimant and to a giver part: the level that decides.
 
     Args:
-        claimant, giver: the two nodes beside each other.
-        claims: class -> what the claimant's node would have with the claim.
-        claimant_entitled: class -> what it is entitled to.
-        holds: class -> what the giver's node has.
-        giver_entitled: class -> what it is entitled to.
+        claimant, giver: the two sibling nodes.
+        claims: class -> what the claimant's node would hold with the claim.
+        claimant_entitled: class -> what that node is entitled to.
+        holds: class -> what the giver's node holds.
+        giver_entitled: class -> what that node is entitled to.
     """
 
     claimant: str
@@ -29,27 +29,27 @@ class Parting:
 
 
 def lacking_for(shares: FairShares, task: Amounts) -> dict[str, int]:
-    """Return how much of each class is missing for a task, as far as totals go."""
+    """Return how much of each class a task lacks, judged by the totals alone."""
     free = shares.free()
     return {name: amount - free[name] for name, amount in task.items() if amount and amount > free[name]}
 
 
 def queue_of(leaf: str) -> str:
-    """Return the path of the branch that a leaf is in."""
+    """Return the path of a leaf's branch."""
     return leaf.rpartition(SEPARATOR)[0]
 
 
 class Court:
-    """What is needed for a claim, and what everybody is entitled to while the claimant wants more.
+    """The needs of a claim, and everybody's entitlement given that the claimant wants more.
 
-    ``needs`` is what has to become free: (branch, class) -> how much, for the root and each limit that is in the way.
+    ``needs`` is what has to become free: (branch, class) -> amount, for the root and every limit in the way.
 
     Args:
-        shares: the tree, and what is used and waited for.
+        shares: the tree, its usage and what its leaves wait for.
         claimant: the leaf.
         task: what it wants.
-        waiting: leaf -> all that it waits for; its next task unless given.
-        classes: the classes in which everybody keeps what is theirs; those that are lacking unless given.
+        waiting: leaf -> everything it waits for; by default, its next task.
+        classes: the classes in which entitlements are protected; by default, the lacking ones.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Court:
         lacking = [name for _path, name in self.needs]
         self.classes = tuple(dict.fromkeys(lacking if classes is None else classes))
         asked = {leaf: shares.wanted(leaf) for leaf in shares.leaves()} if waiting is None else dict(waiting)
-        # Who claims may want more later; what it is entitled to does not depend on how much it claims at once.
+        # The claimant may want more later: its entitlement must not depend on the size of a single claim.
         asked[claimant] = dict.fromkeys(self.classes, UNBOUNDED)
         self.entitlements = Entitlements(shares, self.classes, waiting=asked)
         self._may_give: dict[str, bool] = {}
@@ -82,12 +82,12 @@ class Court:
         self._surplus: dict[str, dict[str, int]] = {}
 
     def parting(self, leaf: str) -> tuple[str, str] | None:
-        """Return the claimant's and the giver's node where their ways part; None for the claimant itself."""
+        """Return the sibling nodes at which claimant and giver part; None if the giver is the claimant itself."""
         pairs = zip(way(self.claimant), way(leaf), strict=False)
         return next(((ours, theirs) for ours, theirs in pairs if theirs != ours), None)
 
     def may_give(self, leaf: str) -> bool:
-        """Tell whether the claimant is entitled to what it claims where this leaf's way parts from its own."""
+        """Tell whether the claimant is entitled to its claim at the level where this leaf's path parts from its own."""
         if leaf not in self._may_give:
             parting = self.parting(leaf)
             self._may_give[leaf] = parting is not None and all(
@@ -99,7 +99,7 @@ class Court:
         return self._may_give[leaf]
 
     def keepers(self, leaf: str) -> tuple[str, ...]:
-        """Return the nodes that keep what they are entitled to when a leaf gives: those from the parting on, queues."""
+        """Return the nodes that keep their entitlement when a leaf gives: from the parting down to the leaf's queue."""
         if leaf not in self._keepers:
             parting, nodes = self.parting(leaf), way(leaf)
             from_parting = nodes[nodes.index(parting[1]) :] if parting else []
@@ -113,7 +113,7 @@ class Court:
         return self._surplus[path]
 
     def partings(self, leaves: Iterable[str]) -> tuple[Parting, ...]:
-        """Return the levels that decide about these leaves, with the numbers."""
+        """Return the levels that decide about these leaves, with their figures."""
         pairs = {self.parting(leaf) for leaf in dict.fromkeys(leaves)}
         return tuple([self._shown(*pair) for pair in sorted(filter(None, pairs))])
 

@@ -1,11 +1,11 @@
-"""What each part of a tree is entitled to of each class: its guarantee, what it deserves, or its part by weight.
+"""What each node is entitled to in each class: its guarantee, what it deserves, or its portion by weight.
 
-This is the question of those who should give something back, and is asked about one class at a time: the order in which
-waiting tasks are served (``shares``) compares dominant shares, and scales them; here real amounts are compared.
+Reclaiming asks this question, one class at a time and in real amounts, whereas the order of service (``shares``)
+compares dominant shares and scales them.
 
-What a branch is entitled to is divided among its parts like water poured into vessels: each rises as its weight says
-until it has what it asks for, and the rest goes on to the others. A part begins at its guarantee, and ends at its
-limit. Where an operator has written what a part deserves, that stands instead of its weight.
+A branch divides its entitlement among its parts by water-filling: every part's level rises in proportion to its weight
+until the part has what it asks for, and the remainder goes to the others. A part starts at its guarantee and stops at
+its limit. A deserved amount set by the operator replaces the weight.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from placement.allocators.fair_share.tree import Amounts, Branch, Leaf, branches
 
 
 class Vessel(NamedTuple):
-    """A part that gets something: by its weight, but not less than one amount and not more than another."""
+    """A part to fill in proportion to its weight, within a lower and an upper bound."""
 
     weight: Fraction
     least: int
@@ -27,9 +27,9 @@ class Vessel(NamedTuple):
 
 
 def poured(amount: Fraction, vessels: Sequence[Vessel]) -> list[Fraction]:
-    """Divide an amount: each gets the same for its weight, within its bounds. O(vessels x log of them).
+    """Divide an amount so that each vessel gets the same per weight, within its bounds. O(vessels x log vessels).
 
-    If there is more than everybody can take, all get their most; if there is less than the least together, the least.
+    Every vessel gets its upper bound if the amount covers them all, and its lower bound if it does not cover those.
 
     >>> [str(part) for part in poured(Fraction(12), [Vessel(Fraction(1), 0, 2), Vessel(Fraction(1), 0, 99)])]
     ['2', '10']
@@ -47,13 +47,13 @@ def poured(amount: Fraction, vessels: Sequence[Vessel]) -> list[Fraction]:
 
 
 def _level(amount: Fraction, vessels: Sequence[Vessel]) -> tuple[int, int, list[int]]:
-    """Return how much each gets for a weight of 1, as numerator and denominator, and the weights as whole numbers.
+    """Return the fill level per unit of weight as numerator and denominator, and the weights scaled to integers.
 
-    Whole numbers throughout: thousands of fractions take ten times as long to compare.
+    Integers throughout: comparing thousands of fractions takes ten times as long.
     """
     common = lcm(*{one.weight.denominator for one in vessels})
     weights = [one.weight.numerator * (common // one.weight.denominator) for one in vessels]
-    # What a vessel has for its weight is a multiple of the unit of all of them.
+    # In this unit, every vessel's content per weight is a whole number.
     units = lcm(*{*weights})
     scale = units * amount.denominator
     left = amount.numerator * units - scale * sum([one.least for one in vessels])
@@ -73,12 +73,12 @@ def _level(amount: Fraction, vessels: Sequence[Vessel]) -> tuple[int, int, list[
 
 
 class Entitlements:
-    """What the nodes of a tree are entitled to, worked out from the root down to where somebody asks.
+    """The entitlements of a tree's nodes, computed lazily from the root down.
 
     Args:
-        shares: the tree, and what is used.
-        classes: the classes in question.
-        waiting: leaf -> how much more it asks for, all that it waits for. Unless given, the task it waits for.
+        shares: the tree and its usage.
+        classes: the classes to compute.
+        waiting: leaf -> everything it still asks for; by default, the task it waits for.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Entitlements:
         self._found = {shares.root.name: {name: Fraction(totals[name]) for name in self.classes}}
 
     def _demands(self, shares: FairShares, waiting: Mapping[str, Amounts] | None) -> dict[str, dict[str, int]]:
-        """Return node -> what it has and asks for, as far as its limit lets it."""
+        """Return node -> its usage plus what it asks for, capped by its limit."""
         asked: dict[str, dict[str, int]] = {}
         for path in reversed(self.used):
             if path in self._branches:
@@ -106,7 +106,7 @@ class Entitlements:
         return asked
 
     def of(self, path: str) -> Mapping[str, Fraction]:
-        """Return class -> what a node is entitled to."""
+        """Return class -> the amount a node is entitled to."""
         if path not in self._found:
             above = path.rpartition("/")[0]
             self._divide(above, self.of(above))
@@ -125,13 +125,13 @@ class Entitlements:
                 self._found[inner][name] = amount
 
     def surplus(self, path: str) -> dict[str, int]:
-        """Return class -> how many whole units a node has beyond what it is entitled to; 0 if it has less."""
+        """Return class -> the whole units by which a node exceeds its entitlement; 0 if it does not."""
         entitled = self.of(path)
         return {name: max(0, int(self.used[path][name] - entitled[name])) for name in self.classes}
 
 
 def _vessel(weighted: tuple[Branch | Leaf, Fraction], name: str, asked: int) -> Vessel:
-    """Return what a part, given with its weight, may get of a class."""
+    """Return the bounds on what a weighted part may get of a class."""
     part, weight = weighted
     if isinstance(part, Leaf):
         return Vessel(weight, 0, asked)

@@ -1,4 +1,4 @@
-"""Betters a choice by exchanges, one thing for another and one for two, as long as steps last."""
+"""Local search: improves a choice by exchanging one or two things for another one, within a bounded effort."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
@@ -6,11 +6,11 @@ from itertools import combinations_with_replacement
 from placement.allocators.fair_share.basket import Basket
 
 MOST_LOOKS = 20_000
-"""How many kinds are looked at, each time a choice is bettered."""
+"""How many kinds to look at in one run."""
 
 
 def exchange(basket: Basket) -> None:
-    """Better a choice: put two or one back and take a single other one, as long as that helps."""
+    """Improve a choice: put back one or two things for a single other one, as long as that helps."""
     tries = MOST_LOOKS // len(basket.kinds)
     is_better = True
     while is_better and tries > 0:
@@ -31,7 +31,7 @@ def _to_put_back(basket: Basket) -> Iterator[tuple[int, ...]]:
 
 
 def _exchanged(basket: Basket, away: Sequence[int]) -> bool:
-    """Put these back and take the best single one that is enough; as before if it is not better."""
+    """Replace these by the best single thing that is enough; undo and return False if that is no better."""
     before = basket.cost
     for number in away:
         basket.take(number, -1)
@@ -48,7 +48,7 @@ def _exchanged(basket: Basket, away: Sequence[int]) -> bool:
 
 
 def _single(basket: Basket) -> Iterator[tuple[int, int]]:
-    """Yield what alone would be enough, with its value."""
+    """Yield the kinds of which one thing would be enough, each with that thing's value."""
     needs = [(place, need) for place, need in enumerate(basket.needed) if need > 0]
     for number, kind in enumerate(basket.kinds):
         is_left = basket.counts[number] < len(kind.values)

@@ -1,8 +1,8 @@
-"""The fewest of many things that together give enough, and of these the least valuable.
+"""Selects the fewest of many things that together are enough, and among those the least valuable.
 
-Where one alone is enough, the least valuable of those that are is the best: no search is needed. Otherwise, of few
-things all choices are looked at. Of many, what two orders find (``taking``) is bettered by exchanges among those that
-give most and those that are worth least. That is certainly the best where sums show that no choice can cost less.
+If a single thing is enough, the least valuable such thing wins without a search. Otherwise small inputs are searched
+exhaustively. For large ones, greedy answers in two orders (``taking``) are improved by exchanges with those things that
+give most or are worth least. The result is proven optimal where it meets a lower bound derived from sums.
 """
 
 from bisect import bisect_left
@@ -26,29 +26,29 @@ from placement.allocators.fair_share.taking import (
 )
 
 MOST_EXACT = 400
-"""Of how many things at most all choices are looked at, as far as the steps go."""
+"""The most things to search exhaustively, steps permitting."""
 
 MOST_LISTED = 200
-"""Of how many of those that give most, and of those that are worth least, exchanges are looked for."""
+"""How many of the things that give most, and of those worth least, exchanges consider."""
 
 
 MOST_SORTED = 4_000
-"""Among how many of those that give most an answer is looked for, before it is among all."""
+"""How many of the things that give most are tried before all of them are."""
 
 
 class Found(NamedTuple):
-    """The numbers of what is chosen, None if there is no answer; and whether there is certainly no better one."""
+    """The indexes of the chosen things, None if there is no answer, and whether that is proven optimal."""
 
     numbers: tuple[int, ...] | None
     complete: bool
 
 
 def fewest(things: Things, *, steps: int) -> Found:
-    """Return the fewest things that are enough, of these the least valuable.
+    """Return the fewest things that are enough, among those the least valuable.
 
     Args:
         things: what to choose from.
-        steps: how many partial choices are looked at, where there are few things.
+        steps: the most partial choices an exhaustive search looks at.
     """
     alone = _alone(things)
     if alone is not None:
@@ -71,7 +71,7 @@ def fewest(things: Things, *, steps: int) -> Found:
 
 
 def _alone(things: Things) -> int | None:
-    """Return the least valuable thing that is enough by itself; None if there is none."""
+    """Return the least valuable thing that is enough on its own; None if there is none."""
     enough: Sequence[int] = range(len(things))
     for place, need in enumerate(things.needed):
         enough = [number for number in enough if things.gives[number][place] >= need]
@@ -84,9 +84,9 @@ def _alone(things: Things) -> int | None:
 
 
 def _least(things: Things) -> Cost | None:
-    """Return what no choice costs less than: as many as of those that give most, worth as much as the least valuable.
+    """Return a lower bound on the cost of any choice: count by the things that give most, value by the least valuable.
 
-    None if all that have room in their purses are not enough together.
+    None if all things that fit into their purses are not enough together.
     """
     sorts = list(zip(things.givers, things.takes, strict=True))
     first = {sort: number for number, sort in enumerate(sorts)}
@@ -102,7 +102,7 @@ def _least(things: Things) -> Cost | None:
 
 
 def _best(things: Things, alike: Sequence[Sequence[int]], orders: Iterable[Sequence[int] | None]) -> Basket | None:
-    """Return the best of what several orders found, after exchanges."""
+    """Return the best of several greedy answers after improving each by exchanges."""
     found = [_bettered(_nothing(things, alike), _counts(alike, taken)) for taken in orders if taken is not None]
     return min(found, key=attrgetter("cost"), default=None)
 
@@ -123,14 +123,14 @@ def _numbers(alike: Iterable[Sequence[int]], counts: Iterable[int]) -> tuple[int
 
 
 def _pools(listed: Sequence[int], sizes: Sequence[BySize]) -> Iterator[Sequence[int]]:
-    """Yield among what to look for those that give most: few things, more of them, all."""
+    """Yield ever larger pools of the things that give most: the shortlist, a longer list, everything."""
     yield listed
     yield [entry[-1] for entry in nsmallest(MOST_SORTED, sizes)]
     yield [entry[-1] for entry in sizes]
 
 
 def _shortlist(sizes: Sequence[BySize]) -> list[int]:
-    """Return what gives most, of all and of each giver, and what is worth least."""
+    """Return the things that give most, overall and of each giver, and those worth least."""
     largest = nsmallest(MOST_LISTED, sizes)
     cheapest = nsmallest(MOST_LISTED, sizes, key=itemgetter(1, 0))
     of_each: dict[int, BySize] = {}
@@ -142,7 +142,7 @@ def _shortlist(sizes: Sequence[BySize]) -> list[int]:
 
 
 def _alike(things: Things, numbers: Iterable[int]) -> list[list[int]]:
-    """Return what differs only in value, the least valuable first; the first givers' before the others'."""
+    """Group things that differ only in value, the least valuable first, in the order of their givers."""
     found = defaultdict[tuple[int, tuple[int, ...]], list[int]](list)
     for number in numbers:
         found[things.givers[number], things.takes[number]].append(number)

@@ -1,4 +1,4 @@
-"""Progressive filling: pending tasks are given one by one to whom the order says, until none of them fits."""
+"""Progressive filling: hands out pending tasks one at a time, in the order of shares, until none of them fits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
 
 MOST_STEPS = 10_000
-"""How many tasks are given at most, unless said otherwise."""
+"""The default for how many tasks to hand out at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a leaf waits for: so many times the same amounts. ``count`` None is without end."""
+    """What a leaf waits for: the same amounts ``count`` times, or endlessly if it is None."""
 
     amounts: Amounts
     count: int | None = 1
@@ -20,13 +20,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What filling gave.
+    """The outcome of filling.
 
     Args:
-        served: leaf -> how many tasks of each of its entries it got, in the order of its entries.
-        given: leaf -> the amounts of these.
-        order: the leaves in the order they were served, once per task.
-        complete: False if the steps ended before the tasks that fit.
+        served: leaf -> how many tasks it got from each of its entries, in their order.
+        given: leaf -> the sum of those tasks.
+        order: the leaf served at each turn.
+        complete: False if the steps ran out while tasks still fitted.
     """
 
     served: Mapping[str, tuple[int, ...]]
@@ -42,21 +42,21 @@ def fill(
     steps: int = MOST_STEPS,
     until: str | None = None,
 ) -> Filling:
-    """Give pending tasks away as long as one fits; ``shares`` is left as it is afterwards.
+    """Hand out pending tasks as long as one fits. Leaves ``shares`` in the final state.
 
-    A leaf is served in the order of its entries: one that does not fit holds up those behind it. Leaves that are not
-    named wait for nothing.
+    A leaf's entries are served in order: one that does not fit holds up those behind it. Leaves that are not named wait
+    for nothing.
 
     Args:
-        shares: the tree, and what is used.
+        shares: the tree and its usage.
         pending: leaf -> its tasks.
-        steps: how many tasks are given at most.
-        until: a leaf; once it is served, filling ends.
+        steps: the most tasks to hand out.
+        until: stop once this leaf has been served.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.
 
-    Flat dominant resource fairness, the example of its paper (HD-01):
+    Flat dominant resource fairness, the example from its paper (HD-01):
 
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
     >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"cpu": 9, "memory": 18})
@@ -76,7 +76,7 @@ def fill(
 
 
 def _served(shares: FairShares, queues: Mapping[str, "_LeafTasks"], *, steps: int, until: str | None) -> list[str]:
-    """Serve one leaf after the other, and return them in that order."""
+    """Serve leaves until nothing fits, and return them in the order they were served."""
     want(shares, {leaf: queue.head() for leaf, queue in queues.items()})
     order: list[str] = []
     while len(order) < steps and until not in order[-1:] and (leaf := shares.first()) is not None:
@@ -94,7 +94,7 @@ def want(shares: FairShares, tasks: Mapping[str, Amounts]) -> None:
 
 
 def added(amounts: Amounts, more: Amounts) -> dict[str, int]:
-    """Return the sum, class by class.
+    """Add amounts class by class.
 
     >>> added({"cpu": 1}, {"cpu": 2, "memory": 3})
     {'cpu': 3, 'memory': 3}
@@ -103,7 +103,7 @@ def added(amounts: Amounts, more: Amounts) -> dict[str, int]:
 
 
 class _LeafTasks:
-    """The tasks of one leaf, and how many of each entry were served."""
+    """The tasks of one leaf, and how many of each entry have been served."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._tasks = tuple(tasks)
@@ -112,11 +112,11 @@ class _LeafTasks:
         self._drop_finished()
 
     def head(self) -> Amounts:
-        """Return the next task; nothing if there is none."""
+        """Return the next task; empty if there is none."""
         return self._tasks[self._at].amounts if self._at < len(self._tasks) else {}
 
     def serve(self) -> Amounts:
-        """Take the next task."""
+        """Take the next task off."""
         amounts = self.head()
         self.served[self._at] += 1
         self._drop_finished()

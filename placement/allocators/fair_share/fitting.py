@@ -1,6 +1,6 @@
-"""The fewest things that make something fit, where only trying tells whether it does.
+"""Finds the fewest things to give back so that something fits, where only an oracle can tell whether it does.
 
-More that is taken never makes it fit less. Sums are told beforehand: what is not enough by them is not tried.
+Taking more never makes it fit less. Needs expressed as sums filter first: a choice that misses them is never tried.
 """
 
 from bisect import bisect_left
@@ -12,30 +12,30 @@ from placement.allocators.fair_share.all_choices import cheapest, most_of
 from placement.allocators.fair_share.basket import Basket, Cost
 
 QUESTION = 50
-"""How many steps it usually costs to ask whether something fits."""
+"""The usual cost, in steps, of asking whether something fits."""
 
 FittingChoice = tuple[Cost, tuple[int, ...]]
-"""What a choice costs, and how many of each kind it takes."""
+"""The cost of a choice, and how many of each kind it takes."""
 
 Fits = Callable[[Sequence[int]], bool]
-"""Told how many of each kind are taken, tells whether it fits then."""
+"""The oracle: whether it fits once this many of each kind are taken."""
 
 
 class _Rest(NamedTuple):
-    """The most of each need that so many things give, and the least that so many are worth, by how many they are."""
+    """Bounds by the number of things: the most of each need they can give, and the least they can be worth."""
 
     most: Sequence[Sequence[int]]
     cheapest: Sequence[int]
 
 
 class FittingSearch:
-    """The search among the things of one place.
+    """A search among the things in one place.
 
     Args:
-        nothing: the empty choice: what there is, and what is needed by the sums. It is left empty.
-        fits: whether it fits.
-        budget: a step is one choice that is looked at.
-        question: how many steps a question to ``fits`` counts.
+        nothing: the empty choice, with the kinds to choose from and the needs as sums. It is empty again afterwards.
+        fits: the oracle.
+        budget: one step per choice looked at.
+        question: the steps that one call of ``fits`` counts for.
     """
 
     def __init__(self, nothing: Basket, fits: Fits, budget: Budget, *, question: int = QUESTION) -> None:
@@ -49,7 +49,7 @@ class FittingSearch:
         self._found: tuple[int, tuple[int, ...]] | None = None
 
     def _rest(self, start: int) -> "_Rest":
-        """Return what the kinds from a place on can do."""
+        """Return the bounds for the kinds from this position on."""
         if start not in self._rests:
             kinds = [self._basket.kinds[number] for number in self._order[start:]]
             most = [most_of(kinds, need) for need in range(len(self._basket.needed))]
@@ -58,16 +58,16 @@ class FittingSearch:
 
     @property
     def bound(self) -> Cost | None:
-        """What it costs at least; None if everything is not enough by the sums."""
+        """A lower bound on the cost; None if, by the sums, even everything is not enough."""
         most, worth = self._rest(0)
         least = max([bisect_left(of, need) for of, need in zip(most, self._basket.needed, strict=True)], default=0)
         return (least, worth[least]) if least < len(worth) else None
 
     def best(self, below: Cost | None) -> FittingChoice | None:
-        """Return the fewest, of these the least valuable; what the order of values finds where the budget ends before.
+        """Return the fewest things, among those the least valuable; a greedy answer by value if the budget runs out.
 
         Args:
-            below: only what costs less is looked for.
+            below: an upper bound; only cheaper choices count.
         """
         if self.bound is None or not self._asked([len(kind.values) for kind in self._basket.kinds]):
             return None
@@ -77,7 +77,7 @@ class FittingSearch:
         return self.least(best[0] if best else below) or best
 
     def least(self, below: Cost | None) -> FittingChoice | None:
-        """Return the same without asking the order of values first: None where the budget ends before."""
+        """Return the same without a greedy answer to fall back on: None if the budget runs out."""
         if self.bound is None:
             return None
         worth = self._rest(0).cheapest
@@ -94,11 +94,11 @@ class FittingSearch:
         return self._budget.take(self._question) and self._fits(counts)
 
     def _in_order(self) -> FittingChoice | None:
-        """Take in the order of values until it fits, and put back what is not needed, the most valuable first."""
+        """Take in ascending order of value until it fits, then put back what is not needed, the most valuable first."""
         taken = self._affordable()
         if not self._is_enough(taken):
             return self._emptied(None)
-        # More never fits less, so the first that are enough are found by halving.
+        # More never fits less, so bisection finds the shortest prefix that is enough.
         number = 1 + bisect_left(range(1, len(taken)), 1, key=lambda length: self._is_enough(taken[:length]))
         self._take(taken[:number])
         for one in reversed(taken[:number]):
@@ -108,7 +108,7 @@ class FittingSearch:
         return self._emptied((self._basket.cost, tuple(self._basket.counts)))
 
     def _affordable(self) -> list[int]:
-        """Take all that the purses have room for, in the order of values, and return the numbers of the kinds."""
+        """Take everything the purses have room for, in ascending order of value, and return the kind of each."""
         basket, taken = self._basket, []
         for _value, number in sorted(
             [(one, number) for number, kind in enumerate(basket.kinds) for one in kind.values]
@@ -123,7 +123,7 @@ class FittingSearch:
         return self._basket.is_enough() and self._asked(self._basket.counts)
 
     def _take(self, taken: Sequence[int]) -> None:
-        """Take just these."""
+        """Take exactly these."""
         self._emptied(None)
         for number in taken:
             self._basket.take(number, 1)
@@ -134,7 +134,7 @@ class FittingSearch:
         return found
 
     def _extend(self, start: int, left: int) -> None:
-        """Look at all choices of so many more things, of the kinds from a place on."""
+        """Try all ways to add exactly this many things of the kinds from this position on."""
         basket = self._basket
         if not self._budget.take() or not self._may_succeed(start, left):
             return
@@ -149,7 +149,7 @@ class FittingSearch:
             basket.take(number, -more)
 
     def _may_succeed(self, start: int, left: int) -> bool:
-        """Tell whether so many more can be enough by the sums, and worth less than what was found."""
+        """Tell whether this many more can meet the sums and be worth less than the best choice found."""
         most, worth = self._rest(start)
         if left >= len(worth):
             return False

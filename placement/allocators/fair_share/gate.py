@@ -1,4 +1,4 @@
-"""The gate for a claim: whether it is fair to take something now, while others wait for the same."""
+"""The gate for claims: whether taking something now is fair while others wait for the same."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ GateReason = Literal["fair", "no capacity", "undecided", "others first", "over t
 
 @dataclass(frozen=True, slots=True)
 class Competitor:
-    """Someone who waits, and what for."""
+    """A waiting leaf and its task."""
 
     leaf: str
     task: Task
@@ -24,9 +24,9 @@ class Competitor:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How much a queue may hold: which queue, how much it may, and what it would hold.
+    """A bound on what a queue may hold: the queue, the most it may hold, and what it would hold.
 
-    Amounts of a class, or where none is named the largest part of any.
+    In amounts of ``resource_class``, or as the largest fraction of any class if that is None.
     """
 
     path: str
@@ -37,14 +37,14 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a claim is let through.
+    """Whether a claim is let through, and why.
 
     Args:
-        reason: ``fair``: it is the claimant's turn before what it takes is needed by others. ``no capacity``: it does
-            not fit in any case, which is for others to say. ``undecided``: too many wait to tell; allowed. ``others
-            first``: what is free goes to others, who have less. ``over the limit``: a queue would hold too much.
+        reason: ``fair``: the claimant's turn comes before others need what it takes. ``no capacity``: it does not fit
+            in any case, which others have to report. ``undecided``: too many wait to tell; allowed. ``others first``:
+            what is free goes to others, who have less. ``over the limit``: a queue would hold too much.
         ahead: leaf -> how many of its tasks come before the claim.
-        behind: the two branches that decided that the first of these comes first.
+        behind: the two nodes that put the first of these before the claimant.
         limit: the limit that would be exceeded.
     """
 
@@ -70,16 +70,17 @@ def decide(
 ) -> Decision:
     """Decide whether a claim is fair.
 
-    What is free is given task by task to whoever is next, the claimant among them (progressive filling). If the claim's
-    turn comes while it still fits, it is fair, and nothing is left idle for the sake of those who could not use it.
+    Progressive filling hands out what is free, task by task, to whoever is next, the claimant among them. If the
+    claim's turn comes while it still fits, the claim is fair; nothing is left idle for the sake of those who could not
+    use it.
 
     Args:
-        shares: the tree, and what is used; what is used is left as it was, what is waited for is not.
-        claimant: who claims.
-        task: what is claimed.
-        competitors: who else waits; entries of the claimant itself come after the claim.
-        limits: path of a branch -> how large a part of any class it may hold, 0..1; those above the claimant count.
-        steps: how many tasks are given at most.
+        shares: the tree and its usage. Usage is restored afterwards, pending tasks are not.
+        claimant: the leaf that claims.
+        task: what it claims.
+        competitors: who else waits; the claimant's own entries come after the claim.
+        limits: branch -> the largest fraction of any class that it may hold, 0..1; applies above the claimant.
+        steps: the most tasks to hand out.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.
@@ -124,7 +125,7 @@ def _after_others(shares: FairShares, claimant: str, pending: Mapping[str, Seque
 
 
 def _exceeded(shares: FairShares, claimant: str, task: Amounts, limits: Mapping[str, Number]) -> Limit | None:
-    """Return the first limit on the way to the claimant that would be exceeded; None where nothing is taken."""
+    """Return the first limit above the claimant that the claim would exceed; None if nothing is taken."""
     if not any(task.values()):
         return None
     usage = shares.usage(claimant)
@@ -139,7 +140,7 @@ def _exceeded(shares: FairShares, claimant: str, task: Amounts, limits: Mapping[
 
 
 def _over_its_own(shares: FairShares, claimant: str, task: Amounts) -> Limit | None:
-    """Return the first limit in the tree itself that would be exceeded."""
+    """Return the first of the tree's own limits that would be exceeded."""
     for path, left in shares.bounds(claimant)[1:]:
         for name, amount in task.items():
             if amount and amount > left[name]:

@@ -1,15 +1,15 @@
-"""The nodes of a tree of shares: what each keeps, so that a change costs a way to the root and not the whole tree.
+"""The nodes of a share tree, with sums and heaps that make a change cost one path to the root, not the whole tree.
 
-A node's share is worked out from its vector, the part of each class that it has (``numbers``). A leaf's vector is what
-it uses. A branch's is the sum over its parts, where the parts that are not blocked are first scaled down to the
-smallest weighted share among them, M. With s the share and w the weight of such a part that is
+A node's share follows from its vector, its fraction of each class (``numbers``). A leaf's vector is its usage. A
+branch's vector is the sum over its parts, where unblocked parts are first scaled down to the smallest weighted share
+among them, M. With s the share and w the weight of an unblocked part, it is
 
-    M x (sum of w/s x vector)  +  (sum of the vectors of all others)
+    M x (sum of w/s x vector)  +  (sum of the vectors of all blocked parts)
 
-and the two sums are what a branch keeps. M is the weighted share of the part that is served first, which a heap keeps.
+and a branch maintains these two sums. M is the weighted share of the part to serve first, which a heap yields.
 
-Leaves of a branch that wait for the same are blocked together. They are a *cohort*, which counts in both sums as one,
-so that no leaf is touched when what they wait for is exhausted or free again.
+Leaves of one branch that wait for the same task are blocked together. They form a *cohort*, which enters both sums as
+one, so that no leaf is touched when that task stops fitting or fits again.
 """
 
 from collections.abc import Hashable
@@ -21,10 +21,10 @@ from placement.allocators.fair_share.tree import Branch, Leaf, ratio_of
 
 Vector = list[int]
 Rank = tuple[tuple[int, ...], int]
-"""Who is served first: the weighted shares from a node down to its best leaf, then that leaf's place in the tree."""
+"""A key for the order of service: the weighted shares from a node down to its best leaf, then that leaf's index."""
 
 LAST = 1 << 256
-"""Added to the weighted share of what is blocked: more than that can be, so that it comes after everything else."""
+"""Added to a blocked node's weighted share; exceeds any share, so that blocked nodes sort last."""
 
 _SLACK = 16
 
@@ -32,7 +32,7 @@ _SLACK = 16
 class Node:
     """What leaves and branches have in common.
 
-    ``scaled`` is the vector as it would be if the weighted share were 1. What has no share has nothing to be scaled.
+    ``scaled`` is the vector scaled to a weighted share of 1; all zeros if the node has no share.
     """
 
     __slots__ = (
@@ -62,10 +62,10 @@ class Node:
         self.share = 0
         self.weighted = 0
         self.level = 0
-        """The weighted share as it is compared with that of others."""
+        """The weighted share, rounded for comparison."""
 
     def take(self, vector: Vector, share: int) -> None:
-        """Set what the node has, and what follows from it alone."""
+        """Set the node's vector and share, and everything derived from them."""
         self.vector = vector
         self.share = share
         self.weighted = share * self.denominator // self.numerator
@@ -77,12 +77,12 @@ class Node:
             self.scaled = [0] * len(vector)
 
     def __lt__(self, _other: Any) -> bool:
-        """Heaps compare nodes only where all else is equal, which is the same node twice."""
+        """Let heaps compare entries: nodes are compared only when all else ties, that is, with themselves."""
         return False
 
 
 class LeafNode(Node):
-    """A leaf, in the cohort of those beside it that wait for the same."""
+    """A leaf, in the cohort of those siblings that wait for the same task."""
 
     __slots__ = ("cohort",)
 
@@ -92,12 +92,12 @@ class LeafNode(Node):
 
     @property
     def is_blocked(self) -> bool:
-        """Whether it cannot be served."""
+        """Whether the leaf cannot be served."""
         return self.cohort.is_blocked
 
 
 class Cohort:
-    """The leaves of one branch that wait for the same, and the sums over them."""
+    """The leaves of one branch that wait for the same task, and their sums."""
 
     __slots__ = ("_by_level", "above", "best", "demand", "is_blocked", "leaves", "scaled", "vector")
 
@@ -112,7 +112,7 @@ class Cohort:
         self._by_level: list[tuple[int, int, LeafNode]] = []
 
     def add(self, leaf: LeafNode) -> None:
-        """Count a leaf in."""
+        """Add a leaf to the sums."""
         leaf.cohort = self
         self.leaves[leaf] = None
         self.vector = [total + part for total, part in zip(self.vector, leaf.vector, strict=True)]
@@ -120,13 +120,13 @@ class Cohort:
         heappush(self._by_level, (leaf.level, leaf.index, leaf))
 
     def withdraw(self, leaf: LeafNode) -> None:
-        """Count a leaf out, as it was counted in. Its entries in the heap stay until they are met."""
+        """Subtract a leaf's present contribution. Its heap entries stay until ``first`` meets them."""
         del self.leaves[leaf]
         self.vector = [total - part for total, part in zip(self.vector, leaf.vector, strict=True)]
         self.scaled = [total - part for total, part in zip(self.scaled, leaf.scaled, strict=True)]
 
     def first(self) -> LeafNode | None:
-        """Return the leaf that is served first; None if there is none."""
+        """Return the leaf to serve first; None if there is none."""
         heap = self._by_level
         if len(heap) > 2 * len(self.leaves) + _SLACK:
             heap[:] = [(leaf.level, leaf.index, leaf) for leaf in self.leaves]
@@ -136,19 +136,19 @@ class Cohort:
         return heap[0][2] if heap else None
 
     def rank(self) -> Rank | None:
-        """Return what sorts this among the parts of its branch; None if nobody is in it."""
+        """Return the cohort's sort key among the parts of its branch; None if it is empty."""
         first = self.first()
         return None if first is None else ((first.level + LAST * self.is_blocked,), first.index)
 
     def __lt__(self, _other: Any) -> bool:
-        """As for nodes."""
+        """Let heaps compare entries, as for nodes."""
         return False
 
 
 class BranchNode(Node):
-    """A branch: the sums over its parts, and a heap of them whose outdated entries are dropped when met.
+    """A branch: the sums over its parts, and a heap of them whose stale entries are dropped lazily.
 
-    A part is a cohort or a branch. ``best`` is its rank among the parts beside it.
+    A part is a cohort or a branch. ``best`` is this branch's own rank among its siblings.
     """
 
     __slots__ = ("best", "branches", "by_rank", "cohorts", "is_blocked", "open_parts", "rest_sum", "scaled_sum")
@@ -165,19 +165,19 @@ class BranchNode(Node):
         self.by_rank: list[tuple[Rank, Cohort | BranchNode]] = []
 
     def count(self, part: "Cohort | BranchNode", sign: int) -> None:
-        """Count a part in, or out as it was counted in."""
+        """Add a part to the sums, or subtract its present contribution: ``sign`` is 1 or -1."""
         sums, vector = (self.rest_sum, part.vector) if part.is_blocked else (self.scaled_sum, part.scaled)
         for number, amount in enumerate(vector):
             sums[number] += sign * amount
         self.open_parts += sign * (not part.is_blocked)
 
     def ranked_anew(self, part: "Cohort | BranchNode") -> None:
-        """Take note of a part's new rank."""
+        """Push a part's new rank onto the heap; the old entry becomes stale."""
         if part.best is not None:
             heappush(self.by_rank, (part.best, part))
 
     def summary(self) -> Vector:
-        """Return the vector of the branch."""
+        """Compute the branch's vector."""
         first = self.first() if self.open_parts else None
         if first is None or not first.weighted:
             return list(self.rest_sum)
@@ -187,12 +187,12 @@ class BranchNode(Node):
         ]
 
     def first(self) -> "LeafNode | BranchNode | None":
-        """Return the leaf or branch right below that is served first, blocked or not; None if there is none."""
+        """Return the child to serve first, a leaf or a branch, blocked or not; None if there is none."""
         part = self.first_part()
         return part.first() if isinstance(part, Cohort) else part
 
     def first_part(self) -> "Cohort | BranchNode | None":
-        """Return the part that is served first."""
+        """Return the part to serve first."""
         heap = self.by_rank
         if len(heap) > 2 * (len(self.branches) + len(self.cohorts)) + _SLACK:
             parts: list[Cohort | BranchNode] = [*self.branches, *self.cohorts.values()]
@@ -203,7 +203,7 @@ class BranchNode(Node):
         return heap[0][1] if heap else None
 
     def rank(self) -> Rank:
-        """Return what sorts this among the parts of the branch above."""
+        """Return the branch's sort key among the parts of its parent."""
         level = self.level + LAST * self.is_blocked
         part = self.first_part()
         if part is None or part.best is None:

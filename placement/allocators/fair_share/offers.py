@@ -1,4 +1,4 @@
-"""What may be given back for a claim, and which of it is chosen."""
+"""What can be given back for a claim, and which of it to choose."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,13 +17,13 @@ from placement.allocators.natural_order import natural_key
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Something that can be given back, as a whole.
+    """Something that can only be given back whole.
 
     Args:
-        name: what it is called.
+        name: its name.
         leaf: who uses it.
-        amounts: what becomes free.
-        value: how much it is worth; the least valuable goes first.
+        amounts: what it frees.
+        value: its worth; the least valuable goes first.
     """
 
     name: str
@@ -38,10 +38,10 @@ class Giving:
 
     Args:
         feasible: whether the claimant fits afterwards.
-        given_back: what is given back for that, nothing if it fits as it is; the least valuable first.
-        lacking: how much of each class the claimant lacks as things are.
-        complete: False if not all choices were looked at: then there may be a better answer, or one at all.
-        partings: the levels that decided, for those who give; if nobody can, for all who were asked.
+        given_back: what has to go, the least valuable first; empty if the claimant fits already.
+        lacking: class -> how much the claimant lacks at present.
+        complete: False if the search was cut short: a better answer, or any answer at all, may have been missed.
+        partings: the levels that decided, for those who give; if infeasible, for everybody who was asked.
     """
 
     feasible: bool
@@ -56,12 +56,12 @@ def _bound(_one: Held) -> bool:
 
 
 class Offers:
-    """What may be given back for a claim.
+    """Everything that may be given back for a claim.
 
     Args:
-        court: what is needed, and who is entitled to what.
-        held: what there is to choose from; whoever is asked must be allowed to give.
-        is_free: whether something may go whatever its owner is entitled to.
+        court: what is needed, and everybody's entitlement.
+        held: the candidates; their owners must all be allowed to give.
+        is_free: whether something may go regardless of its owner's entitlement.
     """
 
     def __init__(self, court: Court, held: Iterable[Held], *, is_free: Callable[[Held], bool] = _bound) -> None:
@@ -95,7 +95,7 @@ class Offers:
         )
 
     def _gives(self, owners: Sequence[int], queues: Sequence[str]) -> Sequence[tuple[int, ...]]:
-        """Return what each gives towards what is needed: what it takes, where the need is around its queue."""
+        """Return how much each thing contributes to every need: what it takes, where the need encloses its queue."""
         court = self._court
         if all([path == court.root for path, _name in court.needs]):
             return self._takes
@@ -108,17 +108,17 @@ class Offers:
         ]
 
     def least_valuable(self) -> list[Held] | None:
-        """Return what would be given back in the order of values; None if all that there is is not enough."""
+        """Return what giving back in ascending order of value would take; None if even everything is not enough."""
         numbers = least_valuable_first(self._things)
         return None if numbers is None else [self._held[number] for number in numbers]
 
     @property
     def are_few(self) -> bool:
-        """Whether all choices can be looked at."""
+        """Whether there are few enough for an exhaustive search."""
         return len(self._held) <= MOST_EXACT
 
     def chosen(self, *, steps: int) -> Giving:
-        """Choose the fewest, of these the least valuable; so many partial choices are looked at."""
+        """Choose the fewest things, among those the least valuable, within this many partial choices."""
         found = fewest(self._things, steps=steps)
         given_back = tuple(sorted(self._first_by_name(found.numbers or ()), key=dearness))
         return Giving(
@@ -130,7 +130,7 @@ class Offers:
         )
 
     def _first_by_name(self, numbers: Sequence[int]) -> Iterator[Held]:
-        """Yield as many of each kind and value, the first by name: others are as good."""
+        """Swap the chosen things for those interchangeable with them that come first by name."""
         sorts = list(zip(self._things.givers, self._takes, self._things.values, strict=True))
         counts = Counter([sorts[number] for number in numbers])
         alike: dict[object, list[Held]] = {sort: [] for sort in counts}
@@ -142,19 +142,19 @@ class Offers:
 
 
 def whole_values(held: Iterable[Held]) -> dict[Number, int]:
-    """Return value -> the same as a whole number, in a unit in which all are."""
+    """Map each value to an integer, all scaled by one common factor."""
     values = {value: value if isinstance(value, int) else exact(value) for value in {one.value for one in held}}
     unit = lcm(*[value.denominator for value in values.values()])
     return {value: int(as_written * unit) for value, as_written in values.items()}
 
 
 def _preference(court: Court, owner: tuple[str, tuple[str, ...]]) -> tuple[object, ...]:
-    """Return what sorts owners: those first who have most beyond what they are entitled to."""
+    """Return the sort key of an owner: the larger the surplus over its entitlement, the earlier."""
     queue, keepers = owner
     surplus = sum(court.entitlements.surplus(keepers[0]).values()) if keepers else 0
     return -surplus, natural_key(queue), keepers
 
 
 def dearness(one: Held) -> tuple[object, ...]:
-    """Return what sorts things by value, and then by name."""
+    """Return the sort key of a thing: value, then name."""
     return exact(one.value), natural_key(one.leaf), natural_key(one.name)

@@ -1,4 +1,4 @@
-"""The order in which leaves that wait are served, and what put each behind the one before it."""
+"""The order in which waiting leaves are served, and what puts each one behind its predecessor."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ class Behind:
     """Why a leaf comes after another.
 
     Args:
-        reason: ``blocked``: nothing can be served there, and something elsewhere; ``share``: it has the larger weighted
-            share; ``name``: all shares are level.
-        node, other: the nodes that decide, the leaf's own or branches on the ways to them, beside each other in the
-            tree (or below branches whose shares are level).
+        reason: ``blocked``: the leaf's side cannot be served while the other can; ``share``: its weighted share is
+            larger; ``name``: all shares are equal.
+        node, other: the nodes that decide: siblings on the two leaves' paths (or cousins, below branches whose shares
+            are equal), or the leaves themselves.
     """
 
     reason: Reason
@@ -29,21 +29,21 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A leaf in the order of service; ``behind`` is None for the first."""
+    """A leaf's position in the order of service; ``behind`` is None for the first."""
 
     leaf: NodeShare
     behind: Behind | None
 
 
 def order(shares: FairShares, leaves: Iterable[str]) -> list[Turn]:
-    """Return these leaves as they would be served now, and why.
+    """Sort leaves in the order they would be served now, with the reason for each position.
 
-    Two leaves are compared from the top of the tree down: at each level a node that is not blocked precedes one that
-    is, then the smaller weighted share precedes; where these are level, the next level is compared; at last, places in
-    the tree, which is in the natural order of names.
+    Two leaves are compared from the top of the tree down. At each level an unblocked node precedes a blocked one, then
+    the smaller weighted share wins; equal shares move on to the next level. The final tie-break is the position in the
+    tree, which follows the natural order of names.
 
     Raises:
-        KeyError: for a leaf that is not in the tree.
+        KeyError: a leaf is not in the tree.
 
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
     >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"cpu": 10})

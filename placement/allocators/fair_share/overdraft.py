@@ -1,6 +1,6 @@
-"""Whether what somebody takes is theirs, where nobody says who waits: everybody is taken to want more of what they use.
+"""Whether what somebody takes is theirs, when nobody says who waits: all are assumed to want more of what they use.
 
-``gate`` fills what is free with tasks that are known. Here none are, so what is taken is held against what the taker is
+``gate`` fills what is free with known tasks. Here none are known, so what the taker holds is compared with what it is
 entitled to (``entitlement``). What nobody is entitled to may be borrowed.
 """
 
@@ -17,7 +17,7 @@ from placement.allocators.fair_share.tree import SEPARATOR, Amounts, branches_of
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Of a class, how much is left for all, and how much others have less than they are entitled to."""
+    """How much of a class is free, and by how much others fall short of their entitlements together."""
 
     left: int
     lacking: float
@@ -25,14 +25,14 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Overdraft:
-    """A node that has more of a class than it may.
+    """A node that holds more of a class than it may.
 
     Args:
         path: the node.
         resource_class: the class.
-        holds: how much it has.
-        most: how much it may have: its limit, or what it is entitled to, rounded up.
-        shortage: why it may not borrow more than it is entitled to; None where that is its limit.
+        holds: how much it holds.
+        most: how much it may hold: its limit, or its entitlement, rounded up.
+        shortage: why it may not borrow beyond its entitlement; None if it exceeds its limit.
     """
 
     path: str
@@ -43,14 +43,14 @@ class Overdraft:
 
 
 def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | None:
-    """Return the first node, from the root down, that has more than it may because of what was taken.
+    """Return the first node, from the root down, that now holds more than it may; None if there is none.
 
-    It may have what it is entitled to, in whole units, the last of which may be begun. Beyond that it borrows, which is
-    right as long as enough is left for all others to get what they are entitled to. It never has more than its limit.
+    A node may hold its entitlement, rounded up to whole units. Beyond that it borrows, which is fine as long as what is
+    left covers what all others lack of their entitlements. It may never exceed its limit.
 
     Args:
-        shares: the tree, and what is used, with what was taken.
-        taken: leaf -> how much it has more than before; less than nothing where it gave back.
+        shares: the tree and its usage, including what was taken.
+        taken: leaf -> the change in its usage; negative where it gave back.
 
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
     >>> root = Branch("root", (Leaf("ann"), Leaf("bob")))
@@ -80,7 +80,7 @@ def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | N
 
 
 def _by_node(taken: Mapping[str, Amounts]) -> dict[tuple[str, str], int]:
-    """Return (node, class) -> how much more all in it have, outer nodes before inner ones."""
+    """Return (node, class) -> the change in usage of everything below the node, outer nodes first."""
     more: Counter[tuple[str, str]] = Counter()
     for leaf, amounts in taken.items():
         for path in way(leaf):
@@ -90,7 +90,7 @@ def _by_node(taken: Mapping[str, Amounts]) -> dict[tuple[str, str], int]:
 
 
 def _if_all_want_more(shares: FairShares, classes: Collection[str]) -> Entitlements:
-    """Return what everybody is entitled to who wants more, without end, of what it uses."""
+    """Compute entitlements as if every leaf wanted endlessly more of whatever it uses."""
     waiting = {
         leaf: {name: UNBOUNDED for name, amount in shares.usage(leaf).items() if amount} for leaf in shares.leaves()
     }
@@ -98,6 +98,6 @@ def _if_all_want_more(shares: FairShares, classes: Collection[str]) -> Entitleme
 
 
 def _lacking(entitlements: Entitlements, leaves: Iterable[str], name: str) -> Fraction:
-    """Return how much less of a class these have than they are entitled to."""
+    """Sum up how far these leaves are below their entitlement to a class."""
     missing = [entitlements.of(leaf)[name] - entitlements.used[leaf][name] for leaf in leaves]
     return sum([amount for amount in missing if amount > 0], Fraction(0))

@@ -1,22 +1,22 @@
-"""What is waited for, and what bounds it: totals for the whole tree, limits for parts of it.
+"""Pending tasks and the ceilings they have to fit under: totals for the whole tree, limits for parts of it.
 
-Leaves that wait for the same below the same bounds fit together or not at all. So each such *pending task* is looked
-at once, however many leaves it has, and only when the amount that is left passes one of its own.
+Leaves that wait for the same task below the same ceilings fit together or not at all. Each such *pending task* is
+therefore looked at once, however many leaves wait for it, and only when what is left crosses one of its amounts.
 """
 
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 
 TaskAmounts = tuple[int, ...]
-"""How much of each class, in the order of the classes."""
+"""The amount of each class, in the order of the classes."""
 
 
 class PendingTask:
     """One task under one ceiling, and how many leaves wait for it.
 
     Args:
-        task: what is asked for.
-        ceilings: all that it has to fit under, the innermost first.
+        task: the amounts.
+        ceilings: everything it has to fit under, the innermost first.
     """
 
     __slots__ = ("ceilings", "is_counted", "leaves", "short", "task")
@@ -26,21 +26,21 @@ class PendingTask:
         self.ceilings = ceilings
         self.leaves = 0
         self.is_counted = False
-        """Whether it is known to whoever counts the pending tasks that can be served."""
+        """Whether ``FairShares`` counts it among the tasks that can be served."""
         self.short = 0
-        """Under how many of the ceilings it does not fit."""
+        """The number of ceilings that it does not fit under."""
 
     @property
     def is_blocked(self) -> bool:
-        """Whether nobody who waits for this can be served: nothing is asked for, or too little is left."""
+        """Whether nobody can be served this: it asks for nothing, or too little is left."""
         return self.short > 0 or not any(self.task)
 
 
 class Ceiling:
-    """How much is left of each class for a part of the tree, and the pending tasks of all that is below.
+    """What is left of each class for one part of the tree, and the pending tasks of everything below.
 
     Args:
-        left: what is left; more than can be asked for where there is no bound.
+        left: what is left; ``UNBOUNDED`` or the like where there is no bound.
         above: the next ceiling outwards.
     """
 
@@ -51,7 +51,7 @@ class Ceiling:
         self._asking = [_Asking() for _class in left]
 
     def pending(self, task: TaskAmounts) -> PendingTask:
-        """Return the pending task of someone right under this ceiling."""
+        """Return the pending task with these amounts directly under this ceiling, registering it if it is new."""
         if task not in self._pending:
             pending = self._pending[task] = PendingTask(task, self.path)
             for ceiling in self.path:
@@ -60,16 +60,13 @@ class Ceiling:
         return self._pending[task]
 
     def forget(self, pending: PendingTask) -> None:
-        """Forget a pending task right under this ceiling that nobody has any more."""
+        """Drop a pending task directly under this ceiling that nobody waits for any more."""
         del self._pending[pending.task]
         for ceiling in self.path:
             ceiling._leave(pending)
 
     def change(self, more: Sequence[int]) -> list[PendingTask]:
-        """Add to what is left (or take away), and return the pending tasks that fit under this ceiling now and did not.
-
-        And those that do not any more.
-        """
+        """Add to what is left, or subtract; return the pending tasks that start or stop fitting under this ceiling."""
         before, self.left = self.left, [left + amount for left, amount in zip(self.left, more, strict=True)]
         concerned = {
             pending: None
@@ -97,7 +94,7 @@ class Ceiling:
 
 
 def fits(task: TaskAmounts, left: Sequence[int]) -> bool:
-    """Tell whether there is enough; of what a task does not ask for there may be less than nothing.
+    """Tell whether enough is left of every class that a task asks for; others may be overdrawn.
 
     >>> fits((2, 0), (3, -1)), fits((2, 1), (3, 0))
     (True, False)
@@ -106,7 +103,7 @@ def fits(task: TaskAmounts, left: Sequence[int]) -> bool:
 
 
 class _Asking:
-    """The pending tasks for one class, by the amount they ask for."""
+    """The pending tasks that ask for one class, by amount."""
 
     def __init__(self) -> None:
         self._pending: dict[int, dict[PendingTask, None]] = {}
@@ -125,7 +122,7 @@ class _Asking:
             self._amounts.remove(amount)
 
     def between(self, before: int, after: int) -> Iterator[PendingTask]:
-        """Yield the pending tasks for which it makes a difference whether the one or the other amount is left."""
+        """Yield the pending tasks that fit what is left before or after a change, but not both."""
         low, high = sorted((before, after))
         for amount in self._amounts[bisect_right(self._amounts, low) : bisect_right(self._amounts, high)]:
             yield from self._pending[amount]

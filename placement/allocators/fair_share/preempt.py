@@ -1,4 +1,4 @@
-"""Preemption: which allocations make room for something more important, by priority."""
+"""Preemption: which allocations have to make room for something more important, by priority."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,21 +23,22 @@ def preempt(
     waiting: Mapping[str, Amounts] | None = None,
     steps: int = MOST_STEPS,
 ) -> Giving:
-    """Choose what is given back so that a task of some priority fits; ``Held.value`` is the priority.
+    """Choose what to give back so that a task of some priority fits; ``Held.value`` is a thing's priority.
 
-    What has a lower priority than the task and is in the claimant's own queue may go always. What has the same, or is
-    in another queue and has no higher one, goes as in ``reclaim``: only to who is entitled to it, and only as far as
-    its owner has more than it is entitled to; inside the own queue that is asked about the two leaves. The highest
-    priority that gives is as low as can be; then it is the fewest, then those with the lowest priorities.
+    Things in the claimant's own queue with a lower priority than the task may always go. Things of equal priority, and
+    things in other queues of no higher priority, go by the rules of ``reclaim``: only for a claimant that is entitled
+    to them, and only as far as their owner exceeds its entitlement; inside the claimant's queue, the two leaves are
+    compared. The objective is to minimise the highest priority given back, then the number of things, then their
+    priorities.
 
     Args:
-        shares: the tree, and what is used and waited for.
+        shares: the tree, its usage and what its leaves wait for.
         claimant: the leaf.
         task: what it wants.
-        priority: how important that is.
+        priority: the priority of the task.
         held: what may be given back.
-        waiting: leaf -> all that it waits for; its next task unless given.
-        steps: how many partial choices are looked at, for each priority tried.
+        waiting: leaf -> everything it waits for; by default, its next task.
+        steps: the most partial choices to look at for each priority tried.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.
@@ -55,7 +56,7 @@ def preempt(
 
 
 def _least_important(court: Court, willing: Sequence[Held], priority: Number, *, steps: int) -> Giving:
-    """Choose from what may go, the highest priority being as low as can be."""
+    """Choose from what may go, minimising the highest priority given back."""
     is_free = partial(is_less_important, court, priority)
 
     def up_to(highest: Number) -> Offers:
@@ -66,35 +67,35 @@ def _least_important(court: Court, willing: Sequence[Held], priority: Number, *,
     offers = up_to(enough)
     if not offers.are_few:
         giving = offers.chosen(steps=steps)
-        # What the order of values needs may be more than is needed: of purses, it may have filled some in vain.
+        # The greedy order may need a higher priority than the optimum, having filled purses with things of no use.
         return replace(giving, complete=giving.complete and enough == min([one.value for one in willing]))
     priorities = sorted({one.value for one in willing if one.value <= enough}) or [priority]
     return lowest(lambda highest: up_to(highest).chosen(steps=steps), priorities)
 
 
 def is_preemptible(court: Court, priority: Number, one: Held) -> bool:
-    """Tell whether something may go for a claim of some priority."""
+    """Tell whether something may go for a claim of this priority."""
     return one.value <= priority and (is_less_important(court, priority, one) or court.may_give(one.leaf))
 
 
 def is_less_important(court: Court, priority: Number, one: Held) -> bool:
-    """Tell whether something in the claimant's own queue has a lower priority."""
+    """Tell whether something is in the claimant's own queue and has a lower priority."""
     return one.value < priority and queue_of(one.leaf) == queue_of(court.claimant)
 
 
 class Feasible(Protocol):
-    """An answer that there may be."""
+    """An answer that may or may not be feasible."""
 
     @property
     def feasible(self) -> bool:
-        """Whether there is one."""
+        """Whether there is a solution."""
 
 
 Answer = TypeVar("Answer", bound=Feasible)
 
 
 def lowest(up_to: Callable[[Number], Answer], priorities: Sequence[Number]) -> Answer:
-    """Return the answer with the lowest of these priorities for which there is one; they are halved each time."""
+    """Return the feasible answer with the lowest of these sorted priorities, by bisection; the last one if none is."""
     answer = up_to(priorities[-1])
     low, high = 0, len(priorities) - 1
     while answer.feasible and low < high:

@@ -1,4 +1,4 @@
-"""A tree of fair shares as operators write it: paths of queues with weights, and who belongs to which queue."""
+"""The operator's view of a fair-share tree: paths of queues with weights, and the queue each member belongs to."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ class Contradiction(ValueError):
     """Two queues contradict each other.
 
     Args:
-        first, second: the places of the two in the list.
-        text: what the second says against the first; names both.
+        first, second: the indexes of the two in the list.
+        text: how the second contradicts the first; names both.
     """
 
     def __init__(self, first: int, second: int, text: str) -> None:
@@ -27,7 +27,7 @@ class Contradiction(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class QueueCapacity:
-    """What a queue has beside its weight, class by class: ``Branch`` says what each means."""
+    """A queue's settings besides its weight, by class; see ``Branch`` for what each means."""
 
     guarantee: Amounts = field(default_factory=dict)
     deserved: Amounts = field(default_factory=dict)
@@ -36,14 +36,14 @@ class QueueCapacity:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """One line of what an operator writes.
+    """One line of an operator's configuration.
 
     Args:
         path: the names from the root to the queue, joined by slashes.
-        weights: one for each name; None where nothing is said. That of the root has no meaning.
-        members: who belongs to the queue. None if the line is not about a queue but gives weights to a branch, unless
-            nothing lies below it.
-        capacity: what else is said about it.
+        weights: one for each name, None where unspecified. The root's weight has no meaning.
+        members: who belongs to the queue. None for a line that only gives weights to a branch; it still defines a queue
+            if nothing lies below it.
+        capacity: the queue's other settings.
     """
 
     path: str
@@ -54,14 +54,14 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class QueueTree:
-    """All queues, checked.
+    """All queues, validated.
 
     Args:
         root: the name of the root.
-        weights: path -> weight, for each branch below the root, a branch before what is in it.
-        members: who -> the path of the queue.
-        default: the path of the queue of everybody else.
-        capacities: path -> what is said about a queue beside its weight.
+        weights: path -> weight for every branch below the root, parents before children.
+        members: member -> the path of its queue.
+        default: the path of the queue for everybody else.
+        capacities: path -> the queue's settings besides its weight.
     """
 
     root: str
@@ -79,11 +79,11 @@ class QueueTree:
         return joined(self.queue_of(member), _quoted(member))
 
     def queue_of(self, member: str) -> str:
-        """Return the path of the queue that someone belongs to."""
+        """Return the path of a member's queue."""
         return self.members.get(member, self.default)
 
     def tree(self, members: Iterable[str]) -> Branch:
-        """Return the tree in which these are the leaves, and those who are written."""
+        """Build the tree whose leaves are these members and those that the configuration names."""
         parts: dict[str, list[Branch | Leaf]] = {path: [] for path in [self.root, *self.weights]}
         for member in dict.fromkeys([*self.members, *members]):
             parts[self.queue_of(member)].append(Leaf(_quoted(member)))
@@ -104,17 +104,16 @@ class QueueTree:
 
 
 def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
-    """Check lines against each other and make a tree of them.
+    """Validate configuration lines against each other and build a tree from them.
 
     Args:
         queues: the lines; without any, everybody is in one queue below the root ``root``.
-        default: the queue of those who are in no other, ``default`` below the root unless given; it is added if it is
-            not among the lines.
+        default: the queue for members of no other queue, by default ``default`` below the root; added if no line
+            defines it.
 
     Raises:
-        Contradiction: two lines begin differently, give a branch two weights, are about the same queue, claim the same
-            member, one is a queue and at the same time the beginning of another, or queues are promised more than the
-            queue around them.
+        Contradiction: two lines have different roots, give a branch different weights, define the same queue, claim the
+            same member, nest one queue inside another, or promise the queues of a branch more than the branch has.
 
     >>> tree_of([Queue("root/sci", (1, 1), ()), Queue("root/sci/dev", (1, 1, 1), ())])
     Traceback (most recent call last):
@@ -137,7 +136,7 @@ def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
 
 
 def _weights(lines: Sequence[Queue]) -> dict[str, Number]:
-    """Return path -> weight, each branch before what is in it; 1 where nobody says."""
+    """Return path -> weight, parents before children; 1 where no line specifies it."""
     said: dict[str, tuple[int, Number]] = {}
     for number, line in enumerate(lines):
         for path, weight in zip(_ways(line.path)[1:], line.weights[1:], strict=False):
@@ -151,7 +150,7 @@ def _weights(lines: Sequence[Queue]) -> dict[str, Number]:
 
 
 def _check_nesting(lines: Sequence[Queue], *, queue_paths: set[str]) -> None:
-    """Refuse two lines for one path, and a queue with something below it."""
+    """Refuse two lines for one path, and a queue that contains another."""
     numbers: dict[str, int] = {}
     for number, line in enumerate(lines):
         if line.path in numbers:
@@ -165,7 +164,7 @@ def _check_nesting(lines: Sequence[Queue], *, queue_paths: set[str]) -> None:
 
 
 def _check_promises(lines: Sequence[Queue]) -> None:
-    """Refuse queues that are promised more, one or all together, than is written for the queue around them."""
+    """Refuse promises to queues that, singly or in total, exceed what the enclosing queue's line states."""
     numbers = {line.path: number for number, line in enumerate(lines)}
     together: Counter[tuple[str, str, str]] = Counter()
     for number, line in enumerate(lines):
@@ -197,11 +196,11 @@ def _members(lines: Sequence[Queue]) -> dict[str, str]:
 
 
 def _ways(path: str) -> list[str]:
-    """Return the path of each element, the root first."""
+    """Return the path of every node from the root down to this one."""
     names = path.split(SEPARATOR)
     return [SEPARATOR.join(names[:end]) for end in range(1, len(names) + 1)]
 
 
 def _quoted(member: str) -> str:
-    """Return a name that can be part of a path; other names stay different."""
+    """Escape a name for use in a path; distinct names stay distinct."""
     return member.replace("%", "%25").replace(SEPARATOR, "%2F")

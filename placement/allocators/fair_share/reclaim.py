@@ -1,13 +1,13 @@
 """Reclaim: which allocations other queues should give back so that a claimant who is entitled to more fits.
 
-A queue is a branch with leaves; what happens inside one is ``preempt``'s.
+A queue is a branch with leaves; ``preempt`` deals with what happens inside one.
 
-Where the way to the claimant parts from the way to who gives, two nodes stand beside each other, and only amounts of
-the classes that are lacking are looked at. The claimant's node must be entitled to what it has with the task
-(``entitlement``). The giver's node, and each below it on the way to its queue, gives nothing that it is entitled to. So
-only what is borrowed goes back, and to those who lack what is theirs.
+Where the paths to the claimant and to a giver part, there are two sibling nodes; they are compared in the lacking
+classes alone. The claimant's node must be entitled to what it holds plus the task (``entitlement``). The giver's node,
+and every node below it down to the giver's queue, keeps what it is entitled to. So only borrowed resources go back,
+and only to those who lack what is theirs.
 
-Only amounts count. Whether the freed ones lie on one provider is not known here.
+Only amounts count here. Whether what becomes free lies on one provider is not known.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
 
 MOST_STEPS = 20_000
-"""How many partial choices are looked at, unless said otherwise."""
+"""The default for how many partial choices to look at."""
 
 
 def reclaim(
@@ -31,15 +31,15 @@ def reclaim(
     waiting: Mapping[str, Amounts] | None = None,
     steps: int = MOST_STEPS,
 ) -> Giving:
-    """Choose what other queues give back so that a task fits: the fewest, of these the least valuable.
+    """Choose what other queues give back so that a task fits: the fewest things, among those the least valuable.
 
     Args:
-        shares: the tree, and what is used and waited for.
+        shares: the tree, its usage and what its leaves wait for.
         claimant: the leaf.
         task: what it wants.
-        held: what may be given back; what is in the claimant's own queue is left alone.
-        waiting: leaf -> all that it waits for; its next task unless given.
-        steps: how many partial choices are looked at.
+        held: what may be given back; anything in the claimant's own queue is left alone.
+        waiting: leaf -> everything it waits for; by default, its next task.
+        steps: the most partial choices to look at.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.
@@ -64,10 +64,10 @@ def reclaim(
 
 
 def reclaimable(court: Court, held: Iterable[Held]) -> list[Held]:
-    """Return what others may give."""
+    """Return the things that other queues may give."""
     return [one for one in held if is_reclaimable(court, one)]
 
 
 def is_reclaimable(court: Court, one: Held) -> bool:
-    """Tell whether something is in another queue, and the claimant entitled to what it claims beside it."""
+    """Tell whether something is in another queue and the claimant is entitled to its claim at the parting from it."""
     return court.may_give(one.leaf) and queue_of(one.leaf) != queue_of(court.claimant)

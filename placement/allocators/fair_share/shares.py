@@ -1,7 +1,7 @@
-"""The shares of a whole tree, kept while leaves change: hierarchical dominant resource fairness.
+"""The shares of a whole tree, maintained incrementally: hierarchical dominant resource fairness.
 
-After A. Bhattacharya and others, "Hierarchical Scheduling for Diverse Datacenter Workloads" (H-DRF). What leaves use
-and which are blocked is told from outside (``state``); here is only what follows from it.
+After A. Bhattacharya and others, "Hierarchical Scheduling for Diverse Datacenter Workloads" (H-DRF). The caller
+(``state``) decides what leaves use and which are blocked; this module derives shares and order from that.
 """
 
 from collections.abc import Hashable, Sequence
@@ -13,13 +13,13 @@ from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
 class ShareTree:
     """A tree and its shares.
 
-    A leaf's share is its largest part of any class. A branch's share is the largest part of its vector among the
-    classes that are open; it is blocked when all its parts are. ``change``, ``move``, ``block`` and ``open_only`` take
-    note, ``settle`` works out what follows: O(depth x (classes + log of the parts)) for a leaf.
+    A leaf's share is its largest fraction of any class. A branch's share is the largest element of its vector among the
+    open classes; a branch is blocked when all its parts are. ``change``, ``move``, ``block`` and ``open_only`` only
+    record changes; ``settle`` propagates them, in O(depth x (classes + log of the parts)) per leaf.
 
     Args:
-        root: the tree. At first all leaves are content.
-        classes: how many classes there are.
+        root: the tree. Initially, no leaf waits for anything.
+        classes: the number of classes.
     """
 
     def __init__(self, root: Branch, classes: int) -> None:
@@ -38,7 +38,7 @@ class ShareTree:
         self._all_changed()
 
     def _planted(self, root: Branch) -> BranchNode:
-        """Make the nodes, in natural order, parts after their branch."""
+        """Create the nodes in natural order, parents before children."""
         planted = BranchNode(root, root.name, None, self._classes)
         waiting: list[tuple[Branch | Leaf, Node]] = [(root, planted)]
         while waiting:
@@ -67,7 +67,7 @@ class ShareTree:
                 self._changed.append({})
 
     def change(self, leaf: LeafNode, vector: Vector) -> None:
-        """Take note of what a leaf uses, as parts of the totals."""
+        """Record a leaf's usage, as fractions of the totals."""
         if vector != leaf.vector:
             cohort, above = leaf.cohort, _above(leaf)
             above.count(cohort, -1)
@@ -78,7 +78,7 @@ class ShareTree:
             self._noted(cohort)
 
     def move(self, leaf: LeafNode, demand: Hashable, *, is_blocked: bool) -> None:
-        """Take note of what a leaf waits for: anything that tells demands apart (None: nothing); is it blocked?"""
+        """Record what a leaf waits for (a key that tells demands apart; None for nothing) and whether it is blocked."""
         cohort, above = leaf.cohort, _above(leaf)
         above.count(cohort, -1)
         cohort.withdraw(leaf)
@@ -109,7 +109,7 @@ class ShareTree:
             del self._cohorts[demand]
 
     def block(self, demand: Hashable, *, is_blocked: bool) -> None:
-        """Take note of all who wait for this being blocked or not. O(branches that have such leaves)."""
+        """Record whether all leaves that wait for a demand are blocked. O(branches that have such leaves)."""
         for above, cohort in self._cohorts.get(demand, {}).items():
             if cohort.is_blocked != is_blocked:
                 above.count(cohort, -1)
@@ -118,13 +118,13 @@ class ShareTree:
                 self._noted(cohort)
 
     def open_only(self, classes: Sequence[int]) -> None:
-        """Take note of which classes are not exhausted; only they count in the shares of branches."""
+        """Record which classes are not exhausted; only those count in the shares of branches."""
         if tuple(classes) != self._open:
             self._open = tuple(classes)
             self._all_changed()
 
     def settle(self) -> None:
-        """Work out the shares of all branches that may have changed, the innermost first."""
+        """Recompute the shares of all branches that may have changed, the deepest first."""
         for level in reversed(self._changed):
             while level:
                 self._refresh(level.popitem()[0])
@@ -150,7 +150,7 @@ class ShareTree:
             self._noted(branch)
 
     def _noted(self, part: Cohort | BranchNode) -> None:
-        """Take note of a part that is not what it was."""
+        """Record that a part has changed, and queue its branch for ``settle``."""
         above = part.above
         assert above is not None
         best = part.rank()
@@ -160,7 +160,7 @@ class ShareTree:
         self._changed[above.depth][above] = None
 
     def first(self) -> LeafNode | None:
-        """Return the leaf that is served next; None if all are blocked."""
+        """Return the leaf to serve next; None if all are blocked."""
         node: Node | None = self.root
         while isinstance(node, BranchNode):
             node = None if node.is_blocked else node.first()
@@ -173,7 +173,7 @@ def _above(node: Node) -> BranchNode:
 
 
 def way_to(node: Node) -> list[Node]:
-    """Return the nodes from below the root down to a node."""
+    """Return the nodes from just below the root down to this one."""
     way = []
     while node.above is not None:
         way.append(node)
@@ -182,19 +182,19 @@ def way_to(node: Node) -> list[Node]:
 
 
 def level_of(node: Node) -> int:
-    """Return what sorts a node among those beside it; what is blocked comes last."""
+    """Return a node's sort key among its siblings; blocked nodes sort last."""
     return node.level + LAST * is_blocked(node)
 
 
 def is_blocked(node: Node) -> bool:
-    """Tell whether nothing can be served there."""
+    """Tell whether nothing below this node can be served."""
     assert isinstance(node, LeafNode | BranchNode)
     return node.is_blocked
 
 
 def rank_of(leaf: Node) -> Rank:
-    """Return what sorts leaves as they are served: weighted shares from the top down, then their places in the tree.
+    """Return a leaf's sort key in order of service: weighted shares from the top down, then its position in the tree.
 
-    Where two branches are level, what is inside them decides; a blocked node comes after all that are not.
+    Between two branches with equal shares, their contents decide; blocked nodes sort after all others.
     """
     return tuple([level_of(node) for node in way_to(leaf)]), leaf.index

@@ -1,4 +1,4 @@
-"""A tree of shares over what there is: who uses what, who waits for what, and who is blocked by that."""
+"""A share tree over real totals: who uses what, who waits for what, and who is blocked as a consequence."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ from placement.allocators.fair_share.shares import ShareTree, is_blocked, rank_o
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, branches_of, way
 
 UNBOUNDED = 1 << 80
-"""More than anybody can ask for: what is left where there is no limit."""
+"""More than anybody can ask for; stands for what is left where there is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeShare:
-    """What is known of one node.
+    """The state of one node.
 
     Args:
         path: the names from the root down to it.
-        weight: how much it counts beside its siblings.
-        usage: what it and everything below it really use.
-        held: the largest part of a class that this makes, 0..1 (more only where usage is over the totals).
-        vector: what it counts as using; for a branch, its parts scaled to the smallest of them.
-        share: the largest part of a class that the vector makes; for a branch, exhausted classes are left out.
+        weight: relative to its siblings.
+        usage: the actual usage of the node and everything below it.
+        held: the largest fraction of a class in that usage, 0..1 (more only where usage exceeds the totals).
+        vector: class -> what it counts as using; for a branch, its parts scaled to the smallest of them.
+        share: the largest fraction of a class in the vector; a branch's leaves out exhausted classes.
         weighted_share: share / weight; the smallest is served next.
-        dominant: the class of that largest part; None if there is none.
-        is_blocked: a leaf that waits for nothing, or for more than is free; a branch of which all parts are blocked.
-        lacking: the classes of which there is less than a leaf waits for.
-        is_leaf: whether it is one.
+        dominant: the class of that largest fraction; None if there is none.
+        is_blocked: whether a leaf waits for nothing, or for more than is free; or all parts of a branch are blocked.
+        lacking: the classes of which less is left than a leaf waits for.
+        is_leaf: whether it is a leaf.
     """
 
     path: str
@@ -45,23 +45,23 @@ class NodeShare:
 
 
 class FairShares:
-    """The shares of a tree, kept while usage, pending tasks and totals change; every change costs O(depth x classes).
+    """The shares of a tree, maintained as usage, pending tasks and totals change, in O(depth x classes) per change.
 
-    One exception: where some task fits no longer, or again, O(branches that have leaves which wait for it); if a class
-    becomes exhausted or free with that, O(branches x classes). Leaves are not counted one by one.
+    When a task stops fitting or fits again, that costs O(branches with leaves that wait for it) more; when a class
+    becomes exhausted or available with it, O(branches x classes). The number of leaves does not matter.
 
-    A class is exhausted when no leaf waits for it whose task fits, be it that nobody asks for it or that too little is
-    left: nobody can be given any more of it.
+    A class is exhausted when no leaf waits for a task that fits and includes it, whether because nobody asks for it or
+    because too little is left: nobody can be given any more of it.
 
     Args:
         root: the tree.
-        totals: how much there is of each class that counts.
-        usage: leaf -> what it uses; nothing unless given.
-        tasks: leaf -> what it waits for; nothing unless given.
+        totals: the total of each class that counts.
+        usage: leaf -> its usage, by default nothing.
+        tasks: leaf -> the task it waits for, by default nothing.
 
     Raises:
-        ValueError: here and in all methods, for an amount below 0 or of a class that does not count.
-        KeyError: for a leaf that is not in the tree.
+        ValueError: from here and every method, for a negative amount or a class that does not count.
+        KeyError: a leaf is not in the tree.
 
     >>> from placement.allocators.fair_share.tree import Leaf
     >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"VCPU": 9, "MEMORY_MB": 18})
@@ -97,7 +97,7 @@ class FairShares:
             self.want(leaf, amounts)
 
     def _bounds(self, root: Branch) -> dict[str, Ceiling]:
-        """Return branch -> the innermost bound on what is in it."""
+        """Return branch -> the innermost ceiling over its contents."""
         found: dict[str, Ceiling] = {}
         for path, branch in branches_of(root):
             above = found.get(path.rpartition(SEPARATOR)[0])
@@ -110,7 +110,7 @@ class FairShares:
         return found
 
     def use(self, leaf: str, amounts: Amounts) -> None:
-        """Set what a leaf uses."""
+        """Set a leaf's usage."""
         before, after = self._usage[leaf], self._amounts(amounts)
         if before == after:
             return
@@ -119,7 +119,7 @@ class FairShares:
         self._give_back(self._ceiling(leaf).path, [old - new for old, new in zip(before, after, strict=True)])
 
     def want(self, leaf: str, task: Amounts) -> None:
-        """Set what a leaf waits for: the amounts that it could take next. Nothing if it is content."""
+        """Set the task a leaf waits for, the amounts it would take next; empty if it waits for nothing."""
         before, after = self._pending[leaf], self._amounts(task)
         if before.task == after:
             return
@@ -129,7 +129,7 @@ class FairShares:
         self._tree.open_only(self._open())
 
     def resize(self, name: str, total: int) -> None:
-        """Set how much there is of a class. O(leaves)."""
+        """Set the total of a class. O(leaves)."""
         totals = self._amounts(dict(zip(self.classes, self._totals, strict=True)) | {name: total})
         more = [new - old for old, new in zip(self._totals, totals, strict=True)]
         self._totals = totals
@@ -138,27 +138,27 @@ class FairShares:
         self._give_back((self._ceilings[self.root.name],), more)
 
     def leaves(self) -> Iterator[str]:
-        """Yield the paths of all leaves, in their order in the tree."""
+        """Yield the paths of all leaves in tree order."""
         yield from self._tree.leaves
 
     def totals(self) -> dict[str, int]:
-        """Return how much there is of each class."""
+        """Return the total of each class."""
         return dict(zip(self.classes, self._totals, strict=True))
 
     def usage(self, leaf: str) -> dict[str, int]:
-        """Return what a leaf uses."""
+        """Return a leaf's usage."""
         return dict(zip(self.classes, self._usage[leaf], strict=True))
 
     def wanted(self, leaf: str) -> dict[str, int]:
-        """Return what a leaf waits for."""
+        """Return the task a leaf waits for."""
         return dict(zip(self.classes, self._pending[leaf].task, strict=True))
 
     def free(self) -> dict[str, int]:
-        """Return what is left of each class; less than nothing where usage is over the totals."""
+        """Return what is left of each class, negative where usage exceeds the total."""
         return dict(zip(self.classes, self._ceilings[self.root.name].left, strict=True))
 
     def bounds(self, leaf: str) -> list[tuple[str, dict[str, int]]]:
-        """Return what bounds a leaf, from the root down: the branch, and what is left in it of each class."""
+        """Return the bounds on a leaf, from the root down: the branch, and what is left of each class in it."""
         found: dict[Ceiling, tuple[str, dict[str, int]]] = {}
         for path in way(leaf):
             ceiling = self._ceiling(path)
@@ -168,30 +168,30 @@ class FairShares:
         return list(found.values())
 
     def first(self) -> str | None:
-        """Return the leaf that is served next, None if all are blocked. O(depth x log of the parts)."""
+        """Return the leaf to serve next; None if all are blocked. O(depth x log of the parts)."""
         self._tree.settle()
         node = self._tree.first()
         return node.path if node else None
 
     def rank(self, leaf: str) -> Rank:
-        """Return what sorts leaves as they would be served now."""
+        """Return a leaf's sort key in the present order of service."""
         self._tree.settle()
         return rank_of(self._tree.leaves[leaf])
 
     def node(self, path: str) -> NodeShare:
-        """Return what is known of a node."""
+        """Return the state of a node."""
         self._tree.settle()
         node = self._tree.nodes[path]
         return self._shown(node, self._together(node))
 
     def nodes(self) -> list[NodeShare]:
-        """Return what is known of all nodes, in the order of the tree, each branch before its parts."""
+        """Return the state of all nodes in tree order, parents before children."""
         self._tree.settle()
         sums = self._sums()
         return [self._shown(node, sums[path]) for path, node in self._tree.nodes.items()]
 
     def holdings(self) -> dict[str, dict[str, int]]:
-        """Return node -> what it and everything below it uses."""
+        """Return node -> the usage of the node and everything below it."""
         return {path: dict(zip(self.classes, sums, strict=True)) for path, sums in self._sums().items()}
 
     def _sums(self) -> dict[str, list[int]]:
@@ -204,7 +204,7 @@ class FairShares:
         return sums
 
     def _together(self, node: Node) -> Vector:
-        """Return what everything below a node uses."""
+        """Sum the usage below a node."""
         found = [[0] * len(self.classes)]
         below = [node]
         while below:
@@ -252,7 +252,7 @@ class FairShares:
         return [ratio(used, total) for used, total in zip(usage, self._totals, strict=True)]
 
     def _acquired(self, leaf: str, task: TaskAmounts) -> PendingTask:
-        """Return the pending task for these amounts, one leaf more counted that waits for it."""
+        """Return the pending task for these amounts, with one more leaf waiting for it."""
         pending = self._ceiling(leaf).pending(task)
         pending.leaves += 1
         self._count(pending)
@@ -265,7 +265,7 @@ class FairShares:
             pending.ceilings[0].forget(pending)
 
     def _give_back(self, ceilings: Sequence[Ceiling], amounts: Sequence[int]) -> None:
-        """Take note of these amounts being free again; or, if they are below 0, of being taken."""
+        """Add freed amounts to the ceilings; negative amounts have been taken."""
         for pending in {pending: None for ceiling in ceilings for pending in ceiling.change(amounts)}:
             if pending.leaves:
                 self._count(pending)
@@ -273,7 +273,7 @@ class FairShares:
         self._tree.open_only(self._open())
 
     def _count(self, pending: PendingTask) -> None:
-        """Count whether a pending task asks for its classes and can be served."""
+        """Update how many servable pending tasks ask for each class."""
         is_counted = pending.leaves > 0 and not pending.is_blocked
         if is_counted != pending.is_counted:
             pending.is_counted = is_counted
@@ -281,7 +281,7 @@ class FairShares:
                 self._asked[number] += (1 if is_counted else -1) * bool(amount)
 
     def _open(self) -> list[int]:
-        """Return the classes that are not exhausted."""
+        """Return the indexes of the classes that are not exhausted."""
         return [number for number, asked in enumerate(self._asked) if asked]
 
     def _amounts(self, amounts: Amounts) -> TaskAmounts:

@@ -1,7 +1,7 @@
-"""Takes things in an order until that is enough: the least valuable first, or those that give most.
+"""Takes things greedily until they are enough: in ascending order of value, or those that give most first.
 
-So an answer is found wherever giving back in the order of values would do, and among 100,000 things in a fraction of a
-second; ``fewest`` betters it.
+This finds an answer whenever giving back in the order of values would, and among 100,000 things in a fraction of a
+second; ``fewest`` then improves on it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,16 +11,16 @@ from operator import add
 from typing import NamedTuple
 
 Purse = tuple[int, ...]
-"""How much may be taken together from the things that are in it, of each class."""
+"""A joint cap, class by class, on what may be taken from the things that draw on it."""
 
 
 class Giver(NamedTuple):
-    """What things have in common that are in the same purses.
+    """What all things that draw on the same purses have in common.
 
     Args:
-        purses: the numbers of the purses.
-        is_bound: whether the purses have to have room for them. What is not bound counts in the purses all the same,
-            but only matters for the others.
+        purses: the indexes of the purses.
+        is_bound: whether the purses must have room for them. Unbound things use up their purses too, but only bound
+            ones have to stay within them.
     """
 
     purses: tuple[int, ...] = ()
@@ -29,15 +29,15 @@ class Giver(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Things:
-    """What may be taken, column by column, and what for.
+    """The things to choose from, column by column, and the needs they have to meet.
 
     Args:
-        gives: what each gives towards what is needed.
-        takes: what each takes from its purses, of each class.
-        values: what each is worth, in any unit.
-        givers: the number of each one's giver. Of equals, the first giver's are taken first.
-        needed: how much is needed of each, more than 0.
-        purses: how much may be taken together.
+        gives: how much each contributes to every need.
+        takes: how much each takes out of its purses, by class.
+        values: the value of each, in any unit.
+        givers: the index of each one's giver. Ties go to the first giver.
+        needed: the needs, all above 0.
+        purses: the caps on what may be taken together.
         of_giver: the givers.
     """
 
@@ -54,7 +54,7 @@ class Things:
 
 
 def may_go_alone(things: Things, number: int) -> bool:
-    """Tell whether the purses of a thing have room for it, if nothing else is taken."""
+    """Tell whether the purses of a thing have room for it when nothing else is taken."""
     giver, takes = things.of_giver[things.givers[number]], things.takes[number]
     return not giver.is_bound or not any(
         [
@@ -67,7 +67,7 @@ def may_go_alone(things: Things, number: int) -> bool:
 
 
 def least_valuable_first(things: Things) -> list[int] | None:
-    """Take in the order of values; return what is needed of that, or None if even all is not enough."""
+    """Take in ascending order of value and return what of it is needed; None if even everything is not enough."""
     taking = _Taking(things)
     queue = list(zip(things.values, things.givers, things.takes, range(len(things)), strict=True))
     heapify(queue)
@@ -77,17 +77,17 @@ def least_valuable_first(things: Things) -> list[int] | None:
 
 
 BySize = tuple[float, int, int, tuple[int, ...], int]
-"""What sorts things: how much each gives (negative), its value, its giver, what it takes; and its number."""
+"""A sort key: how much a thing gives (negated), its value, its giver and what it takes; then its index."""
 
 
 def largest_first(things: Things, numbers: Sequence[int]) -> list[int] | None:
-    """Take of these what gives most of what is needed, of equals the least valuable; else as above."""
+    """Take the things that give most of the open needs first, ties by value; None as above."""
     taking = _Taking(things)
     while numbers and not taking.is_enough():
         open_needs = taking.open_needs()
         queue = by_size(things, numbers, taking.needed)
         heapify(queue)
-        # What is needed no longer does not count: the rest are put in order anew.
+        # A need that has been met no longer counts, so the rest have to be sorted anew.
         while queue and taking.open_needs() == open_needs:
             taking.try_one(heappop(queue)[-1])
         numbers = [entry[-1] for entry in queue]
@@ -95,7 +95,7 @@ def largest_first(things: Things, numbers: Sequence[int]) -> list[int] | None:
 
 
 def by_size(things: Things, numbers: Sequence[int], needed: Sequence[int]) -> list[BySize]:
-    """Return what sorts these by how much they give of what is needed."""
+    """Return the sort keys of these things by how much of the needs they meet."""
     sizes = [0.0] * len(numbers)
     for place, need in enumerate(needed):
         if need > 0:
@@ -109,7 +109,7 @@ def by_size(things: Things, numbers: Sequence[int], needed: Sequence[int]) -> li
 
 
 class _Taking:
-    """What was taken, what is still needed, and how full the purses are."""
+    """What has been taken so far, what is still needed, and how full the purses are."""
 
     def __init__(self, things: Things) -> None:
         self._things = things
@@ -125,7 +125,7 @@ class _Taking:
         return [need > 0 for need in self.needed]
 
     def try_one(self, number: int) -> None:
-        """Take a thing if it is of use, and its purses have room. Where they have none, they never will."""
+        """Take a thing if it helps and its purses have room. Purses only fill up: what is refused never fits later."""
         gives, takes = self._things.gives[number], self._things.takes[number]
         giver = self._things.of_giver[self._things.givers[number]]
         if not any([need > 0 < amount for need, amount in zip(self.needed, gives, strict=True)]):
@@ -147,7 +147,7 @@ class _Taking:
         )
 
     def result(self) -> list[int] | None:
-        """Return what was taken without what turned out not to be needed, the most valuable of it first."""
+        """Return what was taken, less whatever proves unnecessary, the most valuable of it first."""
         return sorted(self._kept()) if self.is_enough() else None
 
     def _kept(self) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Those who hold something in one place, and what they may give back there so that a claim fits in."""
+"""The tenants of one place, and what they may give back there so that a claim fits in."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -16,24 +16,24 @@ from placement.allocators.fair_share.offers import Held
 from placement.allocators.fair_share.tree import way
 
 _Sort = tuple[str, tuple[int, ...], bool, tuple[int, ...], "Freed"]
-"""What makes tenants alike: the leaf, what each takes, whether its owner has to keep what is theirs, what it gives of
-what is missing, and what it frees where."""
+"""What tenants of a kind have in common: the leaf, what each takes, whether it is bound by its owner's entitlement,
+what it gives towards what is missing, and what it frees where."""
 
 Need = str | tuple[int, str]
-"""What has to be free: of a class in the place as a whole, or of a class in a part of it."""
+"""A class that has to be free in the place as a whole, or in a numbered part of it."""
 
 Freed = tuple[tuple[int, str, int], ...]
-"""What becomes free, sorted: the number of a provider, a class, and how much."""
+"""What becomes free, sorted: the number of a provider, a class, and the amount."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Something that may be given back as a whole.
+    """Something that can only be given back whole.
 
     Args:
-        held: what it is, and what of it counts.
-        freed: all that becomes free by it, and where.
-        inside: how much of what may be needed lies in the place itself.
+        held: its name, owner and value, and those of its amounts that count.
+        freed: everything it frees, and where.
+        inside: how much it frees of what may be needed in the place itself.
     """
 
     held: Held
@@ -47,9 +47,9 @@ class Tenants:
     Args:
         court: who is entitled to what.
         tenants: those who may be asked.
-        missing: how much more has to be free in the place, as far as sums tell.
-        values: value -> the same as a whole number.
-        is_free: whether something may go whatever its owner is entitled to.
+        missing: how much more has to become free in the place, judged by sums.
+        values: value -> the value scaled to an integer.
+        is_free: whether something may go regardless of its owner's entitlement.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class Tenants:
 
     @property
     def bound(self) -> Cost | None:
-        """What it costs at least by the sums, if somebody has to go; None if all together are not enough."""
+        """A lower bound, by sums, on the cost if somebody has to go; None if all together are not enough."""
         return least_cost(self._tenants, self._missing, self._values)
 
     def could_free(self, missing: Mapping[Need, int]) -> bool:
-        """Tell whether so much could become free, by the sums and by what has to be kept of those who all must go."""
+        """Tell whether this much can become free, by sums and without touching what is owed to owners who must give."""
         forced: dict[str, Tenant] = {}
         for need, amount in missing.items():
             if amount > 0:
@@ -87,7 +87,7 @@ class Tenants:
         return self._is_theirs(forced.values())
 
     def _is_theirs(self, tenants: Iterable[Tenant]) -> bool:
-        """Tell whether owners keep what is theirs if just these go."""
+        """Tell whether all owners keep what they are entitled to if exactly these go."""
         court = self._court
         spent, bound = defaultdict[tuple[str, str], int](int), set[tuple[str, str]]()
         for one in tenants:
@@ -104,7 +104,7 @@ class Tenants:
 
     @property
     def least_value(self) -> Number | None:
-        """The least value up to which all together are enough, as far as sums tell; None if they never are."""
+        """The lowest value up to which all tenants together are enough, by sums; None if they never are."""
         needed = {need: amount for need, amount in self._missing.items() if amount > 0}
         for one in sorted(self._tenants, key=attrgetter("held.value")):
             for need in needed.keys() & one.inside.keys():
@@ -116,15 +116,15 @@ class Tenants:
         return None
 
     def up_to(self, highest: Number) -> "Tenants":
-        """Return the same with those alone that are worth no more than that."""
+        """Return a copy with only the tenants worth no more than this."""
         return self._like([one for one in self._tenants if one.held.value <= highest], self._missing)
 
     def with_more_missing(self, missing: Mapping[Need, int]) -> "Tenants":
-        """Return the same where more has to be free."""
+        """Return a copy in which more has to become free."""
         return self._like(self._tenants, {**self._missing, **missing}) if missing else self
 
     def in_detail(self, read: Callable[[Sequence[Tenant]], Iterable[Tenant]]) -> "Tenants":
-        """Return the same with what becomes free by each."""
+        """Return a copy in which ``read`` has filled in what each tenant frees."""
         return self._like([*read(self._tenants)], self._missing)
 
     def _like(self, tenants: Sequence[Tenant], missing: Mapping[Need, int]) -> "Tenants":
@@ -132,7 +132,7 @@ class Tenants:
 
     @property
     def useful(self) -> "Tenants":
-        """Those without whom less would be free of what is needed, as far as sums tell; all if nothing is missing."""
+        """A copy with only those tenants that free some of what is needed, by sums; with all if none does."""
         needed = [need for need, amount in self._missing.items() if amount > 0]
         useful = [
             one
@@ -142,14 +142,14 @@ class Tenants:
         return self._like(useful, self._missing) if useful else self
 
     def nothing(self) -> Basket:
-        """Return the empty choice among them in kinds: what is alike but for value and name."""
+        """Return the empty choice among the tenants, grouped into kinds that differ in value and name alone."""
         purses = {path: number for number, path in enumerate(dict.fromkeys(self._keepers()))}
         kinds = [self._kind(sort, of, purses) for sort, of in self._alike]
         needed = (*self._missing.values(), *self._limits.values())
         return Basket(kinds, needed, [tuple(self._court.surplus(path).values()) for path in purses])
 
     def chosen(self, counts: Sequence[int]) -> list[Tenant]:
-        """Return so many of each kind, the least valuable."""
+        """Return this many tenants of each kind, the least valuable first."""
         alike = zip(counts, self._alike, strict=True)
         return [one for count, (_sort, of) in alike for _value, _name, one in of[:count]]
 
@@ -179,18 +179,18 @@ class Tenants:
         )
 
     def _towards_limits(self, held: Held) -> list[int]:
-        """Return how much something gives towards the limits that are in the way."""
+        """Return how much something gives towards each limit in the way."""
         around = way(queue_of(held.leaf)) if self._limits else ()
         return [held.amounts.get(name, 0) * (path in around) for path, name in self._limits]
 
 
 def least_cost(tenants: Sequence[Tenant], missing: Mapping[Need, int], values: Mapping[Number, int]) -> Cost | None:
-    """Return what it costs at least if some of these go, and at least one; None if all are not enough.
+    """Return a lower bound on the cost of giving back at least one of these; None if all are not enough.
 
     Args:
         tenants: who may go.
-        missing: how much more has to be free.
-        values: value -> the same as a whole number.
+        missing: how much more has to become free.
+        values: value -> the value scaled to an integer.
     """
     needs = [(need, amount) for need, amount in missing.items() if amount > 0]
     gives = [[one.inside.get(need, 0) for one in tenants] for need, _amount in needs]
@@ -198,7 +198,7 @@ def least_cost(tenants: Sequence[Tenant], missing: Mapping[Need, int], values: M
     least = max([1, *[bisect_left(sums, amount) for sums, (_need, amount) in zip(most, needs, strict=True)]])
     if least > len(tenants):
         return None
-    # Of so few, each has to give what is more than the others can.
+    # With only so few, each has to make up for what the others cannot give.
     able: Sequence[Tenant] = tenants
     for of, sums, (_need, amount) in zip(gives, most, needs, strict=True):
         each = amount - sums[least - 1]
@@ -211,7 +211,7 @@ def least_cost(tenants: Sequence[Tenant], missing: Mapping[Need, int], values: M
 
 
 def all_freed(tenants: Iterable[Tenant]) -> dict[int, Counter[str]]:
-    """Return provider -> class -> how much becomes free if all these go."""
+    """Return provider -> class -> the amount freed if all these go."""
     freed: dict[int, Counter[str]] = defaultdict(Counter)
     for one in tenants:
         for provider, name, amount in one.freed:

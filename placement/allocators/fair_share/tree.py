@@ -1,4 +1,4 @@
-"""The tree over which shares are fair: branches with weights, and leaves that use and want resources."""
+"""The tree that shares are computed over: weighted branches, and leaves that use and request resources."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from placement.allocators.entries import InvalidEntry, Number, check_number, exa
 from placement.allocators.natural_order import natural_key
 
 Amounts = Mapping[str, int]
-"""Resource class -> how much, in whole units."""
+"""Resource class -> amount, in whole units."""
 
 SEPARATOR = "/"
 
@@ -17,10 +17,10 @@ LEAST_WEIGHT, GREATEST_WEIGHT = Fraction(1, 10**6), 10**6
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What uses resources: a project, a job.
+    """A user of resources, such as a project or a job.
 
     Raises:
-        InvalidEntry: for a name that cannot be in a path, or a weight that is not between a millionth and a million.
+        InvalidEntry: the name cannot be part of a path, or the weight is not between a millionth and a million.
     """
 
     name: str
@@ -32,18 +32,18 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What shares resources among its parts, by their weights. The weight of the outermost has no meaning.
+    """A node that divides resources among its parts by weight. The root's weight has no meaning.
 
     Args:
-        name: what it is called beside its siblings.
-        parts: what is in it.
-        weight: how much it counts beside its siblings.
-        guarantee: class -> how much is never taken from it.
-        deserved: class -> how much it may have; more is borrowed. Where nothing is said, the weight decides.
-        limit: class -> how much it can have at most.
+        name: unique among its siblings.
+        parts: its children.
+        weight: relative to its siblings.
+        guarantee: class -> the amount that is never reclaimed from it.
+        deserved: class -> the amount it is entitled to; anything beyond is borrowed. Unset classes go by weight.
+        limit: class -> a hard upper bound.
 
     Raises:
-        InvalidEntry: as for a leaf, and for two parts of one name.
+        InvalidEntry: as for a leaf, and for two parts of the same name.
 
     >>> Branch("root", (Branch("eng", (Leaf("ann"),), weight=2), Leaf("bob"))).parts[0].weight
     2
@@ -66,7 +66,7 @@ class Branch:
 
 
 def check_part(name: str, weight: Number) -> None:
-    """Refuse a name that is empty or holds a slash, and a weight that is not between a millionth and a million."""
+    """Refuse a name that is empty or contains a slash, and a weight that is not between a millionth and a million."""
     if not name or SEPARATOR in name:
         raise InvalidEntry(("name",), "a name without a slash", name)
     check_number(weight, name, "weight")
@@ -75,7 +75,7 @@ def check_part(name: str, weight: Number) -> None:
 
 
 def ratio_of(weight: Number) -> tuple[int, int]:
-    """Return a weight as numerator and denominator, exactly as it was written.
+    """Return a weight as an exact numerator and denominator.
 
     >>> ratio_of(0.1)
     (1, 10)
@@ -84,12 +84,12 @@ def ratio_of(weight: Number) -> tuple[int, int]:
 
 
 def in_order(parts: Iterable[Branch | Leaf]) -> list[Branch | Leaf]:
-    """Return the parts in the natural order of their names, in which the first of equals is the first."""
+    """Sort parts naturally by name; ties keep their order."""
     return sorted(parts, key=lambda part: natural_key(part.name))
 
 
 def leaf_paths(part: Branch | Leaf, above: str = "") -> Iterator[str]:
-    """Yield the paths of all leaves, in natural order.
+    """Yield the paths of all leaves in natural order.
 
     >>> list(leaf_paths(Branch("root", (Leaf("bob"), Branch("eng", (Leaf("ann"),))))))
     ['root/bob', 'root/eng/ann']
@@ -98,14 +98,14 @@ def leaf_paths(part: Branch | Leaf, above: str = "") -> Iterator[str]:
 
 
 def branches_of(branch: Branch, above: str = "") -> Iterator[tuple[str, Branch]]:
-    """Yield the path of each branch, and the branch, each before those in it."""
+    """Yield all branches with their paths, parents before children."""
     return ((path, one) for path, one in _downwards(branch, above, tuple) if isinstance(one, Branch))
 
 
 def _downwards(
     part: Branch | Leaf, above: str, arranged: Callable[[Iterable[Branch | Leaf]], Sequence[Branch | Leaf]]
 ) -> Iterator[tuple[str, Branch | Leaf]]:
-    """Yield a part and all in it with their paths, each before what is in it. Trees may be as deep as they like."""
+    """Yield a part and its descendants with their paths, parents first. Iterative, so that depth is unlimited."""
     stack = [(above, part)]
     while stack:
         above, one = stack.pop()
@@ -116,12 +116,12 @@ def _downwards(
 
 
 def joined(above: str, name: str) -> str:
-    """Return the path of a part."""
+    """Append a name to a path."""
     return f"{above}{SEPARATOR}{name}" if above else name
 
 
 def way(path: str) -> list[str]:
-    """Return the paths of the nodes from below the root down to one.
+    """Return the paths from just below the root down to this node.
 
     >>> way("root/eng/dev")
     ['root/eng', 'root/eng/dev']
