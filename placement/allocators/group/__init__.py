@@ -1,9 +1,9 @@
-"""The Group Allocator: requests for devices in groups, matched to what nodes offer by hierarchical names.
+"""The Group Allocator: matches hierarchical requests for devices in groups to the hierarchical names nodes offer.
 
-After S. Mehrotra, "Group Allocator" (KubeGPU), made exact: it finds a placement whenever there is one, and the best one
-in the order that ``Objective`` describes. Where that system's own implementation differs it is by accident of labels or
-because it does not look back. ``place`` is the same for trees of locations instead of names, ``requests``
-and ``topology`` are short forms of requests.
+After S. Mehrotra, "Group Allocator" (KubeGPU), made exact: it finds a placement whenever one exists, and the best one
+in the order of ``Objective``. Where the original implementation behaves differently, that is an accident of its labels
+or of its lack of backtracking. ``place`` works on trees of locations instead of names; ``requests`` and ``topology``
+expand shorthand requests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ class Container:
     """One request.
 
     Args:
-        requested: how much is asked for of each resource, by hierarchical name, in the resource's unit.
-        phase: running containers add up; one of initialisation shares what the others take and leaves the score alone.
+        requested: the amount of each resource by hierarchical name, in the resource's unit.
+        phase: running containers add up; an init container reuses what the others take and does not affect the score.
         recorded: for resources placed before, the names of what they got; they keep it.
     """
 
@@ -35,7 +35,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What can be allocated in one place, by hierarchical name, and how much of it is in use."""
+    """A node's allocatable resources by hierarchical name, and how much of them is in use."""
 
     allocatable: Mapping[str, int]
     used: Mapping[str, int] = field(default_factory=dict)
@@ -43,16 +43,16 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class GroupAllocation:
-    """What came out for one node.
+    """The outcome for one node.
 
     Args:
         feasible: whether the containers fit.
-        complete: whether that is certain; False only if the budget ended.
-        score: the seed's score, 0..1; 0 if nothing was asked for or nothing found.
-        mappings: for each container in the order given the name of what each requested resource got.
-        taken: how much of each resource the containers take together.
-        unmet: requested resources that would not fit even alone, if that is the reason why nothing was found.
-        objective: all that was compared; None if nothing was found.
+        complete: whether the outcome is proven; False only if the budget ran out.
+        score: the seed's score, 0..1; 0 if nothing was asked for or found.
+        mappings: for each container, in the order given: requested name -> the name of what it got.
+        taken: the total amount that the containers take of each resource.
+        unmet: requested resources that would not fit even alone, if that is why nothing was found.
+        objective: the full objective; None if nothing was found.
     """
 
     feasible: bool
@@ -66,7 +66,7 @@ class GroupAllocation:
 
 @dataclass(frozen=True, slots=True)
 class BestNode:
-    """The node with the best placement; ``complete`` is False if the budget ended on any node, chosen or not."""
+    """The node with the best placement; ``complete`` is False if the budget ran out on any node, chosen or not."""
 
     name: str
     allocation: GroupAllocation
@@ -76,19 +76,19 @@ class BestNode:
 def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_RULES) -> GroupAllocation:
     """Place all containers of one workload on a node.
 
-    Groups that a request leaves out are filled in. Groups beside each other may share a location unless the rules say
+    Groups that a request leaves out are filled in. Sibling groups may share a location unless the rules say
     ``distinct``.
 
     Args:
         node: the node.
-        containers: what is to be placed together.
-        rules: what is good.
+        containers: what to place together.
+        rules: what makes a placement good.
 
     Raises:
-        ValueError: a name or an amount is not valid, a scorer returned a score outside 0..1, or there are more than 200
-            groups in the request.
+        ValueError: a name or an amount is invalid, a scorer returned a score outside 0..1, or the request has more than
+            200 groups.
 
-    The example of the seed: two GPUs with at least 1 and 2 GiB.
+    The example from the seed: two GPUs with at least 1 and 2 GiB.
 
     >>> sizes = {"dev0": 1, "dev1": 3, "dev2": 2, "dev3": 4}
     >>> offer = {"cpu": 4} | {f"gpu/{name}/memory": size for name, size in sizes.items()}
@@ -107,12 +107,12 @@ def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_
 def best_node(
     nodes: Mapping[str, Offer], containers: Sequence[Container], rules: Rules = USUAL_RULES
 ) -> BestNode | None:
-    """Return the node where the containers are placed best, of equals the first in natural order (equation 1).
+    """Return the node on which the containers are placed best, ties by natural order (equation 1).
 
     Args:
         nodes: the nodes by name.
-        containers: what is to be placed together.
-        rules: what is good. If no levels are given, every node counts its own, the innermost first.
+        containers: what to place together.
+        rules: what makes a placement good. Without levels, each node counts its own, the innermost first.
 
     Returns:
         None if the containers fit nowhere.
@@ -134,7 +134,7 @@ def best_node(
 
 
 def released(used: Mapping[str, int], taken: Mapping[str, int]) -> dict[str, int]:
-    """Return what is in use after a workload has given back what it took.
+    """Return what remains in use after a workload gives back what it took.
 
     >>> released({"cpu": 5, "memory": 7}, {"cpu": 2})
     {'cpu': 3, 'memory': 7}
@@ -164,11 +164,11 @@ def _allocation(
 
 
 def _pairs(placed: Placed, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield each requested name inside a group with what it got (the seed's equation 15).
+    """Yield each requested name inside a group with the name of what it got (the seed's equation 15).
 
     Args:
         placed: the group and its location.
-        path: where it is in the request.
+        path: the group's path in the request.
     """
     for base in placed.requirement.amounts:
         yield join_name(path, base), join_name(placed.path, base)

@@ -1,7 +1,7 @@
 """Requirements whose siblings never share a location: assignments from the inside out, exact in polynomial time.
 
-What is inside two locations is independent then. So the best a requirement can do at a location is what it gains there
-itself and, for its parts of each level, the best assignment to the locations inside; and the parts in the same way.
+The contents of two locations are then independent. So the best a requirement can do at a location is its own gain there
+plus, for its parts of each level, the best assignment to the locations inside, and recursively for those parts.
 """
 
 from collections import defaultdict
@@ -17,20 +17,20 @@ from placement.allocators.group.spread import Spreading, SpreadParts
 
 
 class Worth(NamedTuple):
-    """What a requirement can do at a location at best: what that is worth, and how much of it is score."""
+    """A requirement's best worth at a location, and the score in it."""
 
     worth: int
     gain: int
 
 
 class Apart:
-    """One search.
+    """One run.
 
     Args:
         locations: the locations.
         weights: how the objective is packed.
-        requirements: where they could go.
-        distinct: whether parts of one requirement that have one level must not share a location.
+        requirements: the source of ``viable`` locations and sums.
+        distinct: whether parts of one requirement that have the same level must not share a location.
     """
 
     def __init__(self, locations: Locations, weights: Weights, requirements: Requirements, *, distinct: bool) -> None:
@@ -42,10 +42,10 @@ class Apart:
         self._direct: dict[tuple[Form, str], bool] = {}
 
     def applies(self, containers: Sequence[RequirementNode]) -> bool:
-        """Tell whether assignments decide.
+        """Tell whether assignments solve the problem.
 
-        Several containers may share locations. And where a level is left out, parts that have different locations may
-        still share one around them: then they are spread, unless there are too many of different forms.
+        Several containers may share locations. And where a request skips a level, parts in different locations may
+        still share an enclosing one; they are then spread, unless there are too many different forms.
         """
         return len(containers) == 1 and self._is_simple(containers[0])
 
@@ -61,7 +61,7 @@ class Apart:
         return all([self._are_direct(node, parts[0].level) for parts in levels])
 
     def _may_be_spread(self, node: RequirementNode, parts: Sequence[RequirementNode]) -> bool:
-        """Tell whether parts can be spread: at a bounded cost, and over locations that are not inside each other."""
+        """Tell whether parts can be spread: at a bounded cost, and over locations none of which is inside another."""
         for location in node.viable:
             inside = self._locations.below(location, parts[0].level)
             nested = any([self._locations.below(inner, parts[0].level) for inner in inside])
@@ -94,7 +94,7 @@ class Apart:
     def best(self, node: RequirementNode, location: int = 0) -> list[tuple[RequirementNode, int]] | None:
         """Return the location of a requirement and of all its parts, or None if there is no way.
 
-        Of equals the parts, in their order, take the first in natural order.
+        Ties go to the parts in their order: each takes the first location in natural order.
         """
         if self._value(node, location) is None:
             return None
@@ -132,7 +132,7 @@ class Apart:
         gain = own + sum([value.gain for value in values])
         before = self._locations.all[location].score
         worth = own * self._weights.score - self._weights.touch[location] + sum([value.worth for value in values])
-        # All best ways to place the parts have one gain, because score weighs more than anything else.
+        # All best placements of the parts have the same gain, because score outweighs everything else.
         return Worth(worth + gain * (2 * before + gain) * self._weights.tightness[location], gain)
 
     def _own_gain(self, node: RequirementNode, location: int) -> int | None:
@@ -148,7 +148,7 @@ class Apart:
         return gain
 
     def _inside(self, node: RequirementNode, parts: Sequence[RequirementNode], location: int) -> Worth | None:
-        """Return the most that parts of one level are worth inside a location."""
+        """Return the most that parts of one level can be worth inside a location."""
         if not self._are_direct(node, parts[0].level):
             spread = self._spread(parts, location)
             return None if spread is None else Worth(spread.worth, spread.gain)

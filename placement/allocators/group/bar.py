@@ -1,18 +1,18 @@
-"""What a set of requirements must reach somewhere to be part of the best way to place all of them."""
+"""The bound that a partial result for a set of requirements must reach to be part of the best overall placement."""
 
 from placement.allocators.group.sets import Sets
 
 SetTable = dict[int, int]
-"""By set the rank of the best way to place it: its worth and, in the lowest bits, how early in natural order."""
+"""Set -> the rank of the best way to place it: its worth and, in the lowest bits, how early in natural order."""
 
 
 class Bar:
-    """Tells what is promising: with the best that can be expected for all else it reaches what is known.
+    """A pruning test: a result is promising if, with the best to be expected of all else, it reaches a known solution.
 
     Args:
         sets: the sets.
-        expected: by set the most that it can be worth, tightness aside, as a rank; sets that are not there fit nowhere.
-        least: what everything must reach, tightness aside, as a rank that says nothing of natural order.
+        expected: set -> an upper bound on its worth, tightness aside, as a rank; sets that fit nowhere are absent.
+        least: the rank that the full set must reach, tightness and natural order aside.
     """
 
     def __init__(self, sets: Sets, expected: SetTable, least: int) -> None:
@@ -26,7 +26,7 @@ class Bar:
         return numbers in self._least and rank >= self._least[numbers]
 
     def beside(self, numbers: int) -> list[int]:
-        """Return the sets that are promising together with a set."""
+        """Return the disjoint sets that are promising together with this one."""
         found = self._beside.get(numbers)
         if found is None:
             one = self._expected[numbers]

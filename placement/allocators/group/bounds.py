@@ -1,7 +1,7 @@
-"""Upper bounds on what the picks still to come can add to the objective.
+"""Upper bounds on what the remaining picks can add to the objective.
 
-Each part of the objective has a bound of its own. Those of what comes after the score hold for the placements with the
-best score; that suffices, because less score weighs more than all that follows it could make up for.
+Each component has a bound of its own. Those after the score hold only for placements with the best score. That is
+enough, because a loss of score outweighs all that follows it.
 """
 
 from collections import defaultdict
@@ -14,11 +14,11 @@ from placement.allocators.group.picks import Pick
 from placement.allocators.group.state import State
 
 Fill = tuple[int, int, int, int]
-"""(what filling a location gains by unit, by how much it can be filled, its sum of scores before, its factor)."""
+"""(gain per unit of filling a location, its capacity to be filled, its sum of scores before, its factor)."""
 
 
 class Bounds:
-    """Follows the search and bounds what is to come.
+    """Follows the search and bounds what is still to come.
 
     Args:
         locations: the locations.
@@ -51,7 +51,7 @@ class Bounds:
         return [number for number, layer in enumerate(self._layers) if covered.issuperset(layer.columns)]
 
     def _sums_of_promises(self, depths: int) -> list[int]:
-        """Return for each depth the sum of what is promised to all picks from there on."""
+        """Return by depth the sum of the promises to all picks from there on."""
         sums = [0]
         for depth in reversed(range(depths)):
             number = self._layer_of.get(depth)
@@ -69,11 +69,11 @@ class Bounds:
         return wants
 
     def take(self, pick: int, location: int) -> None:
-        """Follow the search: a pick is given a location."""
+        """Follow the search forwards: a pick is given a location."""
         self._change(pick, location, 1)
 
     def give_back(self, pick: int, location: int) -> None:
-        """Follow the search back."""
+        """Follow the search backwards: a pick gives its location back."""
         self._change(pick, location, -1)
 
     def _change(self, pick: int, location: int, count: int) -> None:
@@ -86,11 +86,11 @@ class Bounds:
             balance.take(pick, location, count)
 
     def above(self, depth: int, floor: int, state: State) -> int:
-        """Return what all picks from a depth on can add at most; what is at most the floor need not be exact.
+        """Return an upper bound on what all picks from a depth on can add; it is left loose once it is below the floor.
 
         Args:
             depth: the next pick.
-            floor: the worth that is of interest only if it is exceeded.
+            floor: only a worth above it is of interest.
             state: the state before the pick.
         """
         gain = self._promises[depth] + self._priced
@@ -103,7 +103,7 @@ class Bounds:
         return bound - self._tightest + self._tightness(depth, gain, state)
 
     def _touching(self, depth: int, state: State) -> int:
-        """Return the least that the locations cost that must be touched still."""
+        """Return a lower bound on the cost of the locations yet to be touched."""
         cost = 0
         for level, locations, layers in self._levels:
             most = 0
@@ -112,14 +112,14 @@ class Bounds:
                     max([balance.shortage(depth, locations, state) for balance in balances])
                     for balances in self._balances[number]
                 ]
-                # Components have no location of their own level in common, but may share those around.
+                # Components share no location of their own level, but may share enclosing ones.
                 most = max(most, sum(short) if self._layers[number].level == level else max(short))
             if most:
                 cost += most * self._weights.touch[locations[0]]
         return cost
 
     def _tightness(self, depth: int, gain: int, state: State) -> int:
-        """Return the most that tightness can gain: as few locations as possible become as full as possible."""
+        """Return an upper bound on the gain in tightness: the fewest locations, filled as full as possible."""
         room = self._room(depth)
         factors = self._weights.tightness
         total = 0
@@ -134,7 +134,7 @@ class Bounds:
         return total
 
     def _room(self, depth: int) -> list[int]:
-        """Return for each location the most that the sum of scores in it can rise."""
+        """Return by location the most by which its sum of scores can rise."""
         room = [0] * len(self._locations.all)
         for vacancies, best_gains in zip(self._vacancies, self._best_gains, strict=True):
             for location, gain in best_gains[depth].items():
@@ -146,11 +146,11 @@ class Bounds:
 
 
 def most_tightness(fills: list[Fill], gain: int) -> int:
-    """Return the most that the squares can gain if the sum of scores rises by a gain, spread over locations.
+    """Return an upper bound on the gain in squares when the sum of scores rises by ``gain``, spread over locations.
 
-    Squares are convex: filling a location by less than can be gains less than that share of what filling it gains. So
-    the locations where a full one gains most by unit are filled first, the last one for its share. If all are of one
-    size and become equally full, no other way to spread the gain is better, and what the last one gains is exact.
+    Squares are convex: a partial fill gains less than its fraction of a full one. So the locations with the highest
+    gain per unit when full are filled first, and the last one counts in proportion. If all locations are of one size
+    and become equally full, no other distribution is better, and the last one's gain is computed exactly.
     """
     fills.sort(reverse=True)
     alike = len({(score + most, factor) for _slope, most, score, factor in fills}) <= 1
@@ -174,7 +174,7 @@ def _layers(locations: Locations, picks: Sequence[Pick]) -> list[Layer]:
 
 
 def _by_depth(locations: Locations) -> list[list[int]]:
-    """Return the locations at each depth of the tree below the root."""
+    """Return the locations at each depth below the root."""
     depths = defaultdict(list)
     for location in locations.all[1:]:
         depths[len(location.path)].append(location.index)

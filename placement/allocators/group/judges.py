@@ -1,4 +1,4 @@
-"""Whether a location can serve requirements together, and what it gains by that."""
+"""Tells whether a location can serve several requirements together, and what that gains."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ ContainerPart = tuple[int, RequirementNode]
 
 
 ServedLoad = tuple[int, int]
-"""(what the sum of the scores of a location gains, what a judge has to know of what it serves)."""
+"""(the gain in the location's sum of scores, the judge's state)."""
 
 
 class QuantityJudge:
-    """Judges plain amounts of what is running, without a call of a scorer: amounts add up, and so do gains.
+    """Judges plain amounts of running containers without calling scorers: amounts and gains simply add up.
 
-    What is free of all resources is one number, with a bit of guard above each of them: a resource that does not
-    suffice borrows it.
+    What is free of every resource is packed into one integer, with a guard bit above each field. A resource that does
+    not suffice borrows its guard bit, so one mask checks all resources.
 
     Args:
         location: the location.
-        wanted: the requirements, those of a container beside each other; each of them fits if it is alone.
+        wanted: the requirements, those of a container next to each other; each of them fits alone.
         locations: all locations.
     """
 
@@ -40,19 +40,19 @@ class QuantityJudge:
 
     @classmethod
     def applies(cls, location: LocationNode, wanted: Sequence[ContainerPart]) -> bool:
-        """Tell whether nothing else is asked for."""
+        """Tell whether only plain amounts of running containers are asked for."""
         scorers = {location.capacities[base].scorer for _number, node in wanted for base, _amount in node.amounts}
         return scorers == {QUANTITY} and all([node.phase is Phase.RUNNING for _number, node in wanted])
 
     def with_one(self, load: ServedLoad, index: int) -> ServedLoad | None:
-        """Return a load with one more of a requirement, or None if it does not fit; those in front come first."""
+        """Add a requirement to a load; None if it does not fit. Indices must be added in ascending order."""
         gain, free = load
         free -= self._amounts[index]
         return (gain + self._gains[index], free) if free & self._guards == self._guards else None
 
 
 class ScoringJudge:
-    """Judges by the scorers of a location; what it has to know of a load is who is there."""
+    """Judges by a location's scorers; the state of a load is the list of requirements in it."""
 
     def __init__(self, location: LocationNode, wanted: Sequence[ContainerPart], locations: Locations) -> None:
         self._location = location
@@ -63,7 +63,7 @@ class ScoringJudge:
         self.empty: ServedLoad = 0, 0
 
     def with_one(self, load: ServedLoad, index: int) -> ServedLoad | None:
-        """Return a load with one more of a requirement, or None if it does not fit; those in front come first."""
+        """Add a requirement to a load; None if it does not fit. Indices must be added in ascending order."""
         there = (*self._served[load[1]], index)
         asked: dict[str, list[tuple[int, Phase, int]]] = defaultdict(list)
         for one in there:
@@ -80,7 +80,7 @@ class ScoringJudge:
         return gain, len(self._served) - 1
 
     def _gain(self, base: str, asked: tuple[tuple[int, Phase, int], ...]) -> int | None:
-        """Return what one resource gains, or None if it does not suffice."""
+        """Return the gain on one resource, or None if it does not suffice."""
         key = (base, asked)
         if key not in self._gains:
             self._gains[key] = self._judged(base, asked)
@@ -107,6 +107,6 @@ Judge = QuantityJudge | ScoringJudge
 
 
 def judge_of(location: LocationNode, wanted: Sequence[ContainerPart], locations: Locations) -> Judge:
-    """Return what judges some requirements at a location."""
+    """Return the cheapest judge for these requirements at a location."""
     judge = QuantityJudge if QuantityJudge.applies(location, wanted) else ScoringJudge
     return judge(location, wanted, locations)

@@ -1,4 +1,4 @@
-"""What is known before the search about all requirements of one level together, and bounds them while it goes on."""
+"""Precomputed bounds for all requirements of one level together, and their bookkeeping during the search."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -10,31 +10,31 @@ from placement.allocators.group.picks import Pick
 from placement.allocators.group.state import State
 
 MOST_VACANCIES = 128
-"""With more vacancies than this on one level no prices are worked out; the bounds are weaker then."""
+"""With more vacancies than this on a level, prices are not computed and the bounds are weaker."""
 
 
 class Component(NamedTuple):
-    """Requirements and the locations they should get: every best score keeps them among themselves."""
+    """Requirements and locations that every placement with the best score assigns to each other only."""
 
     picks: list[Pick]
     locations: set[int]
 
 
 class Layer:
-    """The requirements of one level that count for the score, and the locations of that level.
+    """The requirements of one level that count towards the score, and the locations of that level.
 
-    Locations have prices, worked out by assigning all requirements at once. So the best score of many that want one
-    good location is not bounded by promising it to each of them.
+    Locations have dual prices from an assignment of all requirements at once, so that a good location wanted by many
+    requirements is not counted for each of them in the bound.
 
     Args:
         locations: the locations.
         picks: the requirements, at least one.
 
     Attributes:
-        gains: by pick and location the most that the sum of scores can rise.
-        vacancies: by location how many of the requirements it can serve at most.
-        prices: by location the price of a vacancy.
-        promises: by pick the most that it is worth beyond the price of its vacancy.
+        gains: pick -> location -> the most by which the sum of scores can rise.
+        vacancies: location -> the most requirements it can serve.
+        prices: location -> the price of a vacancy.
+        promises: pick -> its best gain net of the vacancy's price.
         is_possible: False if the locations cannot serve the requirements.
     """
 
@@ -75,7 +75,7 @@ class Layer:
         return vacancies
 
     def _find_prices(self) -> bool:
-        """Set the prices; False if there are not enough vacancies."""
+        """Compute the prices; return False if there are not enough vacancies."""
         total = sum(self.vacancies.values())
         if total < len(self.picks) or total > MOST_VACANCIES:
             return total >= len(self.picks)
@@ -88,11 +88,11 @@ class Layer:
 
     @property
     def priced(self) -> int:
-        """The prices of all vacancies together."""
+        """The total price of all vacancies."""
         return sum([self.prices[location] * vacancies for location, vacancies in self.vacancies.items()])
 
     def tight_locations(self, pick: Pick) -> set[int]:
-        """Return the locations where a requirement gets all that is promised; elsewhere the score falls short."""
+        """Return the locations where a requirement gets its full promise; elsewhere the score falls short."""
         promise = self.promises[pick.index]
         return {
             location for location, gain in self.gains[pick.index].items() if gain - self.prices[location] == promise
@@ -113,10 +113,10 @@ class Layer:
         return found
 
     def best_gains(self, depths: int) -> list[dict[int, int]]:
-        """Return for each depth and location the most that a requirement to come, if the score is best, gains there.
+        """Return by depth: location -> the most a later requirement gains there, given that the score is best.
 
         Args:
-            depths: how many picks there are.
+            depths: the number of picks.
         """
         rows = {pick.index: pick for pick in self.picks}
         best = [dict.fromkeys(self.columns, 0)]
@@ -133,12 +133,12 @@ class Layer:
 
 
 class Balance:
-    """How much of something some locations still have, and how much some requirements still to come want of it.
+    """What some locations still have of something, and what some requirements yet to be placed want of it.
 
     Args:
         locations: the locations.
-        wanted: by pick, how much it wants.
-        offered: by location, how much it has.
+        wanted: pick -> how much it wants.
+        offered: location -> how much it has.
     """
 
     def __init__(self, locations: Locations, wanted: dict[int, int], offered: dict[int, int]) -> None:
@@ -153,8 +153,8 @@ class Balance:
         self._left.reverse()
 
     def take(self, pick: int, location: int, count: int) -> None:
-        """Take what a pick wants from a location, or give it back if the count is -1."""
-        # A requirement that has gone to a location outside takes nothing from those that are looked at.
+        """Take what a pick wants from a location; with a count of -1, give it back."""
+        # A pick that went to a location not offered here takes nothing from this balance.
         if location in self._offered:
             self._change(location, -count * self.wanted[pick])
 
@@ -164,9 +164,9 @@ class Balance:
             location = self._locations.all[location].parent
 
     def shortage(self, depth: int, level: Sequence[int], state: State) -> int:
-        """Return how many locations of a level must at least be touched besides those that are.
+        """Return a lower bound on how many untouched locations of a level the remaining picks have to touch.
 
-        Those that are touched give all they have, then the ones that have most.
+        Touched locations give all they have first, then the untouched ones that have the most.
         """
         left = self._left[depth] if depth < len(self._left) else 0
         if not left:
@@ -186,7 +186,7 @@ class Balance:
 
 
 def balances_of(layer: Layer, locations: Locations) -> list[list[Balance]]:
-    """Return for each component of a layer what must suffice: vacancies, and resources asked for in unequal amounts."""
+    """Return a layer's balances by component: one for vacancies, and one per resource with unequal demands."""
     return [_balances(layer, component, locations) for component in layer.components]
 
 
@@ -206,7 +206,7 @@ def _balances(layer: Layer, component: Component, locations: Locations) -> list[
             for location in inside
             if base in locations.all[location].capacities
         }
-        # Vacancies say the same already where all ask for the same.
+        # With equal demands, the balance of vacancies implies this one.
         if len(set(wanted.values())) > 1 and all([capacity.scorer.adds_up for capacity in capacities.values()]):
             free = {
                 location: max(0, capacity.allocatable - capacity.used.total)

@@ -1,4 +1,4 @@
-"""The tree of locations as the search sees it: numbered, with what may change apart from what stays."""
+"""The tree of locations as the search sees it: numbered, and without the state that changes during the search."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,11 @@ from placement.allocators.group.tree import Capacity, Location, Path
 from placement.allocators.natural_order import natural_key
 
 ROUNDING = 10**12
-"""Scores that are no fraction of an allocatable amount are told apart down to one part in this many."""
+"""The resolution of scores that are not fractions of an allocatable amount: one part in this many."""
 
 
 class ScoredCapacity(NamedTuple):
-    """One allocatable resource of one location."""
+    """One allocatable resource of a location with its scorer."""
 
     allocatable: int
     scorer: Scorer
@@ -28,15 +28,15 @@ class LocationNode:
     """One location.
 
     Args:
-        index: its number; numbers follow the natural order of names, outer locations before those inside.
-        parent: the number of the location around it, -1 for the root.
+        index: its number; numbers follow the natural order of names, a location before those inside it.
+        parent: the number of the enclosing location, -1 for the root.
         level: its level.
-        path: its names.
+        path: its address.
         capacities: its own resources by base name.
         children: the numbers of the locations directly inside.
-        end: one more than the highest number inside.
-        keys: how many resources there are here and inside.
-        score: the sum of their scores before anything is placed, in parts of ``Locations.scale``.
+        end: one past the highest number inside.
+        keys: the number of resources here and inside.
+        score: the sum of their scores before anything is placed, in units of 1/``Locations.scale``.
     """
 
     index: int
@@ -51,14 +51,14 @@ class LocationNode:
 
 
 class Locations:
-    """All locations of a tree; ``locations[0]`` is the root.
+    """All locations of a tree in preorder; ``all[0]`` is the root.
 
     Args:
         root: the tree.
-        scorer_for: the scorer of each resource, by its base name.
+        scorer_for: maps a resource's base name to its scorer.
 
     Raises:
-        ValueError: an amount is negative or two locations beside each other have one level and name.
+        ValueError: an amount is negative, or two siblings have the same level and name.
     """
 
     def __init__(self, root: Location, scorer_for: ScorerChoice) -> None:
@@ -104,7 +104,7 @@ class Locations:
             location.score = sum(scores) + sum([child.score for child in inside])
 
     def score(self, capacity: ScoredCapacity, requested: tuple[int, ...] = ()) -> int:
-        """Return the score of a resource in parts of the scale, as it is or after requests of a running container."""
+        """Return a resource's scaled score, as it is or after a running container's requests."""
         key = (capacity, requested)
         if key not in self._scores:
             verdict = capacity.scorer.judge(capacity.allocatable, capacity.used, requested, Phase.RUNNING)
@@ -112,7 +112,7 @@ class Locations:
         return self._scores[key]
 
     def scaled(self, score: float | Fraction) -> int:
-        """Return a score in parts of the scale.
+        """Convert a score to an integer in units of 1/``scale``.
 
         Raises:
             ValueError: the score is not in 0..1.
@@ -123,7 +123,7 @@ class Locations:
         return exact.numerator * self.scale // exact.denominator
 
     def below(self, location: int, level: str) -> list[int]:
-        """Return the locations of a level anywhere inside another, in natural order."""
+        """Return the locations of a level anywhere inside another one, in natural order."""
         found = self._below.get((location, level))
         if found is None:
             inside = range(location + 1, self.all[location].end)
@@ -131,11 +131,11 @@ class Locations:
         return found
 
     def within(self, location: int) -> list[LocationNode]:
-        """Return a location and all inside it."""
+        """Return a location and everything inside it."""
         return self.all[location : self.all[location].end]
 
     def trail(self, outer: int, inner: int) -> tuple[int, ...]:
-        """Return the locations from below an outer one down to an inner one."""
+        """Return the path from just below an outer location down to an inner one."""
         steps = []
         while inner != outer:
             steps.append(inner)
@@ -143,7 +143,7 @@ class Locations:
         return tuple(reversed(steps))
 
     def free(self, location: int) -> Counter[tuple[str, str]]:
-        """Return how much of each (level, resource that adds up) is not in use in a location and inside it."""
+        """Return (level, resource) -> the amount free in a location and inside it, for resources that add up."""
         free: Counter[tuple[str, str]] = Counter()
         for inner in self.within(location):
             for base, capacity in inner.capacities.items():
@@ -153,7 +153,7 @@ class Locations:
 
 
 def levels_inside_out(locations: Iterable[LocationNode]) -> tuple[str, ...]:
-    """Return the levels, the innermost first: by how deep their deepest location is, then by name."""
+    """Return the levels, the innermost first: by the depth of their deepest location, then by name."""
     depth: dict[str, int] = {}
     for location in locations:
         if location.path:

@@ -1,8 +1,8 @@
-"""Hierarchical resource names like ``Gpugrp0/A/gpu/dev0/cards``: taking them apart and making trees of them.
+"""Parses hierarchical resource names like ``Gpugrp0/A/gpu/dev0/cards`` and builds trees from them.
 
-A name with fewer than two separators is a base resource and compared as it is. Any other reads group/index/rest: the
-rest is a name inside one group, of which only the group's name is compared; its index is a label (the seed's partition,
-equations 4 to 13).
+A name with fewer than two separators is a base resource and compared verbatim. Any other name reads group/index/rest,
+where the rest is a name inside that group. Only the group's name is compared; its index is a label (the seed's
+partition, equations 4 to 13).
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from placement.allocators.group.scorers import Phase
 from placement.allocators.group.tree import Capacity, Location, Path, Requirement
 
 MOST_GROUPS = 32
-"""How many groups may be nested."""
+"""The deepest nesting of groups."""
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class NamedGroup:
 
     Args:
         base: the base resources.
-        inside: the groups inside by (group name, index).
+        inside: the nested groups by (group name, index).
     """
 
     base: dict[str, int] = field(default_factory=dict)
@@ -29,10 +29,10 @@ class NamedGroup:
 
 
 def split_name(name: str) -> tuple[Path, str]:
-    """Return the (group, index) pairs of a name and its base name.
+    """Split a name into its (group, index) pairs and its base name.
 
     Raises:
-        ValueError: a part of the name is empty or more than 32 groups are nested.
+        ValueError: a part of the name is empty, or more than 32 groups are nested.
 
     >>> split_name("Gpugrp0/A/gpu/dev0/cards")
     ((('Gpugrp0', 'A'), ('gpu', 'dev0')), 'cards')
@@ -49,7 +49,7 @@ def split_name(name: str) -> tuple[Path, str]:
 
 
 def join_name(path: Path, base: str) -> str:
-    """Return the name of a base resource inside groups.
+    """Build the name of a base resource inside groups; the inverse of ``split_name``.
 
     >>> join_name((("gpu", "dev0"),), "cards")
     'gpu/dev0/cards'
@@ -58,7 +58,7 @@ def join_name(path: Path, base: str) -> str:
 
 
 def partition(amounts: Mapping[str, int]) -> NamedGroup:
-    """Return the base resources and groups that names spell out.
+    """Group resources the way their names spell out.
 
     >>> partition({"cpu": 2, "gpu/0/cards": 1}).inside
     {('gpu', '0'): NamedGroup(base={'cards': 1}, inside={})}
@@ -74,14 +74,14 @@ def partition(amounts: Mapping[str, int]) -> NamedGroup:
 
 
 def location_tree(allocatable: Mapping[str, int], used: Mapping[str, int]) -> Location:
-    """Return the locations that the names of allocatable resources spell out.
+    """Build the tree of locations that allocatable resource names spell out.
 
     Args:
-        allocatable: how much there is of each resource.
-        used: how much of it is in use; what is not named is not in use.
+        allocatable: the total of each resource.
+        used: how much of it is in use, by default nothing.
 
     Raises:
-        ValueError: something is used that is not allocatable, or a name is not valid.
+        ValueError: something is used but not allocatable, or a name is invalid.
     """
     unknown = sorted(used.keys() - allocatable.keys())
     if unknown:
@@ -97,15 +97,15 @@ def location_tree(allocatable: Mapping[str, int], used: Mapping[str, int]) -> Lo
 
 
 def requirement_tree(requested: Mapping[str, int], phase: Phase, recorded: Mapping[str, str]) -> Requirement:
-    """Return the requirement that the names of requested resources spell out.
+    """Build the requirement that requested resource names spell out.
 
     Args:
-        requested: how much is asked for of each resource.
+        requested: the amount of each resource.
         phase: when the container runs.
-        recorded: for resources that have been placed already, what they were placed on.
+        recorded: resource -> what it was placed on before.
 
     Raises:
-        ValueError: a name is not valid, or what is recorded of a resource contradicts its groups.
+        ValueError: a name is invalid, or a recorded placement contradicts the resource's groups.
     """
     pins: dict[Path, Path] = {}
     for name, target in recorded.items():
@@ -120,7 +120,7 @@ def requirement_tree(requested: Mapping[str, int], phase: Phase, recorded: Mappi
 
 
 def _pin(path: Path, target: Path, pins: dict[Path, Path]) -> None:
-    """Note where the group of a resource, and each around it, was placed; the target may have groups in between."""
+    """Pin a group, and each group around it, to where it was placed; the target may have extra groups in between."""
     end = len(target)
     for length in range(len(path), 0, -1):
         level = path[length - 1][0]

@@ -1,4 +1,4 @@
-"""What makes one placement better than another, as a value to show and as one number to search with."""
+"""What makes one placement better than another: as a value to show, and packed into one integer to search with."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from placement.allocators.group.locations import Locations
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """How good a placement is; what comes first decides, what follows only among equals.
+    """The quality of a placement, compared lexicographically.
 
     Args:
-        score: the seed's score of the root, 0..1: the mean of the scores of all resources, those nobody asked for
-            included, after all running containers.
-        touched: how many locations serve something or hold one that does, for each level that counts, most important
-            level first; fewer are better.
-        tightness: the sum over all locations below the root of the squared mean score of the resources in it: of two
-            ways to use as much, the one that fills some locations and leaves others whole has more.
-        total: the sum of all scores of which ``score`` is the mean: the seed's s_l of the root, equation 17.
+        score: the seed's score of the root, 0..1: the mean of all resources' scores after all running containers,
+            including resources nobody asked for.
+        touched: for each level that counts, most important first, how many locations serve something or contain one
+            that does; fewer are better.
+        tightness: the sum of the squared mean scores over all locations below the root; higher when the same usage
+            fills some locations and leaves others whole.
+        total: the sum of which ``score`` is the mean: the seed's s_l of the root, equation 17.
     """
 
     score: Fraction
@@ -29,14 +29,14 @@ class Objective:
 
     @property
     def rank(self) -> tuple[Fraction, tuple[int, ...], Fraction]:
-        """What compares placements: the best has the highest."""
+        """The sort key of placements; the highest is best."""
         return self.score, tuple([-count for count in self.touched]), self.tightness
 
 
 class Weights:
-    """Packs the parts of an objective into one integer, so that comparing and adding are cheap and exact.
+    """Packs an objective into one integer, so that comparing and adding are cheap and exact.
 
-    A part weighs more than the whole range of all that follow it.
+    Each component outweighs the whole range of all that follow it.
 
     Args:
         locations: the locations.
@@ -47,26 +47,26 @@ class Weights:
         self.levels = tuple(levels)
         common = lcm(*[max(1, location.keys) for location in locations.all])
         self.square = common * locations.scale
-        """A squared mean score of 1 is the square of this."""
+        """The square of this represents a squared mean score of 1."""
         self.tightness = [
             (common // location.keys) ** 2 if location.keys and location.index else 0 for location in locations.all
         ]
-        """By location: what a squared sum of scores is multiplied by."""
+        """Location -> the factor of its squared sum of scores."""
         weight = 2 * len(locations.all) * self.square**2 + 1
         cost = {}
         for level in reversed(self.levels):
             cost[level] = weight
             weight *= len(locations.all) + 1
         self.touch = [cost.get(location.level, 0) if location.index else 0 for location in locations.all]
-        """By location: the price of touching it."""
+        """Location -> the price of touching it."""
         self.score = weight
-        """What one part of the scale of scores is worth."""
+        """The worth of one unit of scaled score."""
         self.rest = len(locations.all) * self.square**2 + 1
-        """More than all tightness together is worth."""
+        """More than all tightness together can be worth."""
 
     def gain_in(self, worth: int) -> int:
-        """Return how much of a worth, made by placing something, is score, in parts of the scale."""
-        # What is not score is less than one part of the scale is worth, and but for tightness a cost.
+        """Recover the scaled score contained in the worth of a placement."""
+        # The rest amounts to less than one unit of score, and apart from tightness is a cost.
         return (worth + self.score - self.rest) // self.score
 
 
@@ -76,8 +76,8 @@ def objective_of(locations: Locations, weights: Weights, scores: Sequence[int], 
     Args:
         locations: the locations.
         weights: which levels count.
-        scores: the sum of the scores in each location, in parts of the scale.
-        touched: the locations that serve something or hold one that does.
+        scores: location -> its scaled sum of scores.
+        touched: the locations that serve something or contain one that does.
     """
     counts = dict.fromkeys(weights.levels, 0)
     for location in touched:

@@ -14,8 +14,8 @@ class OwnSet(NamedTuple):
     Args:
         own: the set of them, without their parts.
         parts: the set of their parts.
-        gain: what the sum of scores gains.
-        order: the sum of what they count in natural order.
+        gain: the increase in the sum of scores.
+        order: their sum in the encoding of natural order.
     """
 
     own: int
@@ -25,13 +25,13 @@ class OwnSet(NamedTuple):
 
 
 class OwnSets:
-    """Finds the sets that locations can serve.
+    """Enumerates the sets that locations can serve.
 
     Args:
         locations: the locations.
-        sets: the sets.
-        orders: for each kind what one of it counts in natural order.
-        distinct: whether requirements of one level beside each other must not share a location.
+        sets: the encoding of sets.
+        orders: for each kind, what one of it adds to the encoding of natural order.
+        distinct: whether sibling requirements of one level must not share a location.
     """
 
     def __init__(self, locations: Locations, sets: Sets, orders: Sequence[int], *, distinct: bool) -> None:
@@ -41,7 +41,7 @@ class OwnSets:
         self._known: dict[object, list[OwnSet]] = {}
 
     def of(self, location: int) -> list[OwnSet]:
-        """Return all sets but the empty one."""
+        """Return all sets that a location can serve, except the empty one."""
         node = self._locations.all[location]
         kinds = [one for one in self._kinds if location in one[0].nodes[0].viable]
         if not kinds:

@@ -1,4 +1,4 @@
-"""The requirements in the order in which the search places them, one pick for each."""
+"""The decisions of the search: requirements in the order of their placement, one pick for each."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ class Option(NamedTuple):
 
     Args:
         location: the location.
-        chain: the locations of all requirements of the pick; the last is ``location``.
-        trail: the locations from below that of the pick around it down to it.
+        chain: the locations of all the pick's requirements, ending in ``location``.
+        trail: the path from just below the parent pick's location down to this one.
     """
 
     location: int
@@ -28,20 +28,20 @@ class Option(NamedTuple):
 
 @dataclass(slots=True)
 class Pick:
-    """One choice of the search.
+    """One decision of the search.
 
     Args:
-        index: its place in the order.
-        nodes: the requirement it serves; before it those around it that ask for nothing else, and so follow from its
-            location.
-        parent: the pick whose location is around, OUTERMOST for that of a container.
+        index: its position in the order.
+        nodes: the requirement it places, preceded by those enclosing requirements that ask for nothing else, whose
+            locations follow from it.
+        parent: the pick that places the enclosing requirement; OUTERMOST for a container.
         container: the number of the container.
-        siblings: if no two of some picks may share a location, the number they have in common; 0 for others.
-        end: one more than the index of the last pick inside.
-        notes: what is noted at its location while it matters for picks to come: that parts of it follow (its index
-            plus 1), that siblings must not share it (minus their number).
-        ends: the notes that do not matter any more after it, as (pick, note).
-        options: by the location of the parent, what the pick may take.
+        siblings: the group number of picks that must not share a location; 0 if there is no such rule.
+        end: one past the index of the last pick inside it.
+        notes: marks on its location for as long as later picks depend on it: its index + 1 while parts of it are to
+            come, minus the group number while siblings are.
+        ends: the notes that expire once it is placed, as (pick, note).
+        options: the parent's location -> what the pick may take; a cache.
     """
 
     index: int
@@ -56,22 +56,22 @@ class Pick:
 
     @property
     def node(self) -> RequirementNode:
-        """The requirement that is served, the innermost one."""
+        """The requirement it places, the innermost one."""
         return self.nodes[-1]
 
     @property
     def counts(self) -> bool:
-        """Whether the score is taken after it: containers of initialisation do not change it."""
+        """Whether it affects the score: init containers do not."""
         return self.node.phase is Phase.RUNNING
 
 
 class Picks:
-    """Makes picks of requirements.
+    """Turns requirements into picks.
 
     Args:
         locations: the locations.
-        nodes: the nodes of the containers, in the order of the search.
-        distinct: whether parts of one requirement that have one level must not share a location.
+        nodes: the containers' nodes in search order.
+        distinct: whether parts of one requirement that have the same level must not share a location.
     """
 
     def __init__(self, locations: Locations, nodes: Sequence[RequirementNode], *, distinct: bool) -> None:
@@ -106,7 +106,7 @@ class Picks:
         outer.end = len(self.all)
 
     def _sibling_numbers(self, parts: Sequence[RequirementNode]) -> dict[str, int]:
-        """Return a number for each level where several parts must not share a location, 0 for other levels."""
+        """Return level -> a new group number if several parts of it must not share a location, else 0."""
         numbers = {}
         for level, count in Counter([part.level for part in parts]).items():
             apart = self._distinct and count > 1
@@ -115,12 +115,12 @@ class Picks:
         return numbers
 
     def _note(self, pick: Pick, note: int, *, last: int) -> None:
-        """Have a pick marked until another is placed."""
+        """Mark a pick's location until the ``last`` pick has been placed."""
         pick.notes = (*pick.notes, note)
         self.all[last].ends.append((pick.index, note))
 
     def _chain(self, node: RequirementNode, *, may_start: bool) -> tuple[RequirementNode, ...]:
-        """Return a node, or, if it asks only for one part inside, it and that part, and so on."""
+        """Return a node, extended inwards as long as the last one asks for nothing but a single part."""
         chain = [node]
         if may_start:
             while not chain[-1].amounts and len(chain[-1].parts) == 1:
@@ -145,7 +145,7 @@ class Picks:
                 for location in self._locations.below(chain[-1] if chain else around, node.level)
                 if location in node.viable
             ]
-            # One way to a location is as good as another: what is around it is the same.
+            # Any chain to a location will do: the enclosing requirements ask for nothing.
             chains = list({chain[-1]: chain for chain in reversed(longer)}.values())
         chains.sort(key=lambda chain: chain[-1])
         return [Option(chain[-1], chain, self._locations.trail(around, chain[-1])) for chain in chains]

@@ -1,9 +1,9 @@
-"""Placing requirements in a tree of locations: the Group Allocator without its syntax of names.
+"""Places requirements in a tree of locations: the Group Allocator without its naming syntax.
 
-Exact: if there is a placement it is found, and it is the best one in the order of ``Objective``, then in the natural
-order of the locations' names. Neither the labels of requirements nor the order of anything given matter. Assignments
-decide where siblings never share a location, which is polynomial. Otherwise there is a search, which has a budget, and
-for what it does not find soon tables of what each set of requirements is worth, if there are few sets.
+Exact: finds a placement whenever one exists, the best one in the order of ``Objective``, ties by the natural order of
+location names. Neither labels nor the order of the input matter. Where siblings never share a location, assignments
+solve the problem in polynomial time. Otherwise a branch-and-bound search runs within a budget; when it does not finish
+early and the requirements have few subsets, dynamic programming over those subsets takes over.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,26 +26,26 @@ MOST_REQUIREMENTS = 200
 STEPS = 1_000_000
 
 FIRST_STEPS = 1_500
-"""So many steps most searches need at most."""
+"""Enough steps for most searches."""
 
 STEPS_OF_TABLES = 40_000
-"""So many steps are taken by tables at most; with them ten requirements that are all different find their places."""
+"""The budget of the dynamic programme; enough to place ten requirements that all differ."""
 
 LocatedResource = tuple[Path, str]
-"""A resource of a location: where it is and its base name."""
+"""A resource of a location: the location's address and the base name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What came out.
+    """The outcome.
 
     Args:
         feasible: whether a placement was found.
-        complete: whether that is certain: it is the best one, or there is none. False only if the budget ended.
+        complete: whether it is proven optimal, or infeasibility is proven; False only if the budget ran out.
         placed: the requirements with their locations, in the order given; empty if nothing was found.
-        objective: how good the placement is; None if nothing was found.
-        taken: what it adds to what is in use, in the unit of each resource; only resources where it adds something.
-        unmet: requirements that would not fit anywhere even alone, if that is the reason why nothing was found.
+        objective: the placement's objective; None if nothing was found.
+        taken: what it adds to usage, in each resource's unit; only resources whose usage changes.
+        unmet: requirements that would not fit anywhere even alone, if that is why nothing was found.
     """
 
     feasible: bool
@@ -64,15 +64,15 @@ def place(
     Args:
         root: the locations; each outermost requirement is served by the root and places inside it.
         requirements: one for each container; what they take adds up.
-        rules: what is good.
-        budget: the steps that may be taken, some five for each requirement that is tried at a location; a million
-            unless given.
+        rules: what makes a placement good.
+        budget: the steps to spend, about five for each attempt to put a requirement at a location; by default a
+            million.
 
     Raises:
-        ValueError: an amount is negative, two locations beside each other are called the same, a scorer returned a
-            score outside 0..1, or there are more than 200 requirements, their parts included.
+        ValueError: an amount is negative, two sibling locations have the same name, a scorer returned a score outside
+            0..1, or there are more than 200 requirements, parts included.
 
-    Two devices; the bigger request needs the bigger one:
+    Two devices; the larger request needs the larger one:
 
     >>> from placement.allocators.group.tree import Capacity
     >>> small, big = [Location(f"dev{size}", "gpu", {"memory": Capacity(size)}) for size in (16, 24)]
@@ -84,7 +84,7 @@ def place(
 
 
 class _PlacementProblem:
-    """A tree of locations, ready for requirements."""
+    """A tree of locations, ready to place requirements in."""
 
     def __init__(self, root: Location, rules: Rules) -> None:
         self._rules = rules
@@ -103,14 +103,14 @@ class _PlacementProblem:
         apart = Apart(self._locations, self._weights, self._requirements, distinct=self._rules.distinct)
         if apart.applies(ordered):
             best = apart.best(ordered[0])
-            # It is polynomial: it ends whatever it costs, but others have less.
+            # This is polynomial and runs to its end regardless of the budget, but leaves less of it to others.
             budget.take(min(budget.left, apart.tries * STEPS_OF_A_TRY))
             return self._report(given, best, complete=True)
         found = self._found(ordered, budget)
         return self._report(given, found.places, complete=found.complete)
 
     def _found(self, ordered: Sequence[RequirementNode], budget: Budget) -> SearchResult:
-        """Search: most are found soon, and of those that are not all that have few sets by tables of these."""
+        """Search briefly, which mostly suffices; else use subset tables if subsets are few; else search on."""
         sets = Sets(ordered)
         if sets.count > MOST_SETS or budget.left < STEPS_OF_TABLES + 2 * FIRST_STEPS:
             return self._searched(ordered, budget)
@@ -150,7 +150,7 @@ class _PlacementProblem:
         )
 
     def _replay(self, given: Sequence[RequirementNode], location_of: Mapping[int, int]) -> State:
-        """Return the state after all requirements are placed."""
+        """Rebuild the state with all requirements placed."""
         ordered = sorted(given, key=lambda node: node.rank_of_container)
         picks = Picks(self._locations, ordered, distinct=self._rules.distinct).all
         state = State(self._locations, self._weights, picks)

@@ -1,4 +1,4 @@
-"""Short forms of requests: upper groups left out, and plain counts of devices."""
+"""Expands shorthand requests: omitted outer groups, and plain device counts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from placement.allocators.natural_order import natural_key
 
 @dataclass(slots=True)
 class _LevelTree:
-    """Which groups occur inside which, whatever their indices."""
+    """Which group names occur inside which, regardless of index."""
 
     inside: dict[str, "_LevelTree"] = field(default_factory=dict)
 
     def way_to(self, level: str) -> tuple[str, ...] | None:
-        """Return the fewest groups that lead to a group of a level, itself included; None if there is none."""
+        """Return the shortest chain of groups down to and including one of a level; None if there is none."""
         ways: list[tuple[tuple[str, ...], _LevelTree]] = [((), self)]
         for way, levels in ways:
             for name in sorted(levels.inside, key=natural_key):
@@ -26,18 +26,18 @@ class _LevelTree:
 
 
 def translated(requested: Mapping[str, int], allocatable: Iterable[str]) -> dict[str, str]:
-    """Return the full names of requested resources whose names leave out upper groups.
+    """Return the full names of requested resources whose names omit outer groups.
 
-    Each group that lacks upper groups gets new ones for itself alone; their indices go on from the highest number that
-    the request has for that group (seed, part V; vectors GA-09 to GA-11). Placing does not need this: a group may be
-    served at any depth, and what was not asked for does not keep anything apart.
+    Each group with omitted outer groups gets new ones of its own, numbered from the highest index of that group in the
+    request (seed, part V; vectors GA-09 to GA-11). Placement does not need this: a group may be served at any depth,
+    and groups nobody asked for keep nothing apart.
 
     Args:
-        requested: what is asked for.
-        allocatable: the names of what the locations offer.
+        requested: the request.
+        allocatable: the names that the locations offer.
 
     Raises:
-        ValueError: a name is not valid.
+        ValueError: a name is invalid.
 
     >>> node = ["Gpugrp1/0/Gpugrp0/0/gpu/dev0/cards"]
     >>> translated({"Gpugrp0/RA/gpu/gpu0/cards": 1}, node)
@@ -49,7 +49,7 @@ def translated(requested: Mapping[str, int], allocatable: Iterable[str]) -> dict
 
 
 class _Translation:
-    """Gives new upper groups their numbers."""
+    """Numbers the new outer groups."""
 
     def __init__(self, request: NamedGroup) -> None:
         self._next: dict[str, int] = {}
@@ -67,8 +67,8 @@ class _Translation:
         Args:
             group: the group.
             levels: the groups that locations have inside it, if known.
-            old: where it is in the request.
-            new: where it is after the translation.
+            old: its path in the request.
+            new: its path after translation.
         """
         for base in group.base:
             yield join_name(old, base), join_name(new, base)
@@ -96,19 +96,19 @@ def _levels_of(names: Iterable[str]) -> _LevelTree:
 
 
 def with_count(requested: Mapping[str, int], count: int, *, group: str = "gpu", base: str = "cards") -> dict[str, int]:
-    """Return a request with as many devices as a plain count says.
+    """Return a request extended to a plain count of devices.
 
-    Devices that the request names already are counted; the others are added, without upper groups, numbered on from
-    the highest number there is.
+    Devices that the request already names count; the rest are added without outer groups, numbered from the highest
+    index in the request.
 
     Args:
-        requested: what is asked for otherwise.
+        requested: the request so far.
         count: the number of devices.
         group: the group name of a device.
-        base: what one of which is asked of each device.
+        base: the resource to ask one unit of from each device.
 
     Raises:
-        ValueError: a name is not valid.
+        ValueError: a name is invalid.
 
     >>> with_count({"cpu": 4, "gpu/7/cards": 1}, 2)
     {'cpu': 4, 'gpu/7/cards': 1, 'gpu/8/cards': 1}

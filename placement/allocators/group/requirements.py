@@ -1,7 +1,7 @@
-"""Requirements as the search sees them: where each could go, and the order in which they are placed.
+"""Requirements as the search sees them: where each could go, and the order in which to place them.
 
-The order is made of what is asked and of where it fits, never of labels: what fits in the fewest locations comes first,
-then what asks for the most. Requirements that are alike in everything but their labels follow each other in any order.
+The order depends on what is asked for and where it fits, never on labels: the requirement with the fewest locations
+goes first, then the one that asks for the most. Requirements that differ only in their labels are interchangeable.
 """
 
 from collections import Counter
@@ -14,24 +14,24 @@ from placement.allocators.group.scorers import Phase
 from placement.allocators.group.tree import Requirement
 
 Form = tuple[object, ...]
-"""All of a requirement but the labels."""
+"""Everything about a requirement except labels."""
 
 
 @dataclass(slots=True)
 class RequirementNode:
-    """One requirement, with what the search has to know of it.
+    """A requirement, annotated for the search.
 
     Args:
         requirement: the requirement.
-        level: its level; "" of an outermost requirement.
+        level: its level; "" for an outermost one.
         phase: when it runs.
         amounts: what the location itself must offer.
-        parts_as_given: those inside, in the order of the requirement's parts.
-        parts: the same in the order of the search.
-        form: all but the labels.
+        parts_as_given: the nodes of the requirement's parts, in their order.
+        parts: the same in search order.
+        form: everything but the labels.
         viable: the locations where it would fit if it were alone.
-        total: the amounts that add up, by (level, resource), its parts included.
-        size: how many requirements it is made of, and the sum of all amounts.
+        total: the summed amounts by (level, resource), parts included.
+        size: the number of requirements, itself and its parts included, and the sum of all amounts.
     """
 
     requirement: Requirement
@@ -47,21 +47,21 @@ class RequirementNode:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """What requirements beside each other are sorted by."""
+        """The sort key among sibling requirements."""
         return len(self.viable), -self.size[0], -self.size[1], self.form
 
     @property
     def rank_of_container(self) -> tuple[object, ...]:
-        """What those of containers are sorted by: running ones come first."""
+        """The sort key among containers: running ones come first."""
         return self.phase is not Phase.RUNNING, self._scarcest(), *self.rank
 
     def _scarcest(self) -> int:
-        """Return in how few locations the most demanding part would fit."""
+        """Return the number of locations where the most constrained part would fit."""
         return min([len(self.viable), *[part._scarcest() for part in self.parts_as_given]])
 
 
 class Requirements:
-    """Makes nodes of requirements, for one tree of locations."""
+    """Builds nodes from requirements, for one tree of locations."""
 
     def __init__(self, locations: Locations) -> None:
         self._locations = locations
@@ -69,7 +69,7 @@ class Requirements:
         self._free = [locations.free(index) for index in range(len(locations.all))]
 
     def of(self, containers: Sequence[Requirement]) -> list[RequirementNode]:
-        """Return the requirements of containers, in the order given.
+        """Return the nodes of containers, in the order given.
 
         Raises:
             ValueError: an amount is negative.
@@ -124,19 +124,19 @@ class Requirements:
         return capacity.scorer.judge(capacity.allocatable, capacity.used, (amount,), phase).fits
 
     def has_room(self, location: int, total: Counter[tuple[str, str]]) -> bool:
-        """Tell whether the sums of what is free in a location and inside it could be enough.
+        """Tell whether a location and everything inside it could have enough free in total.
 
-        Resources that do not add up have no such sum; whether they fit is for their scorers to say.
+        Resources that do not add up have no such total; only their scorers can tell whether they fit.
         """
         free = self._free[location]
         return all([amount <= free[key] for key, amount in total.items() if amount and key in free])
 
     def exclude_each_other(self, nodes: Sequence[RequirementNode]) -> bool:
-        """Tell whether no two of some requirements could ever be served by one location; False if that is not sure."""
+        """Tell whether no two of these requirements could ever share a location; False if that is not certain."""
         kinds: dict[Form, list[RequirementNode]] = {}
         for node in nodes:
             kinds.setdefault(node.form, []).append(node)
-        # Two of a kind stand for all pairs of it.
+        # Two of a form represent all of its pairs.
         some = [node for alike in kinds.values() for node in alike[:2]]
         return all([self._are_apart(one, other) for one, other in combinations(some, 2) if one.level == other.level])
 

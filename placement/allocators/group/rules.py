@@ -1,4 +1,4 @@
-"""The rules a placement is made and judged by, and judging one that was made elsewhere."""
+"""The rules that a placement is made and judged by, and a judge for placements made elsewhere."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from placement.allocators.group.tree import Location, Path
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a good placement is.
+    """What makes a placement good.
 
     Args:
-        distinct: whether parts of one requirement that have one level must get different locations.
-        levels: the levels where few touched locations are better, most important first; if not given, all of them, the
+        distinct: whether parts of one requirement that have the same level must get different locations.
+        levels: the levels where touching fewer locations is better, most important first; by default all of them, the
             innermost first.
-        scorer_for: the scorer of each resource, by its base name.
+        scorer_for: maps a resource's base name to its scorer.
     """
 
     distinct: bool = False
@@ -30,19 +30,19 @@ USUAL_RULES = Rules()
 
 
 def weights_for(locations: Locations, rules: Rules) -> Weights:
-    """Return how the objective is packed under some rules."""
+    """Return how the objective is packed under these rules."""
     return Weights(locations, levels_inside_out(locations.all) if rules.levels is None else rules.levels)
 
 
 def assess(
     root: Location, amounts: Sequence[tuple[Path, Mapping[str, int]]], rules: Rules = USUAL_RULES
 ) -> Objective | None:
-    """Return how good it is to take amounts at given locations, or None if they do not fit there.
+    """Return the objective of taking amounts at given locations, or None if they do not fit there.
 
     Args:
         root: the locations.
-        amounts: a location and what is taken there; a location may come more than once.
-        rules: what is good; only levels and scorers matter.
+        amounts: a location and what is taken there; a location may be repeated.
+        rules: what makes a placement good; only levels and scorers apply.
 
     Raises:
         ValueError: as for ``place``.

@@ -1,7 +1,7 @@
-"""Scorers: whether a request fits on one allocatable resource, how good that is, and what is in use afterwards.
+"""Scorers: whether requests fit on one allocatable resource, how good that is, and what is in use afterwards.
 
-The seed of the Group Allocator lets every allocatable resource bring a function of its own (its part II-C and III,
-equations 17 to 25). Here are the two it needs, quantities and enumerations, and what the search must know about others.
+The seed of the Group Allocator lets every allocatable resource define its own function (parts II-C and III, equations
+17 to 25). This module has the two it needs, quantities and enumerations, and what the search must know about any other.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,18 +13,18 @@ from typing import NamedTuple
 
 
 class Phase(Enum):
-    """When a container runs: all running ones at once, those of initialisation before them and one after the other."""
+    """When a container runs: regular ones concurrently, init containers before them and one after the other."""
 
     RUNNING = "running"
     INITIALISATION = "initialisation"
 
 
 class Used(NamedTuple):
-    """What is in use of one allocatable resource, in its own unit.
+    """The usage of one allocatable resource, in its own unit.
 
     Args:
-        total: by everybody, the request that is being placed included.
-        own: by the request that is being placed alone; the seed's usage "by the pod".
+        total: by everybody, including the request being placed.
+        own: by the request being placed alone; the seed's usage "by the pod".
     """
 
     total: int = 0
@@ -32,12 +32,12 @@ class Used(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a scorer says.
+    """A scorer's result.
 
     Args:
         fits: whether the requests fit.
-        score: how well the resource is used after them, 0 to 1; without requests the score of the resource as it is.
-        used: what is in use after them.
+        score: how well the resource is used afterwards, 0 to 1; without requests, its present score.
+        used: the usage afterwards.
     """
 
     fits: bool
@@ -51,14 +51,15 @@ ScoreFunction = Callable[[int, Used, Sequence[int], Phase], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """A score function and what the search may assume of it; a wrong promise costs exactness, none only speed.
+    """A score function, and properties the search may rely on: a false one breaks exactness, a missing one costs speed.
 
     Args:
-        judge: the function. It must be pure and its scores in 0..1; the order of the amounts it is given must not
-            matter, and of amounts that fit together any fewer must fit.
-        adds_up: several amounts count as their sum, running ones fit only while all in use, they included, is at most
-            what is allocatable, and may be judged one after the other.
-        diminishing: what does not fit fits no better when more is in use, and raises the score no more than before.
+        judge: the function. It must be pure, with scores in 0..1 and independent of the order of the amounts; any
+            subset of amounts that fit must fit.
+        adds_up: amounts count as their sum, running ones fit only while total usage including them is within the
+            allocatable amount, and they may be judged one after another.
+        diminishing: as usage grows, what does not fit never starts to fit, and a request never raises the score by
+            more.
     """
 
     judge: ScoreFunction
@@ -67,9 +68,9 @@ class Scorer:
 
 
 def judge_quantity(allocatable: int, used: Used, requested: Sequence[int], phase: Phase) -> Verdict:
-    """Judge an amount that is consumed: the score is the share in use afterwards.
+    """Judge an amount that is consumed; the score is the fraction in use afterwards.
 
-    Running containers add up. One of initialisation takes only what it needs beyond all running ones, because it has
+    Running containers add up. An init container takes only what it needs beyond all running ones, because it has
     finished before they start (vector GA-25):
 
     >>> judge_quantity(400, Used(200, own=100), [60], Phase.INITIALISATION).used
@@ -77,7 +78,7 @@ def judge_quantity(allocatable: int, used: Used, requested: Sequence[int], phase
     >>> judge_quantity(400, Used(200, own=100), [150], Phase.INITIALISATION).used
     Used(total=250, own=150)
 
-    Asking for nothing fits always, also where the resource is over its capacity.
+    Asking for nothing always fits, even where the resource is over capacity.
     """
     amount = sum(requested)
     own = used.own + amount if phase is Phase.RUNNING else max(used.own, amount)
@@ -87,11 +88,10 @@ def judge_quantity(allocatable: int, used: Used, requested: Sequence[int], phase
 
 
 def judge_enumeration(allocatable: int, used: Used, requested: Sequence[int], phase: Phase) -> Verdict:  # noqa: ARG001
-    """Judge an attribute: bit masks of what it is and of what would do; nothing is consumed.
+    """Judge an attribute: bit masks of its values and of the acceptable ones; nothing is consumed.
 
-    Each request fits if it asks for nothing or for at least one of the bits; the score is the share of the bits that
-    the requests name together (vector GA-15).
-
+    A request fits if it asks for nothing or shares a bit with the attribute; the score is the fraction of the
+    attribute's bits that all requests together name (vector GA-15).
     >>> judge_enumeration(0b0110, Used(), [0b0111], Phase.RUNNING)
     Verdict(fits=True, score=Fraction(1, 1), used=Used(total=0, own=7))
     """
@@ -108,14 +108,14 @@ ENUMERATION = Scorer(judge_enumeration, diminishing=True)
 
 
 class Units(NamedTuple):
-    """Which amounts can be had of a resource: each at least ``least`` and in steps, not more than ``most`` together."""
+    """The amounts in which a resource can be allocated: each at least ``least``, in steps; at most ``most`` in all."""
 
     least: int = 0
     most: int | None = None
     step: int = 1
 
     def allow(self, amounts: Sequence[int], together: int) -> bool:
-        """Tell whether amounts can be had that make up so much together with those before them.
+        """Tell whether these amounts are allowed, given their total including earlier ones.
 
         >>> Units(least=2, most=6, step=2).allow([4, 2], 6), Units(most=6).allow([4], 8), Units(step=2).allow([1], 2)
         (True, False, False)
@@ -129,7 +129,7 @@ ANY_AMOUNT = Units()
 
 @lru_cache(maxsize=1024)
 def in_units(scorer: Scorer, units: Units) -> Scorer:
-    """Return a scorer that refuses in addition what cannot be had in these units."""
+    """Return a scorer that also refuses amounts outside these units."""
     if units == ANY_AMOUNT:
         return scorer
 
@@ -142,11 +142,11 @@ def in_units(scorer: Scorer, units: Units) -> Scorer:
 
 
 ScorerChoice = Callable[[str], Scorer]
-"""The scorer of an allocatable resource, by its base name."""
+"""Maps the base name of an allocatable resource to its scorer."""
 
 
 def scorer_by_name(base: str) -> Scorer:
-    """Return the scorer the seed gives a resource: names whose last part starts with ``enum`` are enumerations.
+    """Return the seed's scorer for a resource: names whose last part starts with ``enum`` are enumerations.
 
     >>> scorer_by_name("enumType") is ENUMERATION, scorer_by_name("cards") is QUANTITY
     (True, True)

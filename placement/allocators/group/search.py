@@ -1,8 +1,8 @@
-"""Branch and bound over all requirements: for where siblings may share a location, and all else that is not simple.
+"""Branch and bound over all requirements, for the general case in which siblings may share a location.
 
-Exact as long as the budget lasts. A state is looked at once: what can follow depends on its number alone, and so what
-was found out for it is remembered. Of locations that are alike only the first is tried. What cannot become better than
-what is known is not tried at all.
+Exact within the budget. States are memoised by number, as the number alone determines what can follow. Of
+interchangeable locations only the first is tried (symmetry breaking), and branches whose upper bound does not beat the
+incumbent are pruned.
 """
 
 from collections.abc import Sequence
@@ -17,19 +17,19 @@ from placement.allocators.group.requirements import RequirementNode
 from placement.allocators.group.state import CapacityState, State
 
 STEPS_OF_A_TRY = 5
-"""What it costs to try a requirement at a location."""
+"""The cost, in steps, of trying a requirement at a location."""
 
 Prospect = tuple[int, Option, tuple[tuple[CapacityState, ...], int]]
-"""(what it gains, the option, what it makes of the location)."""
+"""(the gain, the option, the state of its location afterwards)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found.
+    """The result of a search.
 
     Args:
         places: the location of each node; None if nothing was found.
-        complete: whether that is certainly the best, or there is certainly nothing.
+        complete: whether the result is proven: this is the best placement, or there is none.
     """
 
     places: list[tuple[RequirementNode, int]] | None
@@ -42,8 +42,8 @@ class BranchAndBound:
     Args:
         locations: the locations.
         weights: how the objective is packed.
-        picks: what is to be placed.
-        budget: the steps that may be taken.
+        picks: what to place.
+        budget: the steps to spend.
     """
 
     def __init__(self, locations: Locations, weights: Weights, picks: Picks, *, budget: Budget) -> None:
@@ -56,12 +56,12 @@ class BranchAndBound:
         self._taken: list[Option] = []
         self._first: list[Option] | None = None
         self._first_worth = 0
-        # No placement, and no part of one, is worth as much as this or as little as its negative.
+        # No placement, whole or partial, is worth as much as this or as little as its negative.
         self._limit = 2 * weights.score * weights.square
         self._worth = 0
 
     def run(self) -> SearchResult:
-        """Search for the best placement."""
+        """Find the best placement."""
         best = self._best(-4 * self._limit) if self._bounds.is_possible else None
         options = None if best is None else self._first_in_natural_order(best)
         if self._is_over:
@@ -75,7 +75,7 @@ class BranchAndBound:
         return [pair for pick, option in taken for pair in zip(pick.nodes, option.chain, strict=True)]
 
     def _best(self, floor: int) -> int | None:
-        """Return what the picks still to come can be worth at best, or None if that is not more than the floor."""
+        """Return the most that the remaining picks can add, or None if that does not exceed the floor."""
         depth = len(self._taken)
         if depth == len(self._picks):
             return self._arrive(floor)
@@ -90,7 +90,7 @@ class BranchAndBound:
         return best
 
     def _best_choice(self, depth: int, floor: int, bound: int) -> int | None:
-        """Try what a pick can take until the bound is reached."""
+        """Try a pick's choices until one reaches the upper bound."""
         best = floor
         for choice in self._choices(depth):
             better = self._try(choice, best)
@@ -107,12 +107,12 @@ class BranchAndBound:
         return self._budget.was_hit
 
     def _nothing_above(self, floor: int) -> int:
-        """Return the bound that a search in vain has shown."""
-        # Where anything would have been good enough there is nothing, whatever is asked for later.
+        """Return the upper bound proven by a search that found nothing above its floor."""
+        # If the floor excluded nothing, no placement exists at all, whatever floor is asked for later.
         return floor if floor > -self._limit else -8 * self._limit
 
     def _arrive(self, floor: int) -> int | None:
-        """Note the first placement, and every better one, for the case that the budget ends."""
+        """Keep the best complete placement so far, to fall back on if the budget runs out."""
         if self._first is None or self._worth > self._first_worth:
             self._first, self._first_worth = list(self._taken), self._worth
         return 0 if floor < 0 else None
@@ -131,11 +131,11 @@ class BranchAndBound:
         return None if better is None else better + gain
 
     def _choices(self, depth: int) -> list[Prospect]:
-        """Return what a pick can take, the most promising first."""
+        """Return a pick's choices, the most promising first."""
         return sorted(self._possible(depth), key=lambda choice: -choice[0])
 
     def _possible(self, depth: int) -> list[Prospect]:
-        """Return what a pick can take, in natural order, one of each that are alike."""
+        """Return a pick's choices in natural order, one per class of interchangeable locations."""
         pick, state = self._picks[depth], self._state
         around = 0 if pick.parent == OUTERMOST else state.where[pick.parent]
         seen = set()
@@ -152,7 +152,7 @@ class BranchAndBound:
         return found
 
     def _first_in_natural_order(self, target: int) -> list[Option] | None:
-        """Place all picks so that the target is met, each at the first location that allows it."""
+        """Reconstruct a placement worth the target, giving each pick in turn the first location that permits it."""
         for depth, pick in enumerate(self._picks):
             for gain, option, after in self._possible(depth):
                 met = self._try((gain, option, after), target - 1)

@@ -1,7 +1,7 @@
-"""Sets of requirements as numbers: which of them are placed inside of some location.
+"""Sets of requirements, encoded as integers: which of them are placed inside a location.
 
-Requirements beside each other that are alike and have no parts are of one kind: a set tells how many of them it has. A
-requirement with parts is a kind of its own, and in a set only with all of its parts.
+Childless siblings that differ only in their labels are of one kind, of which a set has a count. A requirement with
+parts is a kind of its own, and belongs to a set only together with all its parts.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from placement.allocators.group.requirements import Form, RequirementNode
 
 @dataclass(slots=True, eq=False)
 class PartKind:
-    """Requirements that a set has some of.
+    """Interchangeable requirements, of which a set has a count.
 
     Args:
-        nodes: the requirements, all alike.
+        nodes: the requirements.
         container: the number of their container.
-        around: what kinds beside each other have in common: the number of the requirement around them.
+        around: the number of the enclosing requirement, the same for sibling kinds.
         inside: the kinds of the parts.
-        one: what a set with one more of them has more, its parts left aside.
+        one: the value of one of them in a set's number, its parts excluded.
         parts: the set of all parts.
     """
 
@@ -32,7 +32,7 @@ class PartKind:
     parts: int = 0
 
     def count_in(self, numbers: int) -> int:
-        """Return how many of them are in a set."""
+        """Return how many of them a set has."""
         return numbers // self.one % (len(self.nodes) + 1)
 
     @property
@@ -42,23 +42,24 @@ class PartKind:
 
     @property
     def sets(self) -> int:
-        """How many sets there are of them and their parts."""
+        """The number of sets of them and their parts."""
         return 1 + prod([inner.sets for inner in self.inside]) if self.inside else 1 + len(self.nodes)
 
 
 class Sets:
     """The sets of the requirements inside some outermost ones.
 
-    A set is a number: what it has of each kind is a digit of it. So two sets that have nothing in common are added.
+    A set is a number in mixed radix whose digits count the requirements of each kind, so the union of disjoint sets is
+    their sum.
 
     Args:
-        containers: the outermost requirements, in the order of the search.
+        containers: the outermost requirements in search order.
 
     Attributes:
-        kinds: all kinds, in the order of the search.
+        kinds: all kinds in search order.
         everything: the set of all requirements.
-        count: how many sets there are.
-        leaves: how many requirements have no parts.
+        count: the number of sets.
+        leaves: the number of requirements without parts.
     """
 
     def __init__(self, containers: Sequence[RequirementNode]) -> None:
@@ -95,11 +96,11 @@ class Sets:
         return one - 1
 
     def leaves_in(self, numbers: int) -> int:
-        """Return how many requirements without parts are in a set."""
+        """Return how many requirements without parts a set has."""
         return sum([kind.count_in(numbers) for kind in self.kinds if not kind.inside])
 
     def beside(self, numbers: int) -> list[int]:
-        """Return the sets that have nothing in common with a set, the empty one among them."""
+        """Return all sets disjoint from this one, including the empty set."""
         found = self._beside.get(numbers)
         if found is None:
             found = self._beside[numbers] = _beside(self._outermost, numbers)
@@ -107,7 +108,7 @@ class Sets:
 
 
 def _beside(kinds: Sequence[PartKind], numbers: int) -> list[int]:
-    """Return the sets of some kinds that have nothing in common with a set; the last is the biggest one."""
+    """Return the sets of some kinds that are disjoint from a set; the last one is the largest."""
     sums = [0]
     for kind in kinds:
         more = _beside_of_kind(kind, numbers)

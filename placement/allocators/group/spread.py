@@ -1,8 +1,8 @@
-"""Parts of one level with other locations around them that nobody asked for: a knapsack from the inside out.
+"""Spreads parts of one level across enclosing locations that nobody asked for: a knapsack from the inside out.
 
-Two parts may share what is around them, which costs once and is tighter then; so an assignment of parts to locations
-does not tell what they are worth. But parts that are alike may change places, and what is inside of two locations is
-independent: for each location around it suffices to know what each number of parts of each form is worth inside of it.
+Two parts may share an enclosing location, which is then paid for once and becomes tighter; hence an assignment of parts
+to locations does not determine their worth. But parts of one form are interchangeable and the contents of two locations
+are independent: for each enclosing location, it suffices to tabulate the best worth by number of parts of each form.
 """
 
 from collections import defaultdict
@@ -14,15 +14,15 @@ from placement.allocators.group.objective import Weights
 from placement.allocators.group.requirements import Form, RequirementNode
 
 MOST_MERGES = 400_000
-"""So many pairs of states may be merged: with more the search is the better way."""
+"""The most pairs of states to merge; beyond that, the search is the better way."""
 
 
 class SpreadParts(NamedTuple):
     """A way to spread some parts over locations.
 
     Args:
-        worth: what it is worth, with the locations around.
-        gain: how much of that is score.
+        worth: its worth, including the enclosing locations.
+        gain: the part of that which is score.
         chosen: for each form the locations of its parts, ascending.
     """
 
@@ -32,26 +32,26 @@ class SpreadParts(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, list[int]]:
-        """What compares ways to spread the same: the best has the highest; of equals the first in natural order."""
+        """The sort key among ways to spread the same parts: the highest is best, ties by natural order."""
         return self.worth, [-location for locations in self.chosen for location in locations]
 
 
 Numbers = tuple[int, ...]
-"""How many parts of each form."""
+"""The number of parts of each form."""
 
 SpreadTable = Mapping[Numbers, SpreadParts]
 
 ValueOf = Callable[[RequirementNode, int], tuple[int, int] | None]
-"""Returns what a part is worth at a location, and how much of that is score; None if it does not fit."""
+"""Maps a part and a location to its worth there and the score in it; None if it does not fit."""
 
 
 class Spreading:
-    """Spreads the parts of one level over the locations inside of another.
+    """Spreads the parts of one level over the locations inside another one.
 
     Args:
         locations: the locations.
         weights: how the objective is packed.
-        parts: the parts, those of one form beside each other.
+        parts: the parts, those of one form next to each other.
     """
 
     def __init__(self, locations: Locations, weights: Weights, parts: Sequence[RequirementNode]) -> None:
@@ -66,7 +66,7 @@ class Spreading:
 
     @classmethod
     def is_cheap(cls, parts: Sequence[RequirementNode], columns: int) -> bool:
-        """Tell whether so many parts can be spread over so many locations at a bounded cost."""
+        """Tell whether spreading this many parts over this many locations stays within ``MOST_MERGES``."""
         counts: dict[Form, int] = defaultdict(lambda: 1)
         for part in parts:
             counts[part.form] += 1
@@ -79,14 +79,14 @@ class Spreading:
         """Return the best way to spread all parts, or None if there is none.
 
         Args:
-            outer: the location around all of them.
-            inside: the locations that the parts may have; none is inside another.
-            value_of: what a part is worth there.
+            outer: the location that encloses them all.
+            inside: the locations available to the parts; none is inside another.
+            value_of: the worth of a part at a location.
         """
         return self._table(outer, sorted(inside), value_of).get(self._wanted)
 
     def _table(self, outer: int, inside: Sequence[int], value_of: ValueOf) -> SpreadTable:
-        """Return the best way to spread each number of parts over some locations inside of another."""
+        """Return the best way to spread each number of parts over some locations inside another one."""
         by_child: dict[int, list[int]] = defaultdict(list)
         for location in inside:
             by_child[self._locations.trail(outer, location)[0]].append(location)
@@ -110,7 +110,7 @@ class Spreading:
         return table
 
     def _around(self, location: int, table: SpreadTable) -> SpreadTable:
-        """Return a table with what it costs to touch a location around, and how much tighter that becomes."""
+        """Add the cost of touching an enclosing location, and its gain in tightness, to a table."""
         before = self._locations.all[location].score
         touch, tightness = self._weights.touch[location], self._weights.tightness[location]
         return {
@@ -121,7 +121,7 @@ class Spreading:
         }
 
     def _merged(self, left: SpreadTable, right: SpreadTable) -> SpreadTable:
-        """Return the table of the locations of both, those of the left before those of the right."""
+        """Combine the tables of disjoint locations, the left ones first in natural order."""
         best: dict[Numbers, SpreadParts] = {}
         for here, one in left.items():
             for there, other in right.items():

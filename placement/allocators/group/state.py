@@ -1,8 +1,8 @@
-"""What is in use where, while requirements are placed and taken back; states that are alike have one number.
+"""Usage by location while requirements are placed and taken back; equivalent states share a number.
 
-Two locations are alike if they and all inside them have the same resources, the same amounts in use and the same
-requirements waiting for parts inside; names do not count. What can follow is then the same, with the names exchanged.
-So the search tries one of several locations that are alike, and remembers what it found for a state by its number.
+Two locations are equivalent if they and everything inside have the same resources, usage and requirements waiting for
+parts; names do not count. The same can follow, up to names. So the search tries one of several equivalent locations,
+and memoises what it found for a state by its number.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from placement.allocators.group.scorers import Scorer, Used
 from placement.allocators.group.tree import Path
 
 CapacityState = tuple[Used, tuple[int, ...], int, Used, int]
-"""(used before the container, what the container asks so far, the container or SETTLED, used now, score)."""
+"""(used before the container, the container's requests so far, the container or SETTLED, used now, score)."""
 
 Record = tuple[tuple[CapacityState, ...], bool, tuple[int, ...], int, int]
 """(states of the capacities, is touched, notes, sum of scores here and inside, number of the state)."""
@@ -27,8 +27,8 @@ class State:
 
     Args:
         locations: the locations.
-        weights: what changes of the objective are worth.
-        picks: those that will be taken; they tell which resources can change.
+        weights: how the objective is packed.
+        picks: those that will be placed; they determine which resources can change.
     """
 
     def __init__(self, locations: Locations, weights: Weights, picks: Sequence[Pick]) -> None:
@@ -41,14 +41,14 @@ class State:
         self._positions, self._kinds = self._capacities_that_change()
         self._fixed = self._what_stays()
         self.where = [0] * len(picks)
-        """The location of each pick that is taken."""
+        """Pick -> its location, once it is placed."""
         self.records: list[Record] = [((), False, (), 0, 0)] * len(locations.all)
         self._log: list[list[tuple[int, Record]]] = []
         for location in reversed(range(len(locations.all))):
             self.records[location] = self._first_record(location)
 
     def _capacities_that_change(self) -> tuple[list[dict[str, int]], list[list[int]]]:
-        """Return for each location the position of each resource that is asked for, and the kinds of these."""
+        """Return by location: each requested resource's position, and the kinds of these resources."""
         asked: dict[str, set[str]] = {}
         for pick in self._picks:
             asked.setdefault(pick.node.level, set()).update([base for base, _amount in pick.node.amounts])
@@ -69,7 +69,7 @@ class State:
         return self._numbers.setdefault(what, len(self._numbers))
 
     def _what_stays(self) -> list[int]:
-        """Return for each location a number for all that is neither its state nor inside it."""
+        """Return by location a number for everything that is neither its state nor inside it."""
         pinned = {node.requirement.pinned for pick in self._picks for node in pick.nodes}
         numbers = []
         for location, positions, kinds in zip(self._locations.all, self._positions, self._kinds, strict=True):
@@ -104,19 +104,19 @@ class State:
 
     @property
     def number(self) -> int:
-        """The number of the state of the whole tree."""
+        """The number that identifies the state of the whole tree."""
         return self.records[0][4]
 
     def likeness(self, option: Option) -> tuple[int, ...]:
-        """Return what is the same for options, inside one location, that are alike."""
+        """Return a key that interchangeable options inside one location share."""
         return tuple([self.records[location][4] for location in option.trail])
 
     def is_barred(self, pick: Pick, location: int) -> bool:
-        """Tell whether a location has been given to one that must not share it with this pick."""
+        """Tell whether a sibling that must not share the location has taken it."""
         return pick.siblings > 0 and -pick.siblings in self.records[location][2]
 
     def capacities_after(self, pick: Pick, location: int) -> tuple[tuple[CapacityState, ...], int] | None:
-        """Return what a pick makes of a location's resources, and the gain in score; None if it does not fit."""
+        """Return a location's capacities with a pick on it, and the gain in score; None if it does not fit."""
         before = self.records[location][0]
         if not pick.node.amounts:
             return before, 0
@@ -159,7 +159,7 @@ class State:
         return before, asked, pick.container, verdict.used, score
 
     def worth(self, location: int, gain: int) -> int:
-        """Return what the objective gains if a pick raises the sum of scores in a location."""
+        """Return the objective's gain when a pick raises the sum of scores in a location."""
         worth = gain * self._weights.score
         touch, tightness = self._weights.touch, self._weights.tightness
         while location > 0:
@@ -172,7 +172,7 @@ class State:
         return worth
 
     def place(self, pick: Pick, location: int, after: tuple[tuple[CapacityState, ...], int]) -> None:
-        """Give a pick a location, with what ``capacities_after`` said."""
+        """Put a pick at a location, given the result of ``capacities_after``."""
         log: list[tuple[int, Record]] = []
         self._log.append(log)
         capacities, gain = after
@@ -197,7 +197,7 @@ class State:
         notes: tuple[int, ...],
         gain: int,
     ) -> None:
-        """Write the record of a location anew, and those of all around it; the log keeps the old ones."""
+        """Replace the records of a location and all enclosing ones, logging the old ones."""
         old = self.records[location]
         log.append((location, old))
         self.records[location] = self._record(location, capacities, old[3] + gain, touched=True, notes=notes)
@@ -214,12 +214,12 @@ class State:
             self.records[location] = record
 
     def objective(self) -> Objective:
-        """Return how good the state is."""
+        """Return the objective of the state."""
         touched = [location for location, record in enumerate(self.records) if record[1]]
         return objective_of(self._locations, self._weights, [record[3] for record in self.records], touched)
 
     def taken(self) -> dict[tuple[Path, str], int]:
-        """Return what was added to what is in use, by location and resource."""
+        """Return (location, resource) -> the increase in usage."""
         taken = {}
         before_and_after = zip(self._locations.all, self._positions, self.records, strict=True)
         for location, positions, (capacities, *_rest) in before_and_after:

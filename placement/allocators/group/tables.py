@@ -1,8 +1,8 @@
-"""What each set of requirements is worth inside of each location: dynamic programming over the tree of locations.
+"""The worth of each set of requirements inside each location: dynamic programming over the tree of locations.
 
-Where locations may be shared an assignment does not tell what requirements are worth. But what is inside of two
-locations is independent, and what a location gains depends on nothing but which requirements it serves. So for each
-location it suffices to know the best way to place each set of requirements inside of it. Few have few sets.
+Where locations may be shared, an assignment does not determine what requirements are worth. But the contents of two
+locations are independent, and a location's own gain depends only on which requirements it serves. So for each location
+it suffices to know the best way to place each set of requirements inside it. This pays where there are few sets.
 """
 
 from collections import defaultdict
@@ -18,25 +18,25 @@ from placement.allocators.group.requirements import RequirementNode
 from placement.allocators.group.sets import Sets
 
 MOST_SETS = 1100
-"""With more sets than this a search is the better way: ten requirements that are all different have so many."""
+"""Beyond this many sets, a search is the better way; ten requirements that all differ have about as many."""
 
 MERGES_OF_A_STEP = 16
-"""So many pairs of sets are put together in the time of a step."""
+"""How many pairs of sets can be merged in the time of one step."""
 
 Own = Mapping[int, Sequence[tuple[OwnSet, int]]]
-"""By location the sets that it can serve itself, with their ranks."""
+"""Location -> the sets that it can serve itself, with their ranks."""
 
 
 class SetTables:
-    """One search.
+    """One run of the dynamic programme.
 
     Args:
         locations: the locations.
         weights: how the objective is packed.
-        containers: the outermost requirements, in the order of the search.
-        sets: the sets of what is inside of them.
-        distinct: whether parts of one requirement that have one level must not share a location.
-        budget: the steps that may be taken; what is found after it was hit means nothing.
+        containers: the outermost requirements in search order.
+        sets: the sets of the requirements inside them.
+        distinct: whether parts of one requirement that have the same level must not share a location.
+        budget: the steps to spend; once it has been hit, the result is meaningless.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class SetTables:
         self._sets = sets
         self._budget = budget
         self._bar: Bar | None = None
-        # The lowest bits of a rank have a row for each kind, the last kind lowest; in a row a digit for each location,
-        # the last location lowest: how many it has of the kind.
+        # The low bits of a rank encode natural order: a row for each kind, the last kind lowest, and in it a digit for
+        # each location, the last location lowest, that counts how many of the kind it has.
         self._latest = sorted(frozenset[int]().union(*[kind.nodes[0].viable for kind in sets.kinds]), reverse=True)
         self._digit = max([len(kind.nodes) for kind in sets.kinds], default=0).bit_length()
         self._row = self._digit * len(self._latest)
@@ -67,7 +67,7 @@ class SetTables:
     def best(self) -> list[tuple[RequirementNode, int]] | None:
         """Return the location of each requirement, or None if there is no way.
 
-        Of equals the requirements, in their order, take the first in natural order.
+        Ties go to the requirements in their order: each takes the first location in natural order.
         """
         own: Own = {location: self._ranked(location, place) for place, location in enumerate(self._latest)}
         if not any([kind.inside for kind in self._sets.kinds]):
@@ -82,9 +82,9 @@ class SetTables:
         return [(one, (one.gain * score << order) + (one.order << shift)) for one in found]
 
     def _promising(self, own: Own) -> Own:
-        """Leave out what is worse in any case than a way that is found without looking at what is around locations.
+        """Drop sets that cannot beat a solution found by ignoring enclosing locations.
 
-        To touch that only costs, and tightness never makes up for any of it.
+        Touching an enclosing location only costs, and tightness never makes up for it.
         """
         touch, order = self._weights.touch, self._order
         tables = {
@@ -103,7 +103,7 @@ class SetTables:
         }
 
     def _worth(self, own: Own, apart: SetTable) -> int | None:
-        """Return what the best way is worth that was found without looking around; None if there is none."""
+        """Return the actual worth of the solution that ignored enclosing locations; None if there is none."""
         everything = self._sets.everything
         if everything not in apart or self._budget.was_hit:
             return None
@@ -116,7 +116,7 @@ class SetTables:
         return None if rank is None else rank >> self._order
 
     def _fits_outside(self) -> bool:
-        """Tell whether the outermost location can serve what is asked for outside of all others."""
+        """Tell whether the root can serve what the containers ask for outside all other locations."""
         judge = judge_of(self._locations.all[0], list(enumerate(self._containers)), self._locations)
         load = judge.empty
         for index in range(len(self._containers)):
@@ -127,7 +127,7 @@ class SetTables:
         return True
 
     def _places(self, rank: int) -> list[tuple[RequirementNode, int]]:
-        """Read from a rank of everything where each requirement is."""
+        """Decode the location of each requirement from the rank of the full set."""
         places = [(node, 0) for node in self._containers]
         for kind in reversed(self._sets.kinds):
             found: list[int] = []
@@ -138,11 +138,11 @@ class SetTables:
         return places
 
     def _inside(self, location: int, own: Own) -> SetTable:
-        """Return what sets are worth inside of a location."""
+        """Return the best rank of each set inside a location."""
         return self._all_merged([self._table(child, own) for child in self._locations.all[location].children])
 
     def _all_merged(self, tables: Iterable[SetTable]) -> SetTable:
-        """Return what sets are worth in some locations together."""
+        """Combine the tables of disjoint locations."""
         table: SetTable = {0: 0}
         for other in self._that_matter([some for some in tables if some]):
             best = dict(table)
@@ -152,7 +152,7 @@ class SetTables:
         return table
 
     def _that_matter(self, tables: list[SetTable]) -> list[SetTable]:
-        """Leave out what is never needed: better locations for the same set are more than others can take."""
+        """Drop dominated entries: a set never needs a location if enough others that are better for it remain."""
         if len(tables) <= self._sets.leaves // 2:
             return tables
         by_set: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -162,13 +162,13 @@ class SetTables:
         found: list[SetTable] = [{} for _table in tables]
         for numbers, ranks in by_set.items():
             ranks.sort(reverse=True)
-            # Each of the others has at least one of the requirements without parts that this set has not.
+            # Every other location in use has at least one childless requirement that this set lacks.
             for rank, index in ranks[: self._sets.leaves - self._sets.leaves_in(numbers) + 1]:
                 found[index][numbers] = rank
         return [table for table in found if table]
 
     def _table(self, location: int, own: Own) -> SetTable:
-        """Return what sets are worth at a location and inside of it, without the empty set."""
+        """Return the best rank of each nonempty set at or inside a location."""
         inside = self._inside(location, own)
         table = dict(inside)
         for one, rank in own.get(location, ()):
@@ -177,13 +177,13 @@ class SetTables:
         return self._around(location, table)
 
     def _add(self, best: SetTable, table: SetTable, added: tuple[int, int], rank: int) -> None:
-        """Note what becomes of each set of a table by adding another.
+        """Extend each compatible set of a table by another set, keeping the best rank of each result.
 
         Args:
-            best: where it is noted.
+            best: the results.
             table: the table.
-            added: the set that is added, and the parts of it that must be there.
-            rank: what the set that is added is worth.
+            added: the set to add, and the parts of it that must already be present.
+            rank: the rank of the added set.
         """
         more, parts = added
         beside = (self._bar or self._sets).beside(more + parts) if len(table) > 1 else [0]
@@ -201,7 +201,7 @@ class SetTables:
                 best[both] = together
 
     def _around(self, location: int, table: SetTable) -> SetTable:
-        """Return a table with what it costs to touch a location, and how much tighter that becomes."""
+        """Add the cost of touching a location, and its gain in tightness, to a table."""
         before = self._locations.all[location].score
         touch, tightness = self._weights.touch[location], self._weights.tightness[location]
         found = {}

@@ -1,7 +1,7 @@
-"""Automatic topology: a plain count of devices is rewritten into the best shape that nodes have.
+"""Automatic topology: rewrites a plain device count into the best shape that nodes have.
 
-The seed's allocator looks at shapes only, not at what is free: of all shapes with enough devices it takes the one
-whose tree is most closely tied together, and fills it from its biggest branch on.
+The seed's allocator looks only at shapes, not at what is free: among shapes with enough devices, it picks the one whose
+tree is most closely connected, and fills it from its largest branch on.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,8 @@ class TopologyShape:
 
     Args:
         level: the group name; "" for the node itself.
-        count: how many devices there are.
-        inside: the groups inside, those with most devices first, then those tied together most closely.
+        count: the number of devices.
+        inside: the groups inside, by descending number of devices, then by how closely connected they are.
     """
 
     level: str
@@ -28,9 +28,9 @@ class TopologyShape:
     inside: tuple["TopologyShape", ...] = ()
 
     def score(self, depth: int = 1) -> Fraction:
-        """Return how closely the devices are tied together: more in deeper groups with fewer beside them is closer.
+        """Return how closely connected the devices are: more devices in deeper groups with fewer siblings score higher.
 
-        The sum over all groups of depth x devices / groups beside it, itself included (vector GA-23).
+        The sum over all groups of depth x devices / siblings, counting the group itself (vector GA-23).
         """
         beside = len(self.inside)
         own = [Fraction(depth * shape.count, beside) + shape.score(depth + 1) for shape in self.inside]
@@ -41,12 +41,12 @@ def shape_of(allocatable: Iterable[str], *, group: str = "gpu", base: str = "car
     """Return the shape of a node.
 
     Args:
-        allocatable: the names of what the node offers.
+        allocatable: the names of the node's resources.
         group: the group name of a device.
-        base: what makes it a device that counts.
+        base: the resource that marks a device.
 
     Raises:
-        ValueError: a name is not valid.
+        ValueError: a name is invalid.
 
     >>> shape_of(["link/0/gpu/0/cards", "link/0/gpu/1/cards", "link/1/gpu/2/cards"]).inside[0]
     TopologyShape(level='link', count=2, inside=())
@@ -56,7 +56,7 @@ def shape_of(allocatable: Iterable[str], *, group: str = "gpu", base: str = "car
 
 
 def _shape(level: str, devices: Sequence[Path]) -> TopologyShape:
-    """Return the shape of a group from the groups that lead to each of its devices."""
+    """Return the shape of a group, given the path of groups to each of its devices."""
     groups: dict[tuple[str, str], list[Path]] = {}
     for path in devices:
         if path:
@@ -69,14 +69,14 @@ def _shape(level: str, devices: Sequence[Path]) -> TopologyShape:
 def arranged(
     count: int, shapes: Iterable[TopologyShape], *, topology: int | None = None, group: str = "gpu", base: str = "cards"
 ) -> dict[str, int]:
-    """Return a request for a count of devices in the best shape known.
+    """Return a request for a number of devices in the best known shape.
 
     Args:
         count: the number of devices.
         shapes: the shapes of all nodes.
-        topology: what the request says of it: 1, or nothing, for the best shape; 0 for devices without any groups.
+        topology: what the request says of it: 1 or None for the best shape, 0 for devices without groups.
         group: the group name of a device.
-        base: what one of which is asked of each device.
+        base: the resource to ask one unit of from each device.
 
     Raises:
         ValueError: topology is another number.
@@ -94,7 +94,7 @@ def arranged(
 
 
 def _fill(shape: TopologyShape, count: int, path: Path) -> list[Path]:
-    """Return the groups around each of some devices, in the order of the shape."""
+    """Return the groups around each of the devices, in the order of the shape."""
     found: list[Path] = []
     for number, inner in enumerate(shape.inside):
         found += _fill(inner, min(inner.count, count - len(found)), (*path, (inner.level, str(number))))

@@ -1,7 +1,7 @@
-"""What the Group Allocator works on: a tree of locations that offer resources, and trees of requirements for them.
+"""The Group Allocator's inputs: a tree of locations that offer resources, and trees of requirements.
 
-Plain values without any syntax of names; ``names`` makes them of names like ``gpu/dev0/cards``, others may make
-them of a provider tree.
+Plain values, independent of any naming syntax; ``names`` builds them from names like ``gpu/dev0/cards``, and callers
+can build them from a provider tree.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 
 Path = tuple[tuple[str, str], ...]
-"""Where a location is: the (level, name) pairs from below the root down to it; the root is ()."""
+"""A location's address: the (level, name) pairs from just below the root down to it; () for the root."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """One allocatable resource of a location: how much there is and how much of it is in use, in the same unit.
+    """One allocatable resource of a location: total and usage, in the same unit.
 
-    ``units`` says which amounts of it can be had.
+    ``units`` restricts the amounts in which it can be allocated.
     """
 
     allocatable: int
@@ -30,9 +30,9 @@ class Location:
     """A place with resources of its own and smaller places inside.
 
     Args:
-        name: tells it from the other locations of its level beside it; breaks ties, in natural order.
-        level: what kind of place it is (``numa``, ``gpu``); of the root it is not looked at.
-        capacities: its own resources, those of the places inside not included.
+        name: unique among its siblings of the same level; breaks ties, in natural order.
+        level: the kind of place (``numa``, ``gpu``); ignored for the root.
+        capacities: its own resources, excluding those of the places inside.
         children: the places inside.
     """
 
@@ -47,11 +47,11 @@ class Requirement:
     """A request for one location of a level, with requirements for locations inside it.
 
     Args:
-        label: tells it from the requirements beside it; never compared with the name of a location.
-        level: the level of the location; of a requirement on the root itself it is not looked at.
+        label: tells it from its siblings; never compared with the name of a location.
+        level: the level of the location; ignored for a requirement on the root itself.
         amounts: what the location itself must offer.
-        parts: the requirements that are to be served inside the location, at any depth.
-        phase: when it runs; that of the outermost requirement holds for all its parts.
+        parts: the requirements to serve inside the location, at any depth.
+        phase: when it runs; the outermost requirement's applies to all its parts.
         pinned: if given, the only location it may have.
     """
 
@@ -65,14 +65,14 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A requirement and the location it got; its parts in the order of the requirement's."""
+    """A requirement and the location it got; its parts are in the requirement's order."""
 
     requirement: Requirement
     path: Path
     parts: tuple["Placed", ...] = ()
 
     def walk(self) -> Iterator["Placed"]:
-        """Yield it and all parts, outermost first.
+        """Yield this requirement and all its parts, outermost first.
 
         >>> [placed.path for placed in Placed(Requirement(), (), (Placed(Requirement(), (("gpu", "dev0"),)),)).walk()]
         [(), (('gpu', 'dev0'),)]
