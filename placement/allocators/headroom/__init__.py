@@ -1,4 +1,4 @@
-"""Headroom: how many copies of something fit one after the other, nothing of what is there being moved.
+"""Headroom: how many copies of a request fit one after another, without moving anything that is already there.
 
 >>> Spread([(0, 1), (0, 1)], each=(1, 1)).copies((3, 5))
 3

@@ -1,13 +1,13 @@
-"""How many copies fit, as far as that is known."""
+"""A number of copies, as an interval."""
 
 from typing import NamedTuple
 
 ENDLESS = 2**62
-"""So many copies fit where nothing is taken."""
+"""The number of copies of something that takes nothing."""
 
 
 class Copies(NamedTuple):
-    """A number of copies between two bounds: ``least`` have been shown to fit, more than ``most`` cannot."""
+    """Bounds on a number of copies: ``least`` are known to fit, more than ``most`` cannot."""
 
     least: int
     most: int
@@ -19,5 +19,5 @@ class Copies(NamedTuple):
 
 
 def exactly(copies: int) -> Copies:
-    """Return a number that is known."""
+    """Return a number that is known exactly."""
     return Copies(copies, copies)

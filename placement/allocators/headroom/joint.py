@@ -1,7 +1,7 @@
-"""How many bundles of several requests fit into the same cells beside each other: the largest numbers that there are.
+"""How many bundles of several requests fit into the same cells side by side: the Pareto frontier of copy counts.
 
-Of one request after the other every number that fits is tried, in every way; of the last one the most are packed.
-Requests with few ways come first, since each of their ways is one to be tried.
+Enumerates every feasible count of each request but the last, in every way, and packs as many of the last one as fit.
+Requests with few ways go first, since every way has to be tried.
 """
 
 from bisect import bisect_right
@@ -13,17 +13,17 @@ from placement.allocators.budget import Budget
 from placement.allocators.headroom.packing import Bundle, BundlePacking, undominated
 
 CopyCounts = tuple[int, ...]
-"""How many copies of each request."""
+"""The number of copies of each request."""
 
 MOST_BUNDLES = 500
-"""Where there are more, in all, not every way is tried."""
+"""With more bundles than this in total, the frontier is not enumerated."""
 
 STEPS_OF_A_PACKING = 10
-"""What it counts to pack the last request, unless there is only one way to take it."""
+"""The cost of packing the last request, unless there is only one way to take it."""
 
 
 def parts_of(copies: int, shares: Sequence[Fraction]) -> CopyCounts:
-    """Return how many of so many copies each request has."""
+    """Split a number of copies among the requests by their shares, rounding down."""
     return tuple([copies * share.numerator // share.denominator for share in shares])
 
 
@@ -31,8 +31,8 @@ class JointPacking:
     """The bundles of several requests, to be packed into cells together.
 
     Args:
-        bundles: for each request the ways to take one.
-        kinds: sets of cells that are looked at together for a bound: those of one class.
+        bundles: for each request the ways to take a copy.
+        kinds: the sets of cells to bound jointly: those of one class.
 
     >>> packing = JointPacking([[{0: 2}], [{0: 3}, {1: 3}]], [{0, 1}])
     >>> packing.frontier({0: 6, 1: 3}, caps=(9, 9), budget=Budget(100))
@@ -49,12 +49,12 @@ class JointPacking:
         self._of_sums: JointPacking | None = None
 
     def frontier(self, free: Mapping[int, int], *, caps: CopyCounts, budget: Budget) -> list[CopyCounts] | None:
-        """Return the numbers of copies that fit together, none of them below another in all; None if steps run out.
+        """Return the Pareto frontier of copy counts that fit together; None if the steps run out.
 
         Args:
             free: what is left of each cell.
-            caps: so many copies of each request are enough.
-            budget: how many steps may be taken.
+            caps: an upper limit for each request; more copies are of no use.
+            budget: the steps to spend.
         """
         ordered = tuple([caps[number] for number in self._order])
         if sum(map(len, self._bundles)) > MOST_BUNDLES:
@@ -73,7 +73,7 @@ class JointPacking:
         return largest([tuple([one[index] for index in place]) for one in found])
 
     def bounding(self, free: Mapping[int, int], *, caps: CopyCounts, budget: Budget) -> list[CopyCounts]:
-        """Return numbers of copies of which what fits together exceeds at most all but one, as far as sums tell.
+        """Return an upper bound on the frontier, by sums: everything that fits is dominated by one of these counts.
 
         >>> packing = JointPacking([[{0: 2}], [{0: 3}, {1: 3}]], [{0, 1}])
         >>> packing.bounding({0: 5, 1: 4}, caps=(9, 9), budget=Budget(100))
@@ -87,7 +87,7 @@ class JointPacking:
         return self._of_sums.frontier(sums, caps=caps, budget=budget) or [caps]
 
     def some(self, free: Mapping[int, int], *, caps: CopyCounts, shares: Sequence[Fraction]) -> list[CopyCounts]:
-        """Return some numbers of copies that fit together: as many of a mix as go, filled up with one request alone.
+        """Return some feasible counts, found greedily: as many of a mix as fit, filled up with a single request.
 
         >>> packing = JointPacking([[{0: 2}], [{0: 3}, {1: 3}]], [{0, 1}])
         >>> packing.some({0: 6, 1: 3}, caps=(9, 9), shares=[Fraction(1, 2), Fraction(1, 2)])
@@ -111,7 +111,7 @@ class JointPacking:
         return largest(found)
 
     def _taken(self, left: dict[int, int], wanted: CopyCounts, order: Sequence[int]) -> CopyCounts:
-        """Take copies of some requests as they fit, up to what is wanted, and return how many of each."""
+        """Take copies greedily, up to what is wanted, and return how many of each request were taken."""
         taken = [0] * len(wanted)
         for number in order:
             for bundle in self._given[number]:
@@ -123,7 +123,7 @@ class JointPacking:
 
 
 def _by_cell(choose: Callable[[list[int]], int], bundles: Sequence[Bundle]) -> dict[int, int]:
-    """Return the largest or the smallest amount that some bundles take of each cell."""
+    """Return the largest or smallest amount that any of the bundles takes of each cell."""
     taken: dict[int, list[int]] = defaultdict(list)
     for bundle in bundles:
         for cell, amount in bundle.items():
@@ -133,7 +133,7 @@ def _by_cell(choose: Callable[[list[int]], int], bundles: Sequence[Bundle]) -> d
 
 
 def _summed(bundle: Bundle, kind_of: Mapping[int, int]) -> Bundle:
-    """Return what a bundle takes of each kind of cells."""
+    """Return what a bundle takes of each kind of cell."""
     taken: dict[int, int] = defaultdict(int)
     for cell, amount in bundle.items():
         taken[kind_of[cell]] += amount
@@ -141,7 +141,7 @@ def _summed(bundle: Bundle, kind_of: Mapping[int, int]) -> Bundle:
 
 
 def largest(found: Collection[CopyCounts]) -> list[CopyCounts]:
-    """Return those of which no other one has at least as many of everything, the largest first.
+    """Return the undominated counts, the largest first.
 
     >>> largest([(1, 2), (3, 0), (1, 1), (1, 2)])
     [(3, 0), (1, 2)]
@@ -154,11 +154,11 @@ def largest(found: Collection[CopyCounts]) -> list[CopyCounts]:
 
 
 class _StepsEnded(Exception):
-    """No step is left."""
+    """The budget is used up."""
 
 
 class _Scarce:
-    """Bundles of several requests, in cells that may run out; the others are left aside."""
+    """Bundles of several requests, restricted to the cells that may run out."""
 
     def __init__(
         self, bundles: Sequence[Sequence[Bundle]], kinds: Sequence[Collection[int]], scarce: Sequence[int]
@@ -175,7 +175,7 @@ class _Scarce:
         )
 
     def frontier(self, free: Sequence[int], caps: CopyCounts, budget: Budget) -> list[CopyCounts] | None:
-        """Return the largest numbers that fit together; None if steps run out."""
+        """Return the Pareto frontier; None if the steps run out."""
         self._caps = caps
         self._budget = budget
         self._known: dict[tuple[int, tuple[int, ...]], list[CopyCounts]] = {}
@@ -185,7 +185,7 @@ class _Scarce:
             return None
 
     def _of(self, request: int, free: tuple[int, ...]) -> list[CopyCounts]:
-        """Return the largest numbers of a request and those after it."""
+        """Return the frontier of a request and those after it; memoised by what is free."""
         known = self._known.get((request, free))
         if known is None:
             if request == len(self._first):
@@ -201,11 +201,11 @@ class _Scarce:
     def _takings(
         self, request: int, index: int, free: tuple[int, ...], most: int
     ) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Yield how many copies may be taken by bundles from ``index`` on, with what that leaves."""
+        """Yield each number of copies that bundles from ``index`` on can provide, with what is left afterwards."""
         self._take(1)
         bundles = self._first[request]
         if index == len(bundles) or not bundles[index]:
-            yield (most if index < len(bundles) else 0), free  # A way that takes nothing scarce is always there.
+            yield (most if index < len(bundles) else 0), free  # A way that takes nothing scarce is always available.
             return
         items = bundles[index].items()
         for times in range(min([most, *[free[cell] // amount for cell, amount in items]]) + 1):

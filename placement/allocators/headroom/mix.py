@@ -1,9 +1,9 @@
-"""How many copies of a mix of requests fit, given what each place can serve of each of them at a time.
+"""How many copies of a mix of requests fit, given what each place can serve of each request at once.
 
-Of n copies in all each request has its share, cut off. Places are gone through one after the other, with all sums that
-may still become the best: that is exact while they are few. Where they are many only the most promising are kept, and
-what comes out is a lower bound. The upper bound puts a price on a copy of each request: all places together are worth
-no more than each is at its best by these prices (Lagrange's relaxation); the prices are moved until that is little.
+Of n copies in total, each request has its share, rounded down. Dynamic programming over the places keeps all partial
+sums that may still become the best, which is exact while they are few. Beyond that, a beam of the most promising ones
+yields a lower bound. The upper bound is a Lagrangian relaxation: with a price on a copy of each request, all places
+together are worth no more than each is at its best; the prices are adjusted until that is small.
 """
 
 import math
@@ -17,25 +17,25 @@ from placement.allocators.headroom.copies import ENDLESS, Copies, exactly
 from placement.allocators.headroom.joint import CopyCounts, parts_of
 
 STEPS = 100_000
-"""How many sums may be looked at."""
+"""How many sums to look at."""
 
 MOST_SUMS = 1_000
-"""So many sums are kept after a place."""
+"""The width of the beam: how many sums to keep after each place."""
 
 FEWEST_ROUNDS, ROUNDS = 8, 24
-"""How often prices are moved, as steps allow."""
+"""How often to adjust the prices, as steps permit."""
 
 SCALE = 1 << 20
-"""Prices are whole numbers, so that bounds are exact."""
+"""The scale of prices, which are integers so that bounds are exact."""
 
 
 class MixedRoom(NamedTuple):
-    """What a place can serve at a time, and how many such places there are.
+    """What a place can serve at once, and how many such places there are.
 
     Args:
-        sure: numbers of copies of each request that fit together; fewer always do.
-        most: numbers of which what fits together exceeds at most all but one; the same where it is known exactly.
-        places: how many.
+        sure: copy counts that fit together, and with them all smaller ones.
+        most: copy counts that dominate everything that fits; the same as ``sure`` where that is exact.
+        places: the number of such places.
     """
 
     sure: Sequence[CopyCounts]
@@ -47,9 +47,9 @@ def copies_of_mix(shares: Sequence[Fraction], rooms: Sequence[MixedRoom], most: 
     """Return how many copies of a mix fit into places, all requests together.
 
     Args:
-        shares: how large a part of all copies each request has; they add up to 1.
+        shares: each request's fraction of all copies; they add up to 1.
         rooms: the places.
-        most: what is known to bound them.
+        most: a known upper bound.
 
     >>> halves, room = [Fraction(1, 2), Fraction(1, 2)], [(4, 0), (2, 1), (0, 2)]
     >>> copies_of_mix(halves, [MixedRoom(room, room, places=3)], ENDLESS)
@@ -72,17 +72,17 @@ def copies_of_mix(shares: Sequence[Fraction], rooms: Sequence[MixedRoom], most: 
 
 
 def most_in_all(copies: int, share: Fraction) -> int:
-    """Return the largest number of which a share, cut off, is no more than so many copies."""
+    """Return the largest total of which a request's share, rounded down, is no more than this many copies."""
     return min(ENDLESS, math.ceil((copies + 1) / share) - 1)
 
 
 class _Priced:
-    """Prices for copies of each request, the bound that they give, and what each place would serve by them.
+    """Prices for copies of each request, the resulting bound, and what each place would serve at these prices.
 
     Args:
-        shares: of the requests.
+        shares: the shares of the requests.
         rooms: the places.
-        most: what is known to bound copies.
+        most: a known upper bound.
     """
 
     def __init__(self, shares: Sequence[Fraction], rooms: Sequence[MixedRoom], most: int) -> None:
@@ -91,7 +91,7 @@ class _Priced:
         self.prices: CopyCounts = (1,) * len(shares)
         self.rounds = max(FEWEST_ROUNDS, min(ROUNDS, STEPS // sum([1, *[len(room.most) for room in rooms]])))
         self.served = [(0,) * len(shares)] * len(rooms)
-        """What a place of each kind serves in the second half of the rounds, added up: on average that is balanced."""
+        """What a place of each kind serves in the second half of the rounds, summed up; on average that is balanced."""
         self._move(rooms)
 
     def _move(self, rooms: Sequence[MixedRoom]) -> None:
@@ -118,7 +118,7 @@ class _Priced:
             ]
 
     def _bound(self, prices: CopyCounts, taken: Sequence[int]) -> int:
-        """Return the bound by some prices, given what all places serve where they earn most."""
+        """Return the bound that some prices give, when all places serve what earns most at them."""
 
         def needed(copies: int) -> int:
             return _worth(prices, parts_of(copies, self.shares))
@@ -135,14 +135,14 @@ def _worth(prices: CopyCounts, counts: Sequence[int]) -> int:
 
 
 class _BestSum(NamedTuple):
-    """How many copies fit, and whether no sum was left out that might have been better."""
+    """The number of copies that fit, and whether no sum was dropped that might have been better."""
 
     copies: int
     has_all: bool
 
 
 def _summed(priced: _Priced, rooms: Sequence[MixedRoom], *, width: int, above: int) -> _BestSum:
-    """Return how many copies fit, if more than ``above``, with so many sums kept after each place."""
+    """Run the beam search with this width, and return the number of copies that fit if it exceeds ``above``."""
     shares, prices, caps = priced.shares, priced.prices, parts_of(priced.bound, priced.shares)
     wanted = _worth(prices, parts_of(above + 1, shares))
     sums, has_all = {(0,) * len(shares): None}, True
@@ -159,14 +159,14 @@ def _summed(priced: _Priced, rooms: Sequence[MixedRoom], *, width: int, above: i
 
 
 class _AfterPlace(NamedTuple):
-    """What all places that follow serve: what it is worth at most; ``rounds`` times what is to be expected."""
+    """What all later places serve: an upper bound on its worth, and ``rounds`` times the expected counts."""
 
     worth: int
     counts: CopyCounts
 
 
 def _with_what_follows(priced: _Priced, rooms: Sequence[MixedRoom]) -> list[tuple[Sequence[CopyCounts], _AfterPlace]]:
-    """Return what each place serves for sure, with what follows."""
+    """Pair each place's sure counts with what the places after it serve."""
     worth, counts, found = 0, (0,) * len(priced.shares), []
     for room, served in reversed([*zip(rooms, priced.served, strict=True)]):
         best = max([_worth(priced.prices, one) for one in room.sure])
@@ -177,7 +177,7 @@ def _with_what_follows(priced: _Priced, rooms: Sequence[MixedRoom]) -> list[tupl
 
 
 def _with_place(sums: Iterable[CopyCounts], sure: Sequence[CopyCounts], caps: CopyCounts) -> dict[CopyCounts, None]:
-    """Return the sums with what one more place serves; of those that differ in the last number alone, the largest."""
+    """Add one more place to the sums; among those that differ only in the last count, keep the largest."""
     found: dict[CopyCounts, int] = {}
     for one in sums:
         for counts in sure:

@@ -1,8 +1,8 @@
-"""How many bundles fit, where every bundle is one of a few ways to take amounts out of cells: exact while steps last.
+"""How many bundles fit, where each bundle is one of a few ways to take amounts out of cells: exact within the budget.
 
-A copy of a request takes a bundle: what one of its candidates takes of each provider and class. Whichever order copies
-come in, they fit if the sums fit, so the question is how often to take each way. Branch and bound over that, the cells
-that cannot run out left aside, and ways that have no cell in common each for themselves.
+A copy of a request takes a bundle: what one of its candidates takes of each provider and class. Copies fit in any order
+if their sums fit, so the question is how often to take each way. Branch and bound decides it, ignoring cells that
+cannot run out, and independently for ways that share no cell.
 """
 
 from collections import defaultdict
@@ -14,13 +14,13 @@ from placement.allocators.budget import Budget
 from placement.allocators.headroom.copies import Copies, exactly
 
 Bundle = Mapping[int, int]
-"""Cell -> the amount that is taken of it, above 0. Not empty."""
+"""Cell -> the amount taken from it, above 0; not empty."""
 
 Items = tuple[tuple[int, int], ...]
 
 
 def undominated(bundles: Iterable[Bundle]) -> list[Bundle]:
-    """Return the bundles but those that take no less of anything than another one.
+    """Drop bundles that take at least as much of everything as another one.
 
     >>> undominated([{0: 2, 1: 1}, {0: 2}, {1: 3}, {0: 2}])
     [{0: 2}, {1: 3}]
@@ -38,11 +38,11 @@ def _takes_no_more(one: Bundle, other: Bundle) -> bool:
 
 
 class BundlePacking:
-    """Bundles to be packed, into cells with whatever is free; what does not depend on that is worked out once.
+    """Bundles to pack into cells, whatever is free in them; reuses what does not depend on that.
 
     Args:
-        bundles: the ways to take one, best ``undominated``.
-        kinds: sets of cells that are looked at together for a bound: those of one class.
+        bundles: the ways to take a copy, preferably ``undominated``.
+        kinds: the sets of cells to bound jointly: those of one class.
 
     >>> packing = BundlePacking([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0}, {1}, {0, 1}])
     >>> packing.copies([5, 6], budget=Budget(100))
@@ -55,7 +55,7 @@ class BundlePacking:
         self._of_fitting: dict[tuple[int, ...], _Fitting] = {}
 
     def copies(self, free: Sequence[int], *, budget: Budget) -> Copies:
-        """Return how many bundles fit. Where no steps are left, the best that was found is the lower bound."""
+        """Return how many bundles fit. If the budget runs out, the best packing found is the lower bound."""
         numbers = tuple(
             [
                 number
@@ -73,7 +73,7 @@ class BundlePacking:
 
 
 class _Fitting:
-    """Bundles of which each fits."""
+    """Bundles each of which fits on its own."""
 
     def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
         self._bundles = bundles
@@ -87,7 +87,7 @@ class _Fitting:
 
     def copies(self, free: Sequence[int], budget: Budget) -> Copies:
         most = self._bound.copies(free)
-        # Only cells that may run out before so many bundles are taken matter.
+        # Only cells that may run out before this many bundles are taken matter.
         scarce = tuple([cell for cell, amount in self._largest.items() if free[cell] < amount * most])
         parts = self._parts.get(scarce)
         if parts is None:
@@ -98,7 +98,7 @@ class _Fitting:
         return Copies(min(most, sum([one.least for one in found])), min(most, sum([one.most for one in found])))
 
     def _apart(self, scarce: set[int]) -> "list[_BundleSearch]":
-        """Return searches for bundles that have no scarce cell in common; none where some bundle needs none."""
+        """Return a search for each part that shares no scarce cell; none if some bundle needs no scarce cell."""
         bound_by = [{cell: amount for cell, amount in one.items() if cell in scarce} for one in self._bundles]
         if not all(bound_by):
             return []
@@ -106,7 +106,7 @@ class _Fitting:
 
 
 def _apart(bundles: Sequence[Bundle]) -> list[list[Bundle]]:
-    """Return the bundles in parts that have no cell in common."""
+    """Partition bundles into parts that have no cell in common."""
     parts: list[tuple[set[int], list[Bundle]]] = []
     for bundle in bundles:
         cells, joined = {*bundle}, [bundle]
@@ -119,22 +119,22 @@ def _apart(bundles: Sequence[Bundle]) -> list[list[Bundle]]:
 
 
 class _CellSet(NamedTuple):
-    """Cells of which every bundle takes at least so much in all; of each in such units, and at most so much."""
+    """Cells of which every bundle takes at least ``least`` in total; for each the unit and the most that one takes."""
 
     least: int
     cells: tuple[tuple[int, int, int], ...]
 
 
 class _Bound:
-    """What no number of some bundles exceeds."""
+    """An upper bound on the number of bundles."""
 
     def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
-        # Of all cells together every bundle takes something, whatever the kinds are.
+        # Every bundle takes something of all cells together, whatever the kinds are.
         everything = {cell for bundle in bundles for cell in bundle}
         self._kinds = [kind for cells in (*kinds, everything) if (kind := _kind(bundles, cells)).least]
 
     def copies(self, free: Sequence[int]) -> int:
-        """Return the bound: of each kind n bundles take at least n times the least, and no more than fits."""
+        """Return the bound: n bundles take at least n times the least of each kind, and no more than what is free."""
         return min([_most_of(kind, free) for kind in self._kinds])
 
 
@@ -156,11 +156,11 @@ def _most_of(kind: _CellSet, free: Sequence[int]) -> int:
 
 
 class _CutOff(Exception):
-    """The search was cut off."""
+    """The budget ran out during the search."""
 
 
 class _BundleSearch:
-    """A search for the most bundles of a part: how often each of them, in turn, is taken."""
+    """A search for the most bundles of one part: branches on how often each bundle is taken, one after the other."""
 
     def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
         self._cells = sorted({cell for bundle in bundles for cell in bundle})
@@ -184,7 +184,7 @@ class _BundleSearch:
         return exactly(self._found)
 
     def _fill(self, index: int, free: tuple[int, ...], taken: int) -> None:
-        """Take bundles from ``index`` on, beside those that have been taken."""
+        """Take bundles from ``index`` on, in addition to those already taken."""
         self._found = max(self._found, taken)
         if index == len(self._bundles) or self._is_vain(index, free, taken):
             return
@@ -198,7 +198,7 @@ class _BundleSearch:
             self._fill(index + 1, tuple(left), taken + times)
 
     def _is_vain(self, index: int, free: tuple[int, ...], taken: int) -> bool:
-        """Tell whether nothing better can follow, or this was looked at with as many taken."""
+        """Tell whether a branch can be pruned: it cannot improve, or this state was seen with as many taken."""
         if self._found >= self._most or taken + self._bounds[index].copies(free) <= self._found:
             return True
         if self._seen.get((index, free), -1) >= taken:

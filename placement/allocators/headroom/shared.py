@@ -1,4 +1,4 @@
-"""What is drawn from pools that several have in common: the largest flow, by augmenting paths."""
+"""How much can be drawn from pools that several demands share: maximum flow by augmenting paths."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -7,13 +7,13 @@ from itertools import pairwise
 
 
 def drawn(wanted: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int:
-    """Return how many of those who want one unit each can have it.
+    """Return how many units can be drawn when every demand is for one unit.
 
-    O(sets x pools) for each path, of which there are few: each uses up a set or a pool.
+    O(sets x pools) per path. Paths are few, as each exhausts a set or a pool.
 
     Args:
-        wanted: how many want one, by the pools that they may draw from.
-        room: how many units each pool has.
+        wanted: the pools that demands may draw from -> how many such demands there are.
+        room: pool -> its units.
 
     >>> drawn({frozenset({1}): 2, frozenset({1, 2}): 3}, {1: 2, 2: 2})
     4
@@ -32,18 +32,18 @@ def drawn(wanted: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int:
 
 
 DrawingPath = list[tuple[frozenset[int], int]]
-"""Who draws from where; the one before gets what the next one gives up: it draws from another pool."""
+"""(set of pools, the pool it draws from), step by step: each takes over what the next one gives up for another pool."""
 
 
 def _swaps(path: DrawingPath) -> Iterable[tuple[frozenset[int], int]]:
-    """Yield what is given up on a path."""
+    """Return what is given up along a path."""
     return [(after[0], before[1]) for before, after in pairwise(path)]
 
 
 def _path(
     waiting: Mapping[frozenset[int], int], left: Mapping[int, int], given: Mapping[tuple[frozenset[int], int], int]
 ) -> DrawingPath | None:
-    """Return the shortest way from somebody who waits to a pool that has something left."""
+    """Return the shortest path from an unmet demand to a pool with units left."""
     queue: deque[tuple[AbstractSet[int], DrawingPath]] = deque(
         [(pools, []) for pools, number in waiting.items() if number]
     )

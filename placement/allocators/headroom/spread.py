@@ -1,20 +1,20 @@
-"""Slots that ask the same, spread over places with so much room each: a closed form, exact.
+"""Identical slots spread over places of limited room: a closed form, exact.
 
-``n`` copies of a request can be placed exactly if the places that any set T of its slots may use have room for them:
-``|T| n <= sum of min(room, n each)`` over these places. ``room`` is how many slots a place can take in all, ``each``
-how many of one copy. That is Hall's condition for slots that are wanted n times each; by Koenig's theorem on the edges
-of bipartite graphs what is found so can be shared out among n copies, none with more than ``each`` in one place.
+``n`` copies of a request can be placed if and only if, for every set T of its slots, the places that T may use have
+room: ``|T| n <= sum of min(room, n each)`` over these places. ``room`` is how many slots a place can take in all,
+``each`` how many of one copy. This is Hall's condition for slots that are needed n times each; by Koenig's edge
+colouring theorem for bipartite graphs, the result divides into n copies, none with more than ``each`` in one place.
 """
 
 from collections import Counter
 from collections.abc import Collection, Sequence
 
 MOST_SETS = 6
-"""Slots with more different sets of places than this are not looked at in all combinations."""
+"""With more distinct sets of places than this, not all combinations of slots are checked."""
 
 
 class Spread:
-    """Alike slots of one request, each with the places that it may use.
+    """The identical slots of one request, each with the places that it may use.
 
     Args:
         rows: for each slot its places, by number.
@@ -30,7 +30,7 @@ class Spread:
     def __init__(self, rows: Sequence[Collection[int]], each: Sequence[int]) -> None:
         sets = Counter([frozenset(row) for row in rows])
         self.is_exact = len(sets) <= MOST_SETS
-        """Whether all combinations of slots are looked at; otherwise what is returned may be too many."""
+        """Whether all combinations of slots are checked; otherwise the result is only an upper bound."""
         unions = _unions([*sets]) if self.is_exact else {*sets, frozenset[int]().union(*sets)}
         self._each = tuple(each)
         self._together = [
@@ -44,7 +44,7 @@ class Spread:
 
     def _copies_of(self, slots: int, places: Sequence[int], room: Sequence[int]) -> int:
         fitting, before = sum([room[place] for place in places]) // slots, -1
-        # What fits if fewer are tried is never more than that: the first number that stays is the largest one.
+        # The estimate only shrinks and never drops below the answer, so its first fixed point is the largest solution.
         while fitting != before:
             before = fitting
             fitting = sum([min(room[place], before * self._each[place]) for place in places]) // slots
