@@ -1,17 +1,17 @@
-"""Fragmentation: which host, and which of its devices, spoils least for the work that is still expected.
+"""Fragmentation: which host, and which of its devices, to use so that expected work suffers least.
 
-Free devices are worth what expected work can make of them. A GPU is free in vain where the processors beside it are
-used up, where a tenth of it is left and everybody asks for a half, or where its model is none that is asked for. So a
-placement is judged by what it does to that, in four parts, all of them in whole devices (``cost``):
+A free device is worth what expected work can make of it. A GPU is of no use if the processors beside it are used up, if
+a tenth of it is left and everybody asks for a half, or if nobody asks for its model. So a placement is judged by what
+it does to that worth. Its ``cost`` has four parts, all in whole devices:
 
-* the **gradient**: how much more of the host's free devices is useless for the expected work, after the placement than
-  before it, on average over that work (Weng et al., "Beware of Fragmentation", USENIX ATC 2023);
-* the **offcut**: what is lost if the rest of the device is filled as well as it can be. Expected shares have prices, as
-  the sizes in a cutting-stock problem have (Gilmore and Gomory 1961), and a rest is worth the dearest set that fits;
-* the **scarcity** of the devices' kind: work that will do with any kind stays off those that other work insists on;
-* the **fit**: of hosts that are otherwise alike, the fullest one.
+* the **gradient**: the increase, on average over expected work, in how much of the host's free devices that work cannot
+  use (Weng et al., "Beware of Fragmentation", USENIX ATC 2023);
+* the **offcut**: what is lost even if the rest of the device is filled optimally. Expected shares have prices, like the
+  sizes in a cutting-stock problem (Gilmore and Gomory 1961), and a remainder is worth the best set that fits;
+* the **scarcity** of the devices' kind: keeps work that accepts any kind off those that other work insists on;
+* the **fit**: prefers the fullest host, other things being equal.
 
-The first is the published policy. The other three are this library's.
+The first is the published policy; the other three are this library's own.
 
 >>> half, whole = DeviceTask({"VCPU": 4}, devices=1, share=500), DeviceTask({"VCPU": 8}, devices=1, share=1000)
 >>> outlook = Outlook({half: 1, whole: 1}, DeviceSupply({"": 4000}, size=1000, largest={"VCPU": 32}))

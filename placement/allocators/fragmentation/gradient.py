@@ -1,7 +1,7 @@
-"""How much of a host's free devices is useless for expected work, and by how much a placement changes that.
+"""How much of a host's free devices is useless to expected work, and how a placement changes that.
 
-A set of expected tasks is an integer, a bit for each task. Which tasks a host has room for, which of them can use a
-device, and how many of its devices each can use are then a few ANDs and ORs, whatever the number of tasks.
+A set of expected tasks is an integer bit mask. Which tasks fit a host, which of them can use a device, and how many
+devices each can use then take a few ANDs and ORs, regardless of the number of tasks.
 """
 
 from bisect import bisect_right
@@ -13,20 +13,20 @@ from operator import getitem, or_
 from placement.allocators.fragmentation.hosts import DeviceTask, FreeDevice, FreeHost
 
 _Remains = tuple[tuple[int, ...], tuple[FreeDevice, ...]]
-"""A host as far as it matters: what is free of each class, and its devices, in any order."""
+"""The relevant part of a host: what is free of each class, and its devices, sorted."""
 
 KEPT = 1 << 15
-"""The fragmentation of so many different hosts is kept, and the weight of so many sets: some ten megabytes."""
+"""The cache sizes, for the fragmentation of distinct hosts and the weight of sets: some ten megabytes."""
 
 
 class Fragmentation:
     """The fragmentation of hosts, in units of devices.
 
-    A task makes nothing of any device of a host that it does not fit on; else of those that have too little left, or
-    are of another kind. The fragmentation is the mean of that over expected tasks; those without devices use none.
+    To a task, all of a host's free devices are useless if it does not fit there; otherwise those with too little left
+    or of the wrong kind are. Fragmentation is the mean over expected tasks; tasks without devices waste none.
 
     Args:
-        expected: how often each task is expected, in any unit.
+        expected: task -> how often it is expected, in any unit.
     """
 
     def __init__(self, expected: Mapping[DeviceTask, float]) -> None:
@@ -40,7 +40,7 @@ class Fragmentation:
         self._by_count = {count: _set_of([count == other for other in counts]) for count in sorted({*counts})}
         self._weight = lru_cache(KEPT)(_sum_over(weights))
         self._users = lru_cache(KEPT)(self._that_can_use)
-        self._of = lru_cache(KEPT)(self._computed)  # Hosts of a cloud are much alike.
+        self._of = lru_cache(KEPT)(self._computed)  # Many hosts of a cloud are in the same state.
 
     def of(self, host: FreeHost) -> float:
         """Return the fragmentation of a host."""
@@ -59,9 +59,9 @@ class Fragmentation:
         return _set_of([task.can_use(device) for task in self._tasks])
 
     def _with_enough_of(self, users: Sequence[int]) -> int:
-        """Return the tasks that can use as many devices as they want, given which can use each."""
+        """Return the tasks that can use as many devices as they ask for, given which tasks can use each device."""
         enough = 0
-        at_least = [-1] + [0] * max(self._by_count, default=0)  # Which tasks can use so many; at first of no device.
+        at_least = [-1] + [0] * max(self._by_count, default=0)  # By number of devices: the tasks that can use as many.
         for of_device in users:
             for number in range(len(at_least) - 1, 0, -1):
                 at_least[number] |= at_least[number - 1] & of_device
@@ -71,7 +71,7 @@ class Fragmentation:
 
 
 class _Thresholds:
-    """Tells which tasks are satisfied with how much."""
+    """Maps what is left of a class to the tasks for which that is enough."""
 
     def __init__(self, amounts: Sequence[int]) -> None:
         self._amounts = sorted({*amounts})
@@ -87,13 +87,13 @@ def _set_of(members: Sequence[bool]) -> int:
 
 
 def _sum_over(weights: Sequence[float]) -> Callable[[int], float]:
-    """Return what sums the weights of a set, eight members at a time."""
+    """Return a function that sums the weights of a set, looking up eight members at a time."""
     tables = [_sums(weights[first : first + 8]) for first in range(0, len(weights), 8)]
     return lambda members: sum(map(getitem, tables, members.to_bytes(len(tables), "little")))
 
 
 def _sums(weights: Sequence[float]) -> list[float]:
-    """Return the sum of each set of some weights, by its number."""
+    """Return the sum of every subset of some weights, indexed by its bit mask."""
     found = [0.0]
     for weight in weights:
         found += [known + weight for known in found]

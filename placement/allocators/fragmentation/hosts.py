@@ -1,4 +1,4 @@
-"""Hosts with devices that are given out whole or in shares, and work for them, as plain values."""
+"""Hosts with devices that are allocated whole or in shares, and tasks for them, as plain values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from placement.allocators.entries import InvalidEntry
 
 
 class FreeDevice(NamedTuple):
-    """What is left of a device, in units, and of which kind it is: a GPU model, say."""
+    """A device: the units left, and its kind, such as a GPU model."""
 
     left: int
     kind: str = ""
@@ -19,19 +19,19 @@ class FreeHost:
     """What is free on a host.
 
     Args:
-        free: by resource class, without the devices.
-        devices: its devices, full ones too.
+        free: resource class -> free amount, devices excluded.
+        devices: all its devices, including full ones.
     """
 
     free: Mapping[str, int]
     devices: tuple[FreeDevice, ...] = ()
 
     def has_room(self, amounts: Mapping[str, int]) -> bool:
-        """Tell whether so much is free, devices aside."""
+        """Tell whether these amounts are free, devices aside."""
         return all([self.free.get(name, 0) >= amount for name, amount in amounts.items()])
 
     def after(self, task: "DeviceTask", chosen: tuple[int, ...]) -> "FreeHost":
-        """Return the host with a task on it; ``chosen`` are the numbers of the devices that it takes a share of."""
+        """Return the host after placing a task that takes its shares from the devices with these numbers."""
         free = {name: left - task.amounts.get(name, 0) for name, left in self.free.items()}
         devices = list(self.devices)
         for number in chosen:
@@ -44,10 +44,10 @@ class DeviceTask:
     """Work to be placed on one host.
 
     Args:
-        amounts: what it takes, by resource class, without devices.
-        devices: of how many different devices it takes a share.
-        share: how many units of each.
-        kinds: the kinds of device that will do; empty if any will.
+        amounts: resource class -> amount, devices excluded.
+        devices: how many distinct devices it takes a share of.
+        share: the units it takes of each.
+        kinds: the acceptable kinds of device; empty if any will do.
 
     Raises:
         InvalidEntry: devices without a share, or a share without devices.
@@ -63,11 +63,11 @@ class DeviceTask:
             raise InvalidEntry(("share",), "units of each device, or no devices", self.share)
 
     def can_use(self, device: FreeDevice) -> bool:
-        """Tell whether a device has the share, and is of a kind that will do."""
+        """Tell whether a device has the share left and is of an acceptable kind."""
         return device.left >= self.share and (not self.kinds or device.kind in self.kinds)
 
     def usable(self, host: FreeHost) -> list[int]:
-        """Return the numbers of the devices of a host that can be used, if there are enough and room beside them."""
+        """Return the numbers of the host's devices that the task can use; none if it does not fit."""
         if not host.has_room(self.amounts):
             return []
         numbers = [number for number, device in enumerate(host.devices) if self.can_use(device)]
@@ -80,13 +80,13 @@ class DeviceTask:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSupply:
-    """What there is in all.
+    """The total supply.
 
     Args:
-        units: the units of all devices, free or not, by kind.
+        units: kind -> the units of all devices, free or not.
         size: the units of a whole device.
-        largest: of each resource class that matters, how much the largest host has: what fullness is measured by.
-        most_devices: how many devices the host with the most of them has.
+        largest: resource class -> its amount on the largest host, the yardstick of fullness.
+        most_devices: the number of devices of the host that has most.
     """
 
     units: Mapping[str, int]

@@ -1,27 +1,27 @@
-"""What the rest of a device is worth: the prices of shares, and the dearest set of them that fits.
+"""The worth of a device's remainder: prices of shares, and the most valuable set of shares that fits.
 
-Devices are cut into shares like steel bars into lengths. If every share has its price, a device's rest is worth the
-dearest set of shares that fits into it, and who takes a share from a rest loses the difference. The prices that make
-exactly the best ways to cut a device lose nothing are the dual prices of the cutting-stock problem (Gilmore and Gomory
-1961). They are approximated by multiplicative weights (Plotkin, Shmoys and Tardos 1995): cut the dearest set again and
-again, and each time lower the price of what was cut, the more the less of it is asked for.
+Devices are cut into shares as steel bars are cut to lengths. Given a price for each share, a remainder is worth the
+most valuable set of shares that fits into it, and taking a share from a remainder may destroy some of that worth. The
+prices at which optimal cuts lose nothing are the dual prices of the cutting-stock problem (Gilmore and Gomory 1961).
+They are approximated by multiplicative weights (Plotkin, Shmoys and Tardos 1995): cut the most valuable set over and
+over, and each time lower the prices of what was cut, the more so the less it is in demand.
 """
 
 from collections.abc import Mapping, Sequence
 from math import exp, gcd
 
 ROUNDS = 400
-"""So many sets are cut. Four times as many place no more work on production traces."""
+"""The number of cuts. Four times as many place no more work on production traces."""
 
 RATE = 0.1
-"""By how much a price falls at most in one round, as an exponent."""
+"""The largest fall of a price in one round, as an exponent."""
 
 
 class Offcuts:
-    """The worth of rests, where shares of these sizes are expected.
+    """The worth of remainders, given the demand for shares.
 
     Args:
-        demand: how often each share is asked for, by its units; shares above the size of a device are left out.
+        demand: units of a share -> how often it is asked for; shares larger than a device are ignored.
         size: the units of a whole device, which is worth 1.
 
     >>> offcuts = Offcuts({600: 1, 400: 1}, size=1000)
@@ -41,13 +41,13 @@ class Offcuts:
         self._worth = [value / whole for value in worth]
 
     def worth(self, left: int) -> float:
-        """Return what a rest is worth, in whole devices."""
+        """Return the worth of a remainder, in whole devices."""
         return self._worth[min(left // self._unit, len(self._worth) - 1)]
 
     def lost(self, left: int, share: int) -> float:
-        """Return how much worth goes, beyond that of the share itself, if it is taken from a rest.
+        """Return the worth destroyed, besides the share's own, when it is taken from a remainder.
 
-        A share on its own is worth what a rest of just its size is.
+        A share's own worth is that of a remainder of its size.
         """
         return self.worth(left) - self.worth(left - share) - self.worth(share)
 
@@ -68,7 +68,7 @@ def _prices(shares: Sequence[int], weights: Sequence[float], size: int) -> list[
 
 
 def _dearest(shares: Sequence[int], prices: Sequence[float], size: int) -> tuple[list[float], list[int]]:
-    """Return the worth of the dearest set for each size up to this one, and the share that it ends with, or -1."""
+    """Solve the knapsack for each size up to ``size``: the best worth, and the last share in it or -1."""
     worth, last = [0.0], [-1]
     for room in range(1, size + 1):
         best, ends_with = worth[room - 1], -1
@@ -81,7 +81,7 @@ def _dearest(shares: Sequence[int], prices: Sequence[float], size: int) -> tuple
 
 
 def _cut(shares: Sequence[int], last: Sequence[int]) -> list[int]:
-    """Return how many of each share the dearest set for the largest size has."""
+    """Return how many of each share the best knapsack of the largest size contains."""
     numbers = [0] * len(shares)
     room = len(last) - 1
     while room > 0:

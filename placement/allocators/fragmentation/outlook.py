@@ -12,17 +12,17 @@ from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, F
 from placement.allocators.fragmentation.offcuts import Offcuts
 
 MOST_SETS = 256
-"""So many sets of devices of a host are compared, those of the fullest first; hosts with eight have fewer."""
+"""How many sets of a host's devices to compare, the fullest devices first; hosts with eight devices have fewer."""
 
 DIGITS = 9
-"""Costs that differ by less than a billionth of a device are equal: so much the order of adding them up changes."""
+"""The decimal places of a cost; differences below a billionth of a device are rounding errors of summation order."""
 
 
 class CostWeights(NamedTuple):
-    """How much each part of the cost counts.
+    """The weight of each part of the cost.
 
-    The defaults were chosen on a production trace of 6,212 GPUs with 23 workloads; half or twice as much of any of them
-    changes the share of GPUs that are allocated in the end by about a tenth of a percent.
+    The defaults were tuned on a production trace of 6,212 GPUs with 23 workloads; halving or doubling any of them
+    changes the fraction of GPUs that end up allocated by about a tenth of a percent.
     """
 
     gradient: float = 1.0
@@ -32,12 +32,12 @@ class CostWeights(NamedTuple):
 
 
 class Outlook:
-    """Expected work, and what it makes of hosts.
+    """Expected work, and the costs of placements that follow from it.
 
     Args:
-        expected: how often each task is expected, in any unit.
-        supply: what there is in all.
-        weights: how much each part of the cost counts.
+        expected: task -> how often it is expected, in any unit.
+        supply: the total supply.
+        weights: the weight of each part of the cost.
     """
 
     def __init__(
@@ -53,28 +53,28 @@ class Outlook:
         self._scarcity = scarcity(expected, supply.units)
 
     def useless(self, host: FreeHost) -> float:
-        """Return how much of a host's free devices is useless for the expected work on average, in whole devices."""
+        """Return how much of a host's free devices the expected work cannot use on average, in whole devices."""
         return self._fragmentation.of(host) / self._supply.size
 
     def cost(self, host: FreeHost, task: DeviceTask, device: FreeDevice | None = None) -> float:
-        """Return what it costs to place a task on a host, in whole devices; negative where that tidies up.
+        """Return the cost of placing a task on a host, in whole devices; negative if that reduces fragmentation.
 
         Args:
             host: a host that the task fits on.
             task: the task.
-            device: the device it takes its share of; by default the best ones.
+            device: the device to take its share from; by default the best ones.
         """
         chosen = self.best_devices(host, task) if device is None else (host.devices.index(device),)
         return self.cost_on(host, task, chosen)
 
     def best_device(self, host: FreeHost, task: DeviceTask) -> int:
-        """Return the number of the device that a task with one device had best take."""
+        """Return the number of the best device for a task that takes one."""
         return self.best_devices(host, task)[0]
 
     def best_devices(self, host: FreeHost, task: DeviceTask) -> tuple[int, ...]:
-        """Return the numbers of the devices that a task had best take; it fits on the host.
+        """Return the numbers of the best devices for a task that fits on the host.
 
-        Of devices that are alike the first ones; of sets that cost the same the one of the fullest.
+        The first of identical devices are taken; between sets that cost the same, the fullest devices win.
         """
         alike: dict[FreeDevice, list[int]] = defaultdict(list)
         for number in task.usable(host):
@@ -85,7 +85,7 @@ class Outlook:
         return min(sets, key=lambda chosen: self.cost_on(host, task, chosen))
 
     def cost_of_all(self, host: FreeHost, tasks: Sequence[DeviceTask]) -> float | None:
-        """Return what it costs to place tasks on a host, one after the other; None if they do not fit that way."""
+        """Return the cost of placing tasks on a host one after another; None if they do not fit that way."""
         cost = 0.0
         for task in tasks:
             if not task.fits(host):
@@ -96,7 +96,7 @@ class Outlook:
         return round(cost, DIGITS)
 
     def in_order(self, host: FreeHost, task: DeviceTask) -> list[int]:
-        """Return the numbers of the devices that a task can use: the best ones, then by what each would cost alone."""
+        """Return the numbers of the devices that a task can use: the best ones, then others by their cost alone."""
         if not task.devices or not task.fits(host):
             return []
         best = self.best_devices(host, task)
@@ -105,7 +105,7 @@ class Outlook:
         return [*sorted(best), *sorted(others, key=lambda number: self.cost_on(host, one, (number,)))]
 
     def cost_on(self, host: FreeHost, task: DeviceTask, chosen: tuple[int, ...]) -> float:
-        """Return what it costs if a task takes its shares of the devices with these numbers."""
+        """Return the cost if a task takes its shares from the devices with these numbers."""
         weights, size = self._weights, self._supply.size
         after = host.after(task, chosen)
         taken = [host.devices[number] for number in chosen]
@@ -121,7 +121,7 @@ class Outlook:
         return round(cost, DIGITS)
 
     def _room(self, host: FreeHost) -> float:
-        """Return how empty a host is beside the largest one, from 0 to 1."""
+        """Return how empty a host is compared to the largest one, from 0 to 1."""
         largest = self._supply.largest
         parts = [host.free.get(name, 0) / most for name, most in largest.items() if most]
         parts.append(sum([device.left for device in host.devices]) / (self._supply.size * self._supply.most_devices))
@@ -129,7 +129,7 @@ class Outlook:
 
 
 def tidiness(cost: float | None) -> float:
-    """Return a cost as a score from 0 to 100: 50 changes nothing, more tidies up; 0 if the task does not fit.
+    """Convert a cost to a score from 0 to 100: 50 is neutral, higher reduces fragmentation; 0 if the task does not fit.
 
     >>> [round(tidiness(cost), 1) for cost in (0, -1, 1, 4, None)]
     [50.0, 73.1, 26.9, 1.8, 0.0]
@@ -138,7 +138,7 @@ def tidiness(cost: float | None) -> float:
 
 
 def _sets(alike: Sequence[Sequence[int]], number: int) -> Iterator[tuple[int, ...]]:
-    """Yield sets of so many numbers, one of all that differ only in which of those that are alike they have.
+    """Yield all sets of this size that differ in more than the choice among interchangeable numbers.
 
     >>> list(_sets([[0, 1], [2]], 2))
     [(0, 1), (0, 2)]
@@ -153,9 +153,9 @@ def _sets(alike: Sequence[Sequence[int]], number: int) -> Iterator[tuple[int, ..
 
 
 def scarcity(expected: Mapping[DeviceTask, float], units: Mapping[str, int]) -> dict[str, float]:
-    """Return for each kind of device how much of it is asked for by work that insists on it, if all were to be filled.
+    """Return for each kind of device how much work insists on it, relative to its supply if all devices were in use.
 
-    Work that will do with some kinds counts for each of them by their part in the supply.
+    Work that accepts several kinds counts for each of them in proportion to their supply.
 
     >>> any_, a100 = DeviceTask({}, devices=1, share=10), DeviceTask({}, devices=1, share=10, kinds=frozenset({"A100"}))
     >>> scarcity({any_: 3, a100: 1}, {"A100": 100, "T4": 100})

@@ -1,4 +1,4 @@
-"""What an operator configures for the packing of devices: which they are, and for which work they are kept whole."""
+"""An operator's configuration for packing devices: which devices, and what work to preserve them for."""
 
 import re
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ _FAMILY = re.compile(r"[A-Z0-9_]+\*?")
 
 @dataclass(frozen=True, slots=True)
 class ExpectedWork:
-    """Work that is expected.
+    """A kind of work that is expected.
 
     Args:
         task: what it takes of one host.
-        weight: how often it comes beside the others.
+        weight: its frequency relative to the others.
 
     Raises:
-        InvalidEntry: the weight is no number from 0 up.
+        InvalidEntry: the weight is negative or not a number.
     """
 
     task: DeviceTask
@@ -37,16 +37,17 @@ class DevicePacking:
     """How placements are judged by what they do to the devices of hosts.
 
     Args:
-        devices: the resource class of devices. Each provider that has it is one device, given out in shares or whole.
+        devices: the resource class of devices. Each provider that has it is one device, allocated in shares or whole.
         size: the units of a whole device.
-        kinds: the traits, or families of traits, that tell kinds of devices apart; empty if all are alike.
-        beside: the resource classes that work takes of the host beside devices.
-        flavors: the expected work, by name; empty if it is learnt from what is allocated.
-        weight: scores reach from 0 to 100 times this; 0 switches the part off.
-        refresh_s: after so many seconds what there is, and what is learnt, is read again.
+        kinds: the traits, or families of traits, that distinguish kinds of devices; empty if all are the same.
+        beside: the resource classes that work takes from the host besides devices.
+        flavors: name -> expected work; empty to learn it from what is allocated.
+        weight: scores range from 0 to 100 times this; 0 disables this part.
+        refresh_s: how often to reread the supply and what is learnt, in seconds.
 
     Raises:
-        InvalidEntry: for a wrong name or number, and for a flavor that asks for more or other things than these.
+        InvalidEntry: a name or number is invalid, or a flavor asks for more than a device or for other classes or
+            kinds.
     """
 
     devices: str
@@ -85,5 +86,5 @@ class DevicePacking:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """All resource classes that matter, that of devices first."""
+        """All classes that matter, that of devices first."""
         return (self.devices, *self.beside)
