@@ -1,14 +1,14 @@
-"""The strategy fit: which node is best for a request, by what its resources are and how full they are.
+"""The strategy fit: scores nodes for a request by what resources they have and how full these are.
 
 Three policies, those of Volcano's ResourceStrategyFit: *fit* packs some resources and spreads others, *sra* keeps
-requests off nodes that have scarce resources, *proportional* keeps other resources idle beside idle scarce ones. A
+requests off nodes that have scarce resources, *proportional* reserves other resources for idle scarce ones. A
 ``Profile`` says which of them count and how much.
 
-For a scheduler with a few nodes: ``assess`` and ``best_first``, exact, over dicts of resource class -> amount. For
-thousands of nodes per request: ``scorer_for``, which gives the same numbers over tuples.
+For a scheduler with a few nodes, ``assess`` and ``best_first`` are exact and take dicts of resource class -> amount.
+For thousands of nodes per request, ``scorer_for`` gives the same results over tuples.
 
-NodeAmounts are whole numbers; choose units fine enough (thousandths of a core, megabytes). A class that a node does not
-have may be missing or 0. Names in requests and nodes are resource classes; ``resource_class`` translates a vendor's.
+Amounts are integers; choose units fine enough (thousandths of a core, megabytes). A class that a node lacks may be
+missing or 0. Names in requests and nodes are resource classes; ``resource_class`` translates a vendor's names.
 
 >>> gpu_first = Profile(
 ...     fit=Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated", 1)}),
@@ -64,24 +64,24 @@ _NOTHING: NodeAmounts = MappingProxyType({})
 
 
 class ScoredNode(NamedTuple):
-    """What a node offers: resource class -> capacity, and resource class -> how much of it is in use."""
+    """A node's capacity and usage by resource class."""
 
     allocatable: NodeAmounts
     used: NodeAmounts = _NOTHING
 
     def idle(self, name: str) -> int:
-        """Return how much of a class is left; less than nothing if more is in use than there is."""
+        """Return how much of a class is idle; negative if usage exceeds capacity."""
         return self.allocatable.get(name, 0) - self.used.get(name, 0)
 
     def has(self, name: str) -> bool:
-        """Tell whether the node has a class at all, be it in use or not."""
+        """Tell whether the node has a class at all, in use or not."""
         return self.allocatable.get(name, 0) > 0
 
 
 def can_serve(requested: NodeAmounts, node: ScoredNode) -> bool:
     """Tell whether the node has everything that is asked for, configured or not.
 
-    The scores say nothing about that (RS-16, RS-22), hence this comes first.
+    Scores do not tell (RS-16, RS-22), so check this first.
 
     >>> can_serve({"VCPU": 4}, ScoredNode({"VCPU": 8}, {"VCPU": 5}))
     False
@@ -90,21 +90,21 @@ def can_serve(requested: NodeAmounts, node: ScoredNode) -> bool:
 
 
 def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, own: NodeAmounts | None = None) -> Fraction:
-    """Return how well a request fits a node: from 0 to 100 x ``fit.weight``, exactly.
+    """Score how well a request fits a node: from 0 to 100 x ``fit.weight``, exactly.
 
-    For each class that is asked for and configured, with used' = used + requested: used'/allocatable (MostAllocated)
-    or (allocatable - used')/allocatable (LeastAllocated); of these the weighted mean. The whole is 0 where one of the
-    classes does not suffice. A class that the node lacks contributes 0 and keeps its weight in the mean. Where nothing
-    that is asked for is configured, every node gets 0.
+    The score is the weighted mean, over the classes that are both requested and configured, of used'/allocatable
+    (MostAllocated) or (allocatable - used')/allocatable (LeastAllocated), where used' = used + requested. It is 0 if
+    any of these classes is short. A class that the node lacks contributes 0 and keeps its weight in the mean. If no
+    requested class is configured, every node gets 0.
 
-    ``own`` is how much of that the node itself gives, where others may give the rest: no more than that is charged to
-    it, and a class of which it gives nothing, or more than is left, counts as one that it lacks. Unless given, the node
-    gives everything, as Volcano's do.
+    ``own`` is what the node itself provides of the request where others may provide the rest: it is charged no more
+    than that, and a class of which it provides nothing, or more than it has left, counts as one that it lacks. By
+    default the node provides everything, as in Volcano.
 
     Source: Volcano's ResourceStrategyFit; RS-01 to RS-23, RS-30.
 
     Raises:
-        ValueError: for a negative amount.
+        ValueError: an amount is negative.
 
     >>> packed = Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated", 1)})
     >>> float(fit_score(packed, {"VCPU": 2, "PGPU": 2}, ScoredNode({"VCPU": 16, "PGPU": 8}, {"VCPU": 4, "PGPU": 2})))
@@ -130,16 +130,16 @@ def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, own: NodeAmoun
 
 
 def sra_score(sra: Sra, requested: NodeAmounts, node: ScoredNode) -> Fraction:
-    """Return how well a node keeps scarce resources free: from 0 to 100 x ``sra.weight``, exactly.
+    """Score how well a node keeps scarce resources free: from 0 to 100 x ``sra.weight``, exactly.
 
-    It is the weight of the scarce resources that do not count against the node, of the weight of all of them. One
-    counts if the node has it, in use or not, and the request does not ask for it. In ``upstream`` mode it counts
-    whatever is asked for, and a node that lacks a class that is asked for gets 0.
+    The score is the weight of the scarce resources that do not count against the node, relative to the weight of all.
+    One counts if the node has it, in use or not, and the request does not ask for it. In ``upstream`` mode it counts
+    whether requested or not, and a node that lacks a requested class gets 0.
 
     Source: Volcano's ResourceStrategyFit; RS-25 to RS-29, RS-31.
 
     Raises:
-        ValueError: for a negative amount.
+        ValueError: an amount is negative.
 
     >>> scarce, node = Sra({"CUSTOM_T4": 1, "CUSTOM_A10": 1}, weight=2), ScoredNode({"VCPU": 16, "CUSTOM_T4": 10})
     >>> int(sra_score(scarce, {"VCPU": 2}, node)), int(sra_score(scarce, {"VCPU": 2, "CUSTOM_T4": 2}, node))
@@ -157,16 +157,16 @@ def sra_score(sra: Sra, requested: NodeAmounts, node: ScoredNode) -> Fraction:
 
 
 def keeps_proportion(policy: Proportional, requested: NodeAmounts, node: ScoredNode) -> bool:
-    """Tell whether a node that serves the request keeps enough idle beside its idle primary resources.
+    """Tell whether a node that serves the request keeps enough idle for its idle primary resources.
 
     For each primary class that the node has: idle secondary - requested secondary >= idle primary x ratio; equality
-    passes. A request for a primary is exempt as ``policy.exempt`` says; with ``own``, idle primary is what it leaves.
-    Whole numbers and fractions are compared, nothing is rounded.
+    passes. ``policy.exempt`` exempts requests for a primary; with ``own``, idle primary is what such a request leaves.
+    Comparison is exact, without rounding.
 
     Source: Volcano's ResourceStrategyFit; RS-32 to RS-39.
 
     Raises:
-        ValueError: for a negative amount.
+        ValueError: an amount is negative.
 
     >>> policy, node = Proportional({"PGPU": {"VCPU": 8}}), ScoredNode({"VCPU": 74, "PGPU": 8})
     >>> keeps_proportion(policy, {"VCPU": 10}, node), keeps_proportion(policy, {"VCPU": 11}, node)
@@ -188,20 +188,20 @@ def _leaves(node: ScoredNode, asked: NodeAmounts, *, primary: str, secondary: st
     """Tell whether enough of a secondary stays idle for one primary."""
     units, taken = asked.get(primary, 0), asked.get(secondary, 0)
     if units and taken <= units * ratio:
-        # What is taken was reserved for these very units. Without this, a node that is below its proportion already
-        # (an inventory was made smaller) would refuse also those for whom the reserve is.
+        # The reserve was for these very units. Without this, a node below its proportion already (because an inventory
+        # shrank) would refuse even the requests that the reserve is for.
         return True
     return node.idle(secondary) - taken >= max(0, node.idle(primary) - units) * ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What a profile says about one node.
+    """A profile's judgement of one node.
 
     Args:
-        can_serve: whether the node has what is asked for. If not, the rest has no meaning.
-        keeps_proportion: whether the reserve of scarce resources stays; true where the profile has no such policy.
-        fit, sra: the scores, from 0 to 100 times the policy's weight; 0 where the profile has no such policy.
+        can_serve: whether the node has what is asked for. If not, the rest is meaningless.
+        keeps_proportion: whether the reserve for scarce resources is kept; True if the profile has no such policy.
+        fit, sra: the scores, from 0 to 100 times the policy's weight; 0 if the profile has no such policy.
         maximum: the upper bound of their sum.
     """
 
@@ -213,22 +213,22 @@ class Assessment:
 
     @property
     def total(self) -> Fraction:
-        """The sum of the scores, as Volcano adds them up."""
+        """The sum of the scores, as in Volcano."""
         return self.fit + self.sra
 
     @property
     def normalised(self) -> Fraction:
-        """The total on a scale from 0 to 100, whatever the weights."""
+        """The total on a scale from 0 to 100, regardless of weights."""
         return MAX_NODE_SCORE * self.total / self.maximum if self.maximum else Fraction()
 
 
 def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode, own: NodeAmounts | None = None) -> Assessment:
-    """Return what a profile says about a node, in parts; ``own`` as for ``fit_score``.
+    """Judge a node by a profile; ``own`` as for ``fit_score``.
 
-    All else than the mean of ``fit`` is judged as if nothing but the node's own part was asked for.
+    Everything except the mean of ``fit`` is judged as if only the node's own part had been requested.
 
     Raises:
-        ValueError: for a negative amount.
+        ValueError: an amount is negative.
 
     >>> verdict = assess(Profile(fit=Fit(), sra=Sra({"PGPU": 1})), {"VCPU": 4}, ScoredNode({"VCPU": 16, "PGPU": 8}))
     >>> int(verdict.fit), int(verdict.sra), int(verdict.maximum), float(verdict.normalised)
@@ -247,11 +247,11 @@ def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode, own: Node
 def best_first(profile: Profile, requested: NodeAmounts, nodes: Mapping[str, ScoredNode]) -> list[str]:
     """Return the names of the nodes that can serve the request, the best first.
 
-    Nodes that break the proportion come last, or not at all if the profile filters them. Equal nodes come in the
-    natural order of their names (dev2 before dev10), never in the order of the mapping.
+    Nodes that break the proportion come last, or not at all if the profile filters them. Ties are broken by the natural
+    order of names (dev2 before dev10), so the order of the mapping is irrelevant.
 
     Raises:
-        ValueError: for a negative amount.
+        ValueError: an amount is negative.
 
     >>> best_first(Profile(fit=Fit()), {"VCPU": 1}, {"n10": ScoredNode({"VCPU": 4}), "n2": ScoredNode({"VCPU": 4})})
     ['n2', 'n10']
@@ -263,6 +263,6 @@ def best_first(profile: Profile, requested: NodeAmounts, nodes: Mapping[str, Sco
 
 
 def _natural(name: str) -> tuple[list[str | int], str]:
-    """Return a sort key in which numbers count as numbers; the name itself tells "n1" from "n01"."""
-    # Text and numbers alternate, text first, so that like is always compared with like.
+    """Return a sort key that compares digits as numbers; the name itself distinguishes "n1" from "n01"."""
+    # Text and numbers alternate, text first, so that values of the same type are compared.
     return [int(part) if part.isdecimal() else part for part in re.split("([0-9]+)", name)], name

@@ -1,7 +1,7 @@
-"""What an operator configures for the strategy fit: plain values, checked when they are made.
+"""The configuration of the strategy fit: plain values, validated on construction.
 
-Numbers may be written as integers, floats or fractions; a float counts as it is written (0.1 is one tenth). Whoever
-reads a file makes these objects from it and turns ``InvalidEntry.path`` into a line.
+Numbers may be integers, floats or fractions; a float counts as written (0.1 is one tenth). A configuration reader
+builds these objects and translates ``InvalidEntry.path`` into a line.
 """
 
 from collections.abc import Mapping
@@ -26,15 +26,16 @@ MAX_NODE_SCORE = 100
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """How one class, or each class of a family, is to be used.
+    """How to use one class, or each class of a family.
 
     Args:
-        type: ``MostAllocated`` packs (best is the fullest node), ``LeastAllocated`` spreads (best is the emptiest).
-        weight: its share in the mean over the classes of a request; 0 leaves the class out, which takes one class
-            from a family.
+        type: ``MostAllocated`` packs (the fullest node is best), ``LeastAllocated`` spreads (the emptiest is best).
+        weight: its weight in the mean over the classes of a request; 0 leaves the class out, which excludes one class
+            from its family.
 
     Raises:
-        InvalidEntry: for another type or weight. (Volcano makes an unknown type LeastAllocated and a bad weight 1.)
+        InvalidEntry: the type or weight is invalid. (Volcano turns an unknown type into LeastAllocated, a bad weight
+            into 1.)
     """
 
     type: Strategy
@@ -50,14 +51,14 @@ _DEFAULT_PREFERENCES = {"VCPU": Preference("LeastAllocated"), "MEMORY_MB": Prefe
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The strategy fit: pack some resources, spread others.
+    """The strategy fit: packs some resources, spreads others.
 
     Args:
-        resources: class or family -> preference. Unless given, VCPU and MEMORY_MB are spread, with equal weights.
-        weight: scores reach from 0 to 100 times this; 0 switches the policy off.
+        resources: class or family -> preference. By default VCPU and MEMORY_MB are spread, with equal weights.
+        weight: scores range from 0 to 100 times this; 0 disables the policy.
 
     Raises:
-        InvalidEntry: for a wrong name or weight, or if no resource is named.
+        InvalidEntry: a name or weight is invalid, or no resource is named.
 
     >>> Fit({"CUSTOM_GPU_**": Preference("MostAllocated")})
     Traceback (most recent call last):
@@ -79,17 +80,18 @@ CUSTOM_GPU_*, found 'CUSTOM_GPU_**'
 
 @dataclass(frozen=True, slots=True)
 class Sra:
-    """Scarce resource avoidance: keep requests off nodes that have what is scarce.
+    """Scarce resource avoidance: keeps requests off nodes that have scarce resources.
 
     Args:
-        resources: scarce class or family -> how scarce it is. A family counts once, for whichever of its classes.
-        weight: scores reach from 0 to 100 times this; 0 switches the policy off.
-        mode: with ``unneeded``, only what the request does not ask for counts against a node. ``upstream`` is the
-            formula of Volcano, where a scarce resource counts also against nodes for requests that need it, and a node
-            that lacks anything that is asked for gets 0.
+        resources: scarce class or family -> how scarce it is. A family counts once, whichever of its classes is
+            present.
+        weight: scores range from 0 to 100 times this; 0 disables the policy.
+        mode: with ``unneeded``, only what the request does not ask for counts against a node. ``upstream`` is Volcano's
+            formula, in which a scarce resource counts even against requests that need it, and a node that lacks
+            anything requested gets 0.
 
     Raises:
-        InvalidEntry: for a wrong name, weight or mode, or if no resource is named.
+        InvalidEntry: a name, weight or mode is invalid, or no resource is named.
     """
 
     resources: Mapping[str, Number]
@@ -106,18 +108,18 @@ class Sra:
 
 @dataclass(frozen=True, slots=True)
 class Proportional:
-    """A reserve for scarce resources: so much of other classes has to stay idle for each idle unit of a primary one.
+    """A reserve for scarce resources: some of other classes has to stay idle for each idle unit of a primary one.
 
     Args:
         reserve: primary class or family -> secondary class -> units of the secondary for each idle unit of the
             primary, each in the units of its class: ``{"PGPU": {"VCPU": 8, "MEMORY_MB": 8192}}``.
-        exempt: ``all`` exempts a request for any primary from everything, as Volcano does. ``own`` exempts it only as
-            far as it takes no more than the share of the units that it asks for, and never from the reserve of
-            another primary.
-        mode: what becomes of nodes that fail: they come ``last``, or they are left out (``filter``).
+        exempt: ``all`` exempts a request for any primary from everything, as Volcano does. ``own`` exempts it only
+            while it takes no more than the share of the units that it asks for, and never from another primary's
+            reserve.
+        mode: what happens to nodes that fail: they come ``last``, or they are dropped (``filter``).
 
     Raises:
-        InvalidEntry: for a wrong name, number or word, if nothing is reserved, or if a class is reserved for itself.
+        InvalidEntry: a name, number or word is invalid, nothing is reserved, or a class is reserved for itself.
     """
 
     reserve: Mapping[str, Mapping[str, Number]]
@@ -134,7 +136,7 @@ class Proportional:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A named set of policies, without its name; each may be left out.
+    """A set of policies, each optional; its name is kept elsewhere.
 
     >>> Profile(fit=Fit(weight=10), sra=Sra({"PGPU": 1}, weight=2)).maximum
     Fraction(1200, 1)
@@ -152,7 +154,7 @@ class Profile:
 
 
 def _freeze(policy: Fit | Sra | Proportional, name: str, entries: Mapping[str, object]) -> None:
-    """Keep a copy of the entries that cannot be changed, under the resource classes that their keys mean."""
+    """Replace the entries by an immutable copy, keyed by the resource classes that their keys denote."""
     object.__setattr__(policy, name, _frozen(entries, name))
 
 

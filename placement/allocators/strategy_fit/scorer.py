@@ -1,8 +1,8 @@
-"""The strategy fit compiled for one request: the same numbers over tuples, for thousands of nodes.
+"""The strategy fit compiled for one request: the same results over tuples, for thousands of nodes.
 
-Everything that depends on the profile and the request alone is worked out once. What is left for each node is integer
-arithmetic and one division at the end, so that a score is the float nearest to the exact value: nodes that are equally
-good get the same float, whatever the order of their classes.
+Everything that depends only on the profile and the request is computed once. Per node, there remain integer arithmetic
+and one final division, so that a score is the float nearest to the exact value: equally good nodes get the same float,
+whatever the order of their classes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ AmountScore = Callable[[Sequence[int], Sequence[int]], float]
 """(allocatable, used), each in the order of ``NodeScorer.classes`` -> score."""
 
 ProportionCheck = Callable[[Sequence[int], Sequence[int]], bool]
-"""The same, for a question."""
+"""The same arguments -> whether the proportion is kept."""
 
 _Positions = Mapping[str, int]
 _Mean = Callable[[Sequence[int], Sequence[int]], tuple[int, int]]
@@ -27,16 +27,15 @@ _Avoided = Callable[[Sequence[int]], int]
 
 @dataclass(frozen=True, slots=True)
 class NodeScorer:
-    """A profile and a request, made ready to score many nodes.
+    """A profile and a request, compiled to score many nodes.
 
-    Whether a node can serve the request at all is not its question.
+    Whether a node can serve the request at all has to be checked separately.
 
     Args:
-        classes: what has to be known of a node: its capacity and use of these classes, in this order. A node that
-            lacks one has 0 of it.
+        classes: the classes whose capacity and usage a scorer takes, in this order; 0 where a node lacks one.
         score: the sum of the scores, from 0 to ``maximum``.
         normalised: the same from 0 to 100.
-        keeps_proportion: whether the node keeps its reserve of scarce resources.
+        keeps_proportion: whether the node keeps its reserve for scarce resources.
         maximum: 100 times the sum of the policies' weights.
     """
 
@@ -56,13 +55,13 @@ def scorer_for(
         profile: the policies.
         requested: resource class -> amount.
         known: every class that nodes may have; needed where scarce or primary classes are given as a family.
-        own: how much of the request a node gives itself, as for ``fit_score``. Where that is not certain, no way to
-            share it with others is better than what comes out.
+        own: how much of the request a node provides itself, as for ``fit_score``. Where that is uncertain, the score is
+            an upper bound over all ways to share it with others.
 
-    Source: the vectors of the plain functions; ``score`` is exactly ``float(assess(...).total)``.
+    Source: the test vectors of the plain functions; ``score`` is exactly ``float(assess(...).total)``.
 
     Raises:
-        ValueError: for a negative amount.
+        ValueError: an amount is negative.
 
     >>> from placement.allocators.strategy_fit.profile import Fit, Preference, Sra
     >>> profile = Profile(fit=Fit({"VCPU": Preference("LeastAllocated")}), sra=Sra({"PGPU": 1}))
@@ -86,7 +85,7 @@ def scorer_for(
 
 
 def _score(profile: Profile, terms: ScoringTerms, mean: _Mean, avoided: _Avoided, *, scale: Fraction) -> AmountScore:
-    """Return the sum of the scores, each a whole number times a constant, over one common denominator."""
+    """Return the sum of the scores, each an integer times a constant, over one common denominator."""
     per_mean = scale * _per_unit(profile.fit, [term.weight for term in terms.fit])
     per_avoided = scale * _per_unit(profile.sra, [term.weight for term in terms.scarce])
     common = lcm(per_mean.denominator, per_avoided.denominator)
@@ -95,19 +94,19 @@ def _score(profile: Profile, terms: ScoringTerms, mean: _Mean, avoided: _Avoided
     def score(allocatable: Sequence[int], used: Sequence[int]) -> float:
         numerator, denominator = mean(allocatable, used)
         whole = numerator * mean_factor + denominator * avoided(allocatable) * avoided_factor
-        # Of two integers, hence rounded once, to the nearest float.
+        # One division of two integers, hence rounded once, to the nearest float.
         return whole / (denominator * common)
 
     return score
 
 
 def _per_unit(policy: Fit | Sra | None, weights: list[int]) -> Fraction:
-    """Return what one unit of weight is worth; nothing where the policy, or every weight, is missing."""
+    """Return the score per unit of weight; 0 if the policy or every weight is missing."""
     return MAX_NODE_SCORE * exact(policy.weight) / sum(weights) if policy and any(weights) else Fraction()
 
 
 def _mean(terms: ScoringTerms, at: _Positions, *, is_alone: bool) -> _Mean:
-    """Return the sum of weight x ratio over the classes that are asked for, as numerator and denominator."""
+    """Return a function for the sum of weight x ratio over the requested classes, as numerator and denominator."""
     numbered = tuple((at[term.name], term.weight, term.least, term.most, term.packs) for term in terms.fit if term.most)
 
     def mean(allocatable: Sequence[int], used: Sequence[int]) -> tuple[int, int]:
@@ -129,7 +128,7 @@ def _mean(terms: ScoringTerms, at: _Positions, *, is_alone: bool) -> _Mean:
 
 
 def _avoided(terms: ScoringTerms, at: _Positions) -> _Avoided:
-    """Return the weight of the scarce resources that do not count against a node."""
+    """Return a function for the weight of the scarce resources that do not count against a node."""
     everything = sum(term.weight for term in terms.scarce)
     scarce = tuple((term.weight, tuple(at[name] for name in term.names)) for term in terms.scarce if term.names)
     needed = tuple(at[name] for name in terms.needed)
@@ -150,7 +149,7 @@ def _avoided(terms: ScoringTerms, at: _Positions) -> _Avoided:
 
 
 def _verdict(terms: ScoringTerms, at: _Positions) -> ProportionCheck:
-    """Return the question whether all reserves are kept, in whole numbers."""
+    """Return the integer check that all reserves are kept."""
     numbered = tuple(
         (
             at[term.primary],

@@ -1,4 +1,4 @@
-"""What is left of a profile once the request is known: the terms of its scores, names matched, weights whole."""
+"""A profile specialised for a request: the terms of its scores, with names matched and weights as integers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ NodeAmounts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class OwnPart:
-    """How much of a request a node itself gives, where others may give the rest; or what is known of that.
+    """How much of a request a node provides itself where others may provide the rest, or bounds on that.
 
     Args:
-        most: how much of each class it gives at most.
-        least: how much of each class it gives at least, if it gives any.
-        is_certain: whether it gives just that. Else it may also give nothing of some classes, and what is said of a
-            node is the best that can be.
+        most: the most that it provides of each class.
+        least: the least that it provides of each class, if it provides any.
+        is_certain: whether it provides exactly that. Otherwise it may provide nothing of some classes, and its score is
+            an upper bound.
     """
 
     most: NodeAmounts
@@ -29,20 +29,20 @@ class OwnPart:
 
     @classmethod
     def exactly(cls, amounts: NodeAmounts) -> "OwnPart":
-        """Return the part of a node that gives so much."""
+        """Return the part of a node that provides exactly this."""
         given = asked_amounts(amounts)
         return cls(given, given, is_certain=True)
 
     def in_any_case(self, name: str) -> int:
-        """Return how much of a class it gives in any case."""
+        """Return how much of a class the node is certain to provide."""
         return self.least.get(name, 0) if self.is_certain else 0
 
 
 @dataclass(frozen=True, slots=True)
 class FitTerm:
-    """A class that is asked for and configured, and how much of it the node gives, if any.
+    """A class that is both requested and configured, and how much of it the node provides, if any.
 
-    ``packs`` tells MostAllocated from LeastAllocated.
+    ``packs`` is true for MostAllocated, false for LeastAllocated.
     """
 
     name: str
@@ -54,7 +54,7 @@ class FitTerm:
 
 @dataclass(frozen=True, slots=True)
 class ScarceTerm:
-    """A scarce entry: it counts against a node that has one of these classes. A weight may come with no class."""
+    """A scarce entry: counts against a node that has one of these classes. ``names`` may be empty."""
 
     names: tuple[str, ...]
     weight: int
@@ -73,7 +73,7 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True)
 class ScoringTerms:
-    """The terms of a profile and a request. ``needed`` are classes without which a node gets 0 from sra."""
+    """The terms of a profile and a request. A node that lacks a ``needed`` class gets 0 from sra."""
 
     fit: tuple[FitTerm, ...]
     scarce: tuple[ScarceTerm, ...]
@@ -82,7 +82,7 @@ class ScoringTerms:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes that any term looks at, sorted."""
+        """The classes that any term uses, sorted."""
         fit = {term.name for term in self.fit}
         scarce = {name for term in self.scarce for name in term.names}
         reserves = {name for reserve in self.reserves for name in (reserve.primary, reserve.secondary)}
@@ -90,10 +90,10 @@ class ScoringTerms:
 
 
 def asked_amounts(requested: NodeAmounts) -> dict[str, int]:
-    """Return what is really asked for: amounts of 0 ask for nothing.
+    """Drop amounts of 0, which ask for nothing.
 
     Raises:
-        ValueError: for a negative amount.
+        ValueError: an amount is negative.
     """
     for name, amount in requested.items():
         if amount < 0:
@@ -104,9 +104,9 @@ def asked_amounts(requested: NodeAmounts) -> dict[str, int]:
 def terms_of(
     profile: Profile, requested: NodeAmounts, known: Iterable[str], own: OwnPart | None = None
 ) -> ScoringTerms:
-    """Return the terms of a profile for a request, where nodes have no classes but ``known`` and those named.
+    """Specialise a profile for a request, given that nodes have only ``known`` and named classes.
 
-    ``own`` is what of it a node gives itself: everything, unless given.
+    ``own`` is what a node provides of the request itself, by default everything.
     """
     asked = asked_amounts(requested)
     universe = {*known, *asked}
@@ -159,7 +159,7 @@ def _is_within_its_share(reserve: Reserve) -> bool:
 
 
 def _members(patterns: Mapping[str, object], universe: set[str]) -> dict[str, list[str]]:
-    """Return the classes that each entry is responsible for."""
+    """Return the classes that each entry matches best."""
     members: dict[str, list[str]] = {pattern: [] for pattern in patterns}
     named = {pattern for pattern in patterns if not pattern.endswith(WILDCARD)}
     for name in sorted(universe | named):
@@ -170,7 +170,7 @@ def _members(patterns: Mapping[str, object], universe: set[str]) -> dict[str, li
 
 
 def _whole(weights: list[Number]) -> list[int]:
-    """Return whole numbers in the same proportions."""
+    """Scale weights to integers."""
     fractions = [exact(weight) for weight in weights]
     scale = lcm(*[weight.denominator for weight in fractions])
     return [int(weight * scale) for weight in fractions]
