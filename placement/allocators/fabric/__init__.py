@@ -1,9 +1,8 @@
-"""Gangs and the fabric: members go to sites, such as hosts, that lie in places, such as racks.
+"""Gangs on a fabric: assigns members to sites, such as hosts, that lie in places, such as racks.
 
-Together they are in the fewest places, and there on the fewest sites; of ways that are equal in that, the first sites
-win. What sites hold is bounded by sums at first. A site that is chosen is asked whether it holds its members; if it
-does not, that is learnt, and the search begins anew: it ends with the best there is, and few sites are asked.
-
+Members go to the fewest places and there to the fewest sites, ties by the order of sites. The search starts from bounds
+on what sites hold. It then asks the chosen sites whether they really hold their members, records each refusal and
+starts over. This ends with an optimal answer, and asks few sites.
 >>> sites = [Site(1, "a", [2]), Site(2, "a", [2]), Site(3, "b", [1]), Site(4, "b", [3])]
 >>> crew = Crew(members=(4,), amounts=[[1]])
 >>> fabric = Fabric(sites, crew, lambda postings: [])
@@ -27,9 +26,9 @@ class Fabric:
     """Sites in places, for one crew.
 
     Args:
-        sites: the sites, in order; a place comes where its first site does.
-        crew: who wants what.
-        holds: knows what sites hold.
+        sites: the sites, in order of preference; a place ranks with its first site.
+        crew: the members.
+        holds: the oracle for what sites hold.
     """
 
     def __init__(self, sites: Sequence[Site], crew: Crew, holds: Holds) -> None:
@@ -40,11 +39,11 @@ class Fabric:
             self._places.setdefault(site.place, []).append(site)
 
     def together(self, *, most_places: int, budget: Budget) -> list[Posting] | None:
-        """Return who goes where, in as few places as possible, and no more than allowed; None if there is no way.
+        """Return who goes where, in the fewest places and at most the given number; None if there is no way.
 
         Args:
-            most_places: how many places are allowed.
-            budget: steps of the search. If it is hit, there may be something better, or anything.
+            most_places: the number of places allowed.
+            budget: the steps to spend. If it is hit, there may be a better answer, or any.
         """
         places = [*self._places.values()]
         while True:
@@ -53,11 +52,11 @@ class Fabric:
                 return found
 
     def together_each(self, groups: Sequence[Mix], *, budget: Budget) -> list[Posting] | None:
-        """Return who goes where with each group in one place, and no two groups in the same; None if there is no way.
+        """Return who goes where with each group in one place and no two groups in the same; None if there is no way.
 
         Args:
-            groups: how many of each kind are in each group.
-            budget: likewise.
+            groups: how many members of each kind each group has.
+            budget: as for ``together``.
         """
         names = [*self._places]
         known: dict[tuple[Mix, Hashable], list[Posting] | None] = {}
@@ -79,7 +78,7 @@ class Fabric:
             known = {key: one for key, one in known.items() if key[1] not in refused}
 
     def roomiest(self, *, budget: Budget) -> tuple[Hashable, int]:
-        """Return the place that holds most members of a crew of one kind, and how many; sites are asked."""
+        """Return the place that holds the most members of a single-kind crew, and how many; asks sites."""
         while True:
             most = self.most(0)
             best = max(most, key=most.__getitem__)
@@ -89,7 +88,7 @@ class Fabric:
                 return best, most[best]
 
     def most(self, kind: int) -> dict[Hashable, int]:
-        """Return how many members of a kind each place holds at most, as far as that is known."""
+        """Return an upper bound on how many members of a kind each place holds."""
         found = {}
         for name, sites in self._places.items():
             of_parts: dict[Hashable, int] = {}
@@ -100,7 +99,7 @@ class Fabric:
         return found
 
     def _refused(self, found: Sequence[Posting]) -> set[Hashable]:
-        """Ask sites whether they hold their members; return the places of those that do not."""
+        """Ask sites whether they hold their members, record refusals, and return the places affected."""
         refused = self._holds(found)
         for site, too_many in refused:
             site.refused.append(too_many)
@@ -108,7 +107,7 @@ class Fabric:
 
 
 def _one_place_each(ways: Sequence[Sequence[list[Posting] | None]]) -> tuple[int, ...] | None:
-    """Return the number of a place for each group: the fewest sites in all, then the first places."""
+    """Return the number of each group's place, minimising the number of sites, then preferring the first places."""
     if not ways or len(ways) > len(ways[0]):
         return None
     later = len(ways) * len(ways[0]) + 1

@@ -1,4 +1,4 @@
-"""Goes through the sites of a fabric, depth first: the first way that needs no more places and sites than allowed."""
+"""Depth-first search for the first way to place a crew within given numbers of places and sites."""
 
 from collections.abc import Sequence
 
@@ -7,26 +7,26 @@ from placement.allocators.fabric.sites import Crew, Mix, Posting, Site, largest_
 from placement.allocators.fabric.sums import FabricSums
 
 Chain = tuple[Posting, "Chain"] | None
-"""The sites that were chosen, the last one first."""
+"""The postings so far as a linked list, the last one first."""
 
 BETWEEN = -1
-"""Instead of the number of a site: the next place is to be chosen."""
+"""Stands for a site's number when the next place is yet to be chosen."""
 
 FabricState = tuple[int, int, int, int, Mix, Chain]
-"""The number of a place, of the next site in it, how many further places and sites may be used, who is left, and what
-was chosen."""
+"""The number of a place, of the next site in it, how many more places and sites may be used, who is left, and the
+postings so far."""
 
 
 def fewest_sites(
     places: Sequence[Sequence[Site]], crew: Crew, *, most_places: int, budget: Budget
 ) -> list[Posting] | None:
-    """Return where a crew may go: the fewest places, then the fewest sites, then those that come first.
+    """Return where a crew may go: the fewest places, then the fewest sites, ties by order.
 
     Args:
         places: the sites of each place, in order.
-        crew: who wants what.
-        most_places: in how many places they may be.
-        budget: one step for each site that is looked at; if it is hit, there may be something better, or anything.
+        crew: the members.
+        most_places: the number of places allowed.
+        budget: one step for each state looked at; if it is hit, there may be a better answer, or any.
     """
     for number in range(1, min(most_places, len(places)) + 1):
         sums = FabricSums(places, crew, most_places=number)
@@ -42,7 +42,7 @@ def fewest_sites(
 
 
 class _Dive:
-    """One search with so many places and sites."""
+    """One search for given numbers of places and sites."""
 
     def __init__(self, places: Sequence[Sequence[Site]], crew: Crew, sums: FabricSums, budget: Budget) -> None:
         self._places = places
@@ -50,11 +50,11 @@ class _Dive:
         self._sums = sums
         self._budget = budget
         self._in_vain = set[tuple[int, int, int, int, Mix]]()
-        """What was looked into; without parts, what was chosen before does not matter."""
+        """States explored without success; unused with parts, where past choices matter."""
         self._has_parts = any(site.part is not None for sites in places for site in sites)
 
     def found(self, most_places: int, most_sites: int) -> list[Posting] | None:
-        """Return where the crew may go."""
+        """Return where the crew may go; None if nowhere, or the budget runs out."""
         waiting: list[FabricState] = [(0, BETWEEN, most_places, most_sites, self._crew.members, None)]
         while waiting:
             state = waiting.pop()
@@ -71,7 +71,7 @@ class _Dive:
         return None
 
     def _further(self, state: FabricState) -> list[FabricState]:
-        """Return how to go on, the best last."""
+        """Return the successor states, the best last."""
         place, site, places, sites, left, chosen = state
         if not sites:
             return []
@@ -95,7 +95,7 @@ class _Dive:
 
 
 def _is_taken(site: Site, chosen: Chain) -> bool:
-    """Tell whether somebody is in the site's part already."""
+    """Tell whether a chosen site is in the same part."""
     if site.part is None:
         return False
     while chosen is not None:

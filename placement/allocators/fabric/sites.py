@@ -1,20 +1,20 @@
-"""The sites that members of a gang may go to, and what is known of how many of them a site holds."""
+"""The sites for a gang's members, and what is known about how many of them each holds."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 Mix = tuple[int, ...]
-"""How many members of each kind."""
+"""The number of members of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """Members who want the same are of one kind.
+    """The members of a gang; those that want the same are of one kind.
 
     Args:
-        members: how many there are of each kind.
-        amounts: what one member of each kind takes of each resource.
+        members: the number of each kind.
+        amounts: how much of each resource one member of each kind takes.
     """
 
     members: Mix
@@ -22,13 +22,13 @@ class Crew:
 
 
 class Site:
-    """One site. Sites of a place are tried in their order.
+    """One site. The sites of a place are tried in order.
 
     Args:
-        name: what the site is called.
-        place: what it lies in.
-        free: how much it has of each resource, or more; None where that is not known.
-        part: no two members may be in one part; None where they may.
+        name: identifies the site.
+        place: the place it lies in.
+        free: an upper bound on what is free of each resource; None if unknown.
+        part: at most one member may be in each part; None if there is no such rule.
     """
 
     __slots__ = ("free", "name", "part", "place", "refused")
@@ -41,10 +41,10 @@ class Site:
         self.free = None if free is None else tuple(free)
         self.part = part
         self.refused: list[Mix] = []
-        """Mixes that it does not hold; so it holds no larger ones."""
+        """Mixes that it is known not to hold, which rules out all larger ones."""
 
     def may_hold(self, mix: Mix, crew: Crew) -> bool:
-        """Tell whether nothing is known that speaks against a mix."""
+        """Tell whether nothing known rules out a mix."""
         if self.part is not None and sum(mix) > 1:
             return False
         if any(all(map(int.__ge__, mix, refused)) for refused in self.refused):
@@ -55,7 +55,7 @@ class Site:
         return all(amount <= free for amount, free in zip(taken, self.free, strict=True))
 
     def most(self, kind: int, crew: Crew) -> int:
-        """Return how many members of a kind it may hold alone."""
+        """Return an upper bound on how many members of a kind it holds when alone."""
         most = crew.members[kind] if self.part is None else min(1, crew.members[kind])
         if self.free is not None:
             room = zip(crew.amounts[kind], self.free, strict=True)
@@ -67,21 +67,21 @@ class Site:
 
 
 Posting = tuple[Site, Mix]
-"""Who goes to a site."""
+"""A site and who goes there."""
 
 
 class Holds(Protocol):
-    """Knows what sites hold."""
+    """The oracle for what sites hold."""
 
     def __call__(self, postings: Sequence[Posting]) -> Sequence[Posting]:
-        """Return for sites that do not hold what is posted there a mix that they do not hold, and that is no larger.
+        """Return, for each site that does not hold its posting, a mix no larger than that which it does not hold.
 
-        It may name further sites.
+        May add further sites.
         """
 
 
 def largest_mixes(site: Site, crew: Crew, left: Mix) -> Iterator[Mix]:
-    """Yield the mixes of those who are left that a site may hold, and that nobody could be added to.
+    """Yield the maximal mixes of the remaining members that a site may hold.
 
     >>> site = Site(1, "here", [6])
     >>> list(largest_mixes(site, Crew((3, 2), [[3], [2]]), (3, 2)))

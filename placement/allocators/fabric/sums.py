@@ -1,7 +1,7 @@
-"""How many members so many places and sites hold at most: sums that tell early that a search is in vain.
+"""Upper bounds, by sums, on how many members a number of places and sites can hold; they prune the search early.
 
-Each sum is of one kind of members, or of one resource: the largest that sites have, of each part of the fabric once.
-For members who all want the same nothing is better known, so that their search goes straight on.
+Each sum counts one kind of member or one resource: the largest values of any sites, counting each part of the fabric
+once. For a single kind of member the bound is tight with respect to what is known, so that its search goes straight on.
 """
 
 from bisect import bisect_left, insort
@@ -11,7 +11,7 @@ from functools import cache
 from placement.allocators.fabric.sites import Crew, Mix, Site
 
 MOST_CELLS = 500_000
-"""Tables of more cells are not made: then places are summed up whatever comes before them."""
+"""The largest table to build; beyond that, places are summed regardless of their order."""
 
 SiteWorth = Callable[[Site], float]
 
@@ -21,8 +21,8 @@ class FabricSums:
 
     Args:
         places: the sites of each place, in order.
-        crew: who wants what.
-        most_places: in how many places they may be.
+        crew: the members.
+        most_places: the number of places allowed.
     """
 
     def __init__(self, places: Sequence[Sequence[Site]], crew: Crew, *, most_places: int) -> None:
@@ -36,19 +36,19 @@ class FabricSums:
         self._tables = [self._table(of, most_places) for of in range(len(self._worths))]
 
     def need(self, left: Mix) -> list[int]:
-        """Return what those who are left need in all, sum by sum."""
+        """Return what the remaining members need, sum by sum."""
         if len(self._worths) == len(left):
             return [*left]
         taken = [sum(map(int.__mul__, left, column)) for column in zip(*self._crew.amounts, strict=True)]
         return [*left, *taken]
 
     def from_place(self, first: int, places: int, sites: int, left: Mix) -> bool:
-        """Tell whether so many sites in so many places, of those from one on, may hold those who are left."""
+        """Tell whether this many sites in this many places, from a place on, may hold the remaining members."""
         sites = min(sites, self.most_sites)
         return all(self._tables[of][first][places][sites] >= need for of, need in enumerate(self.need(left)) if need)
 
     def from_site(self, place: int, first: int, *, places: int, sites: int, left: Mix) -> bool:
-        """Tell the same of sites in a place, of those from one on, and in so many places after it."""
+        """Tell the same of a place's sites, from one of them on, together with places after it."""
         sites = min(sites, self.most_sites)
         rows = self._suffixes(place)[first]
         for of, need in enumerate(self.need(left)):
@@ -60,7 +60,7 @@ class FabricSums:
         return True
 
     def _prefix(self, sites: Sequence[Site], of: int) -> list[float]:
-        """Return what no, one, two, ... sites have at most, as far as that is needed."""
+        """Return the most that 0, 1, 2, ... sites have, up to what is needed."""
         best: dict[Hashable, float] = {}
         worth = self._worths[of]
         for site in sites:
@@ -77,7 +77,7 @@ class FabricSums:
         return sums
 
     def _suffixes_of(self, place: int) -> list[list[list[float]]]:
-        """Return for the sites of a place from each on what no, one, two, ... of them have at most, sum by sum."""
+        """Return the same for each suffix of a place's sites, sum by sum."""
         sites = self._places[place]
         columns = [self._suffix_sums(sites, of) for of in range(len(self._worths))]
         return [list(rows) for rows in zip(*columns, strict=True)]
@@ -97,7 +97,7 @@ class FabricSums:
         return found[::-1]
 
     def _table(self, of: int, most_places: int) -> list[list[list[float]]]:
-        """Return by the first place, the number of places and the number of sites how much they have at most."""
+        """Tabulate the most that sites have, by first place, number of places and number of sites."""
         whole = self._whole[of]
         width = max(map(len, whole))
         if len(whole) * most_places * self.most_sites * width > MOST_CELLS and most_places > 1:
@@ -125,9 +125,9 @@ def _best(own: Sequence[float], beside: Sequence[float], without: Sequence[float
 
 
 def _worths(places: Sequence[Sequence[Site]], crew: Crew) -> list[SiteWorth]:
-    """Return what is summed up: how many of each kind, and how much of each resource where kinds have to share it."""
+    """Return what to sum: the members of each kind, and each resource if several kinds compete for it."""
     kinds = _kinds(crew)
-    alike: dict[Hashable, list[int]] = {}  # Hosts of a cloud are much alike.
+    alike: dict[Hashable, list[int]] = {}  # Many hosts of a cloud are in the same state.
     known: dict[Site, list[int]] = {}
     for site in [site for sites in places for site in sites]:
         look = (site.free, *site.refused, site.part is None)
