@@ -1,1 +1,1 @@
-"""The allocation algorithms as a small pure library."""
+"""The allocation algorithms: a small library of pure functions."""

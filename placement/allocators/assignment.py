@@ -1,7 +1,7 @@
-"""The assignment problem: rows and columns brought together one to one so that the weights add up to the most.
+"""The assignment problem: match rows to columns one to one so that the sum of weights is maximal.
 
 Kuhn's Hungarian method with potentials and shortest augmenting paths, O(rows^2 x columns). Weights are integers of any
-size, so that nothing is rounded and several aims can be packed into one number.
+size, so nothing is rounded and several objectives can be packed into one number.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,14 @@ WeightMatrix = Sequence[Sequence[int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A best assignment.
+    """An optimal assignment.
 
     Args:
         columns: the column of each row.
         total: the sum of the weights.
-        row_prices: what each row pays, and ``column_prices`` each column: two numbers add up to the weight where row
-            and column were brought together and to no less than the weight elsewhere. No column pays less than 0,
-            those without a row pay 0. So the prices prove that there is no better assignment, and bound the worth of
-            what is left when some of it is fixed otherwise.
+        row_prices, column_prices: the dual solution. The two prices of a pair add up to its weight where it is matched,
+            and to no less elsewhere. Column prices are never negative, and 0 for unmatched columns. So the prices prove
+            optimality, and bound what can be achieved when part of the assignment is fixed otherwise.
     """
 
     columns: tuple[int, ...]
@@ -30,10 +29,10 @@ class Assignment:
 
 
 def best_assignment(weights: WeightMatrix) -> Assignment | None:
-    """Return a best assignment of each row to a column of its own, or None if there is none.
+    """Return an optimal assignment of each row to a column of its own, or None if there is none.
 
     Args:
-        weights: for each row the weight of each column; None where they must not come together.
+        weights: for each row the weight of each column; None forbids the pair.
 
     >>> best_assignment([[5, 4], [5, 1]]).columns
     (1, 0)
@@ -52,7 +51,7 @@ def best_assignment(weights: WeightMatrix) -> Assignment | None:
 
 
 class _Hungarian:
-    """The method row by row: after each, the rows so far have a best assignment."""
+    """The method row by row. Invariant: the rows admitted so far have an optimal assignment."""
 
     def __init__(self, weights: WeightMatrix) -> None:
         self._weights = weights
@@ -60,12 +59,12 @@ class _Hungarian:
         self.row_of: list[int | None] = [None] * self._width
         self.row_prices = [max([weight for weight in row if weight is not None], default=0) for row in weights]
         self.column_prices = [0] * self._width
-        self._distance: list[int | None] = []  # how far each column is from being worth it
-        self._before: list[int] = []  # the column from whose row it was reached
+        self._distance: list[int | None] = []  # how far each column's reduced cost is from 0
+        self._before: list[int] = []  # the column from whose row each column was reached
         self._reached: set[int] = set()
 
     def admit(self, row: int) -> bool:
-        """Give one more row a column, moving others where that is better; False if there is none for it."""
+        """Match one more row, along an augmenting path if need be; return False if it cannot be matched."""
         self._distance = [None] * self._width
         self._before = [-1] * self._width
         self._reached = set()
@@ -83,7 +82,7 @@ class _Hungarian:
         return True
 
     def _look(self, row: int, last: int) -> None:
-        """Note the columns that a row comes closer to than the rows before it."""
+        """Relax the distances of columns by the edges of a row."""
         price = self.row_prices[row]
         for column, weight in enumerate(self._weights[row]):
             if weight is None or column in self._reached:
@@ -99,14 +98,14 @@ class _Hungarian:
         for column, distance in enumerate(self._distance):
             if distance is None or column in self._reached:
                 continue
-            # Of equals a column that nobody has ends the search at once.
+            # Among equals, an unmatched column ends the search at once.
             rank = (distance, self.row_of[column] is not None)
             if best is None or rank < best:
                 best, nearest = rank, column
         return nearest
 
     def _lower(self, row: int, step: int) -> None:
-        """Make one more column worth as much as those the rows have: prices move, the assignment stays best."""
+        """Adjust prices so that one more column becomes tight; the present assignment stays optimal."""
         if not step:
             return
         self.row_prices[row] -= step
@@ -120,7 +119,7 @@ class _Hungarian:
                 self._distance[column] = distance - step
 
     def _shift(self, row: int, last: int) -> None:
-        """Hand the columns on along the way by which the last one was reached."""
+        """Augment: hand the columns on along the path that reached the last one."""
         while last >= 0:
             origin = self._before[last]
             self.row_of[last] = row if origin < 0 else self.row_of[origin]
@@ -128,7 +127,7 @@ class _Hungarian:
 
 
 def first_assignment(weights: WeightMatrix) -> tuple[int, ...] | None:
-    """Return of all best assignments the one whose first row has the lowest column, then the second row, and so on.
+    """Return the lexicographically first optimal assignment: the first row takes the lowest possible column, and so on.
 
     >>> first_assignment([[1, 1, 1], [1, 1, 1]])
     (0, 1)
@@ -142,10 +141,10 @@ def first_assignment(weights: WeightMatrix) -> tuple[int, ...] | None:
 
 
 class _FirstOfEquals:
-    """Moves along pairs that prices show to be as good as those chosen.
+    """Walks through the optimal assignments by exchanging tight pairs.
 
-    Rows without a meaning of their own take the columns that are left over. Then the best assignments are all those
-    that use only pairs whose prices add up to their weight.
+    Padded with dummy rows that take the unmatched columns, the optimal assignments are exactly those that use only
+    pairs whose prices add up to their weight.
     """
 
     def __init__(self, weights: WeightMatrix, best: Assignment) -> None:
@@ -171,7 +170,7 @@ class _FirstOfEquals:
         return tuple(self._column_of[: self._height])
 
     def _give(self, row: int, column: int) -> bool:
-        """Give a row a column of a later row, if that one and others can be moved to close the gap."""
+        """Give a row the column of a later row, if that one and others can move to close the gap."""
         holder = self._row_of[column]
         if holder < row:
             return False
@@ -182,7 +181,7 @@ class _FirstOfEquals:
         return True
 
     def _close(self, gap: int, holder: int, fixed: int, taken: int) -> bool:
-        """Move the holder of a taken column and, in a chain, later rows, so that the last one fills the gap."""
+        """Move the holder of a taken column and a chain of later rows, so that the last of them fills the gap."""
         origin: dict[int, int] = {}
         rows = [holder]
         for row in rows:

@@ -1,12 +1,12 @@
-"""How many steps a search may take: what it costs is bounded however hard the request is.
+"""A budget of steps, which bounds the cost of a search however hard the request is.
 
-A budget of a part of a search, a child, draws from that of the whole as well. Who takes steps decides what a step is;
-searches that share a budget should make theirs cost about the same time.
+A child budget, for part of a search, draws on its parent as well. Each search decides what a step is; searches that
+share a budget should have steps of about the same cost.
 """
 
 
 class Budget:
-    """A number of steps that may still be taken, at most so many as a parent has left.
+    """A number of steps left to take, never more than the parent has left.
 
     >>> request = Budget(100)
     >>> tree = request.child(10)
@@ -22,31 +22,31 @@ class Budget:
         self._left = limit
         self._parent = parent
         self.was_hit = False
-        """Whether more was wanted than was left, here or in a child: what was found may not be all there is."""
+        """Whether more was asked for than was left, here or in a child; results may then be incomplete."""
 
     @property
     def left(self) -> int:
-        """How many steps may still be taken."""
+        """The number of steps left."""
         return self._left if self._parent is None else min(self._left, self._parent.left)
 
     @property
     def is_used_up(self) -> bool:
-        """Whether no step is left."""
+        """Whether no steps are left."""
         return self.left <= 0
 
     def child(self, limit: int) -> "Budget":
-        """Return a budget for a part of the search."""
+        """Return a budget for part of the search."""
         return Budget(limit, self)
 
     def take(self, steps: int = 1) -> bool:
-        """Take so many steps at once. If they are not left the rest is taken, and the budget is hit."""
+        """Take this many steps at once. If fewer are left, use those up and mark the budget as hit."""
         if self._left < steps or not (self._parent is None or self._parent.take(steps)):
             return self._hit()
         self._left -= steps
         return True
 
     def _hit(self) -> bool:
-        """Use up what is left, on the parents' account as well, and let them all know."""
+        """Use up what is left, here and in all parents, and mark them all as hit."""
         rest = self.left
         budget: Budget | None = self
         while budget is not None:

@@ -1,4 +1,4 @@
-"""Checks of the entries of a configuration: numbers, words, and the error that says which entry is wrong."""
+"""Validation of configuration entries: numbers, words, and an error that identifies the entry."""
 
 import math
 from collections.abc import Collection
@@ -8,12 +8,12 @@ Number = int | float | Fraction
 
 
 class InvalidEntry(ValueError):
-    """An entry is not what it has to be.
+    """An entry of a configuration is invalid.
 
     Args:
-        path: the keys that lead to the entry, from the object that was being made.
-        expected: what should have been there.
-        found: what was there.
+        path: the keys that lead to the entry, from the object being built.
+        expected: what it should have been.
+        found: what it was.
 
     >>> str(InvalidEntry(("resources", "VCPU", "weight"), "a number from 0 up", -1))
     'resources.VCPU.weight: expected a number from 0 up, found -1'
@@ -27,11 +27,11 @@ class InvalidEntry(ValueError):
 
 
 LARGEST_NUMBER = 10**15
-"""What is larger is no weight and no amount, and sums of such numbers overflow."""
+"""Anything larger is no plausible weight or amount, and sums would overflow."""
 
 
 def check_number(value: object, *path: str) -> None:
-    """Refuse what is not a number from 0 to LARGEST_NUMBER; true and false are no numbers."""
+    """Refuse anything but a number from 0 to LARGEST_NUMBER; booleans do not count as numbers."""
     is_number = isinstance(value, Number) and not isinstance(value, bool)
     if not (is_number and math.isfinite(value) and value >= 0):  # type: ignore[arg-type, operator]
         raise InvalidEntry(path, "a number from 0 up", value)
@@ -40,13 +40,13 @@ def check_number(value: object, *path: str) -> None:
 
 
 def check_word(value: object, words: Collection[str], *path: str) -> None:
-    """Refuse what is not one of these words."""
+    """Refuse anything but one of these words."""
     if value not in words:
         raise InvalidEntry(path, " or ".join(words), value)
 
 
 def exact(value: Number) -> Fraction:
-    """Return the number as it was written: 0.1 is one tenth, not the nearest binary fraction.
+    """Return a number exactly as written: 0.1 is one tenth, not the nearest binary fraction.
 
     >>> exact(0.1), exact(3)
     (Fraction(1, 10), Fraction(3, 1))

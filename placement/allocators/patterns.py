@@ -1,8 +1,8 @@
-"""Names of resource classes in a configuration: exact ones, families (``CUSTOM_GPU_*``), and those of vendors.
+"""Names of resource classes in a configuration: exact ones, families (``CUSTOM_GPU_*``), and vendors' names.
 
-The names a device plugin uses (``nvidia.com/gpu-v100``) are translated as os-resource-classes does it: upper case, each
-run of other characters an underscore, ``CUSTOM_`` in front. The vendor's domain stays in the name, so that two vendors
-with a "gpu" do not meet.
+A device plugin's name (``nvidia.com/gpu-v100``) is translated as os-resource-classes does it: upper case, each run of
+other characters replaced by an underscore, ``CUSTOM_`` in front. The vendor's domain stays in the name, so that the
+"gpu" of two vendors do not collide.
 """
 
 import re
@@ -20,16 +20,16 @@ V = TypeVar("V")
 
 
 def resource_class(name: str) -> str:
-    """Return the resource class that a name or pattern means.
+    """Return the resource class or family that a name or pattern denotes.
 
-    A name of upper-case letters, digits and underscores is a class as it is. A name with a dot or a slash is a
-    vendor's, and translated. One star at the end makes it the pattern of a family; the empty ending belongs to it.
+    Upper-case letters, digits and underscores are a class as it is. A name with a dot or slash is a vendor's, and
+    translated. A trailing star makes a pattern for a family, which matches an empty ending too.
 
-    Source: RS-23, RS-24; the user stories of Volcano's ResourceStrategyFit, where ``nvidia.com/gpu/*`` is to cover
-    ``nvidia.com/gpu-v100``. On the translated names it does.
+    Source: RS-23, RS-24; the user stories of Volcano's ResourceStrategyFit, where ``nvidia.com/gpu/*`` has to cover
+    ``nvidia.com/gpu-v100``. It does, once both are translated.
 
     Raises:
-        ValueError: for other names, a bare star, several stars, or a star that is not at the end.
+        ValueError: any other name, a bare star, several stars, or a star that is not at the end.
 
     >>> resource_class("CUSTOM_GPU_*")
     'CUSTOM_GPU_*'
@@ -54,10 +54,10 @@ def resource_class(name: str) -> str:
 
 
 def by_resource_class(entries: Mapping[str, V], *path: str) -> dict[str, V]:
-    """Return the entries of a configuration under the classes and patterns that their keys mean.
+    """Re-key configuration entries by the classes and patterns that their keys denote.
 
     Raises:
-        InvalidEntry: for a key that means none, and for two keys that mean the same.
+        InvalidEntry: a key denotes no class, or two keys denote the same.
     """
     translated: dict[str, V] = {}
     for key, value in entries.items():
@@ -72,7 +72,7 @@ def by_resource_class(entries: Mapping[str, V], *path: str) -> dict[str, V]:
 
 
 def best_match(patterns: Iterable[str], name: str) -> str | None:
-    """Return what a class is configured by: its own name, else the longest pattern that covers it, else nothing.
+    """Return the entry that applies to a class: its own name, else the longest matching pattern, else None.
 
     O(patterns). Source: RS-23.
 

@@ -1,4 +1,4 @@
-"""What an operator configures for the order of candidates: a strategy, how much compactness counts, and a name."""
+"""An operator's configuration for ordering candidates: a strategy, the weight of compactness, and a name."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,16 +14,16 @@ def _spread() -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class RankingProfile:
-    """A named way to order candidates. Without arguments it is the one that holds where nothing is configured.
+    """A named way to order candidates. The defaults apply where nothing is configured.
 
     Args:
-        name: how requests and answers call it.
-        strategy: the policies for the provider tree as a whole; unless given, VCPU and MEMORY_MB are spread.
-        compactness: the weight of how few levels (NUMA nodes, switches) a candidate touches; 0 leaves that out.
-        fragmentation: how placements are judged by what they do to devices; None leaves that out.
+        name: identifies it in requests and answers.
+        strategy: the policies for the provider tree as a whole; by default VCPU and MEMORY_MB are spread.
+        compactness: the weight of touching few places of each level (NUMA nodes, switches); 0 disables it.
+        fragmentation: how placements are judged by what they do to devices; None disables it.
 
     Raises:
-        InvalidEntry: for a weight that is no number from 0 up.
+        InvalidEntry: the weight is negative or not a number.
 
     >>> RankingProfile().maximum
     Fraction(2000, 1)
@@ -45,6 +45,6 @@ class RankingProfile:
 
     @property
     def filters(self) -> bool:
-        """Whether trees that break a proportion are left out, instead of coming last."""
+        """Whether trees that break a proportion are dropped rather than sorted last."""
         proportional = self.strategy.proportional
         return proportional is not None and proportional.mode == "filter"
