@@ -1,1 +1,1 @@
-"""The words of the business as plain values."""
+"""The domain model as plain values."""

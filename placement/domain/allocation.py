@@ -1,4 +1,4 @@
-"""Allocations: what consumers hold, or are to hold, of the inventories of providers."""
+"""Allocations: what consumers hold, or want to hold, of providers' inventories."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What one consumer is to hold from now on, in place of everything it holds.
+    """What one consumer is to hold from now on, replacing everything it holds.
 
     Args:
         consumer_uuid: the consumer.
-        allocations: resources by the uuid of the provider; empty where the consumer is to hold nothing.
-        project_id, user_id: whose consumer it is.
-        consumer_type: what kind of consumer it is; None leaves it as it is.
+        allocations: provider uuid -> resources; empty to release everything.
+        project_id, user_id: the consumer's owner.
+        consumer_type: the type to set; None keeps the present one.
         checks_generation: whether the consumer must be at ``consumer_generation``.
-        consumer_generation: the generation the client knows; None for a consumer that must not exist yet.
+        consumer_generation: the generation that the client knows; None for a consumer that must not exist yet.
     """
 
     consumer_uuid: str
@@ -32,7 +32,7 @@ class Claim:
     consumer_generation: int | None = None
 
     def portions(self) -> Iterator[tuple[Place, int]]:
-        """Yield each amount and where it is to be taken."""
+        """Yield each amount with the place to take it from."""
         for provider_uuid, resources in self.allocations.items():
             for class_name, amount in resources.items():
                 yield (provider_uuid, class_name), amount
@@ -48,7 +48,7 @@ class ProviderShare:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerAllocations:
-    """All that one consumer holds. ``modified`` is naive UTC, or None where nobody noted it."""
+    """Everything one consumer holds. ``modified`` is naive UTC, or None if it was not recorded."""
 
     shares: Mapping[str, ProviderShare]
     project_id: str
@@ -68,7 +68,7 @@ class ConsumerShare:
 
 @dataclass(frozen=True, slots=True)
 class ProviderAllocations:
-    """All that is held of one provider, by the uuid of the consumer."""
+    """Everything held of one provider, by consumer uuid."""
 
     generation: int
     shares: Mapping[str, ConsumerShare]

@@ -1,4 +1,4 @@
-"""Amounts of resource classes, and adding them up."""
+"""Amounts of resource classes, and their sums."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ ResourceAmounts = Mapping[str, int]
 
 
 def summed(amounts: Iterable[ResourceAmounts]) -> dict[str, int]:
-    """Return how much there is of each class in all.
+    """Add up amounts class by class.
 
     >>> summed([{"VCPU": 1, "PGPU": 1}, {"VCPU": 2}])
     {'VCPU': 3, 'PGPU': 1}

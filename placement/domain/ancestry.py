@@ -1,16 +1,15 @@
-"""Going up in provider trees: from a provider to its parent, and so on to the root."""
+"""Walking up provider trees, from a provider to its parent and on to the root."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 Parents = Mapping[int, int | None]
-"""The parent of each provider, None for roots."""
+"""Provider -> its parent, None for roots."""
 
 
 def upwards(provider: int, parents: Parents) -> Iterator[int]:
     """Yield a provider and all its ancestors, the root last.
 
-    The rows of a loop, which only a DBA can make, end it; so does a provider whose parent is not known.
-
+    Stops at a cycle, which only a DBA can create, and at a provider whose parent is not known.
     >>> [*upwards(3, {1: None, 2: 1, 3: 2})]
     [3, 2, 1]
     """
@@ -23,14 +22,14 @@ def upwards(provider: int, parents: Parents) -> Iterator[int]:
 
 
 def with_all_above(providers: Iterable[int], parents: Parents) -> set[int]:
-    """Return some providers with all their ancestors. O(those that are returned).
+    """Return some providers with all their ancestors. O(size of the result).
 
     >>> sorted(with_all_above([3, 4], {1: None, 2: 1, 3: 2, 4: 2, 5: 1}))
     [1, 2, 3, 4]
     """
     found = set[int]()
     for provider in providers:
-        # Whoever is above one that was found has been found, too.
+        # The ancestors of a provider already found have been found as well.
         here: int | None = provider
         while here is not None and here not in found:
             found.add(here)
@@ -39,7 +38,7 @@ def with_all_above(providers: Iterable[int], parents: Parents) -> set[int]:
 
 
 def true_roots(parents: Parents) -> dict[int, int | None]:
-    """Return the root of each provider, or None where the way up ends at a missing provider or never. O(providers)."""
+    """Return the root of each provider, or None if its ancestry ends at an unknown one or in a cycle. O(providers)."""
     roots: dict[int, int | None] = {}
     for start in parents:
         path: list[int] = []

@@ -1,4 +1,4 @@
-"""What GET /allocation_candidates asks for, free of query strings and microversions."""
+"""A parsed GET /allocation_candidates request, independent of query strings and microversions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ UNSUFFIXED = ""
 class RequestGroup:
     """One group of a request.
 
-    A *granular* group (with a suffix) is served by one single provider. The unsuffixed group may take each of its
-    resource classes from another provider of the tree, or from a provider that shares with the tree.
+    A *granular* group (with a suffix) is served by a single provider. The unsuffixed group may take each of its
+    resource classes from a different provider of the tree, or from a sharing provider.
 
     ``required`` is a conjunction of any-of sets of traits, ``member_of`` one of any-of sets of aggregates. A granular
-    group without resources only demands that a fitting provider exists.
+    group without resources only requires that a matching provider exists.
     """
 
     suffix: str = UNSUFFIXED
@@ -36,11 +36,11 @@ class CandidateRequest:
     """A whole request.
 
     Args:
-        groups: at most one unsuffixed, and any number of granular ones.
+        groups: at most one unsuffixed group, and any number of granular ones.
         isolate: whether every granular group needs a provider of its own.
-        same_subtree: sets of suffixes; among the providers of each set one is an ancestor of all (or the only one).
-        root_required, root_forbidden: traits the root of the tree has, or has not.
-        limit: how many candidates at most.
+        same_subtree: sets of suffixes; among the providers of each set, one is an ancestor of all others.
+        root_required, root_forbidden: traits that the root of the tree must have, or must lack.
+        limit: the maximum number of candidates.
         combines_nested: whether several providers of one tree may serve one request (microversion 1.29).
     """
 

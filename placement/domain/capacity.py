@@ -1,4 +1,4 @@
-"""Whether claims fit: the unit and capacity rules of the inventories they take from."""
+"""Whether claims fit: the unit and capacity rules of the inventories that they draw on."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from placement.domain.allocation import Place
 from placement.domain.inventory import Inventory
 from placement.errors import Conflict
 
-# Clients search for these sentences, so they are the reference's.
+# Clients match on these sentences, so they are worded as the reference's are.
 _NO_INVENTORY = "Inventory for '{1}' on resource provider '{0}' invalid."
 _UNITS = (
     "Unable to create allocation for '{1}' on resource provider '{0}'. "
@@ -28,7 +28,7 @@ class DoesNotFit(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """An inventory and how much of it is in use, by whomever, before the change."""
+    """An inventory and its total usage before the change."""
 
     inventory: Inventory
     used: int
@@ -39,16 +39,16 @@ def check_fit(
 ) -> None:
     """Refuse portions that break the rules of their inventories.
 
-    A provider that is over capacity already, because its inventory was made smaller, still takes a change that does
-    not increase its use; otherwise nothing could ever be moved away from it step by step.
+    A provider that is over capacity, because its inventory shrank, still accepts a change that does not increase its
+    usage; otherwise nothing could be moved away from it step by step.
 
     Args:
-        portions: the amounts to be taken.
-        supplies: the inventories; where there is none, nothing can be taken.
-        freed: what the change gives back at the same time.
+        portions: the amounts to take.
+        supplies: the inventories; nothing can be taken where there is none.
+        freed: what the same change gives back.
 
     Raises:
-        DoesNotFit: for the first portion that is too much.
+        DoesNotFit: for the first portion that does not fit.
     """
     taken: Counter[Place] = Counter()
     for place, amount in portions:

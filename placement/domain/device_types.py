@@ -1,4 +1,4 @@
-"""What an operator says about devices: Koordinator's device types and base resources, in Placement's words."""
+"""Device configuration: Koordinator's device types and base resources, mapped to Placement's resource classes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ class DeviceType:
     """One of Koordinator's device types.
 
     Args:
-        resource_class: the class that a device has inventory of.
-        whole: how much of it one whole device has. Where it is 1, a request is a number of devices.
-        virtual_function: the class of its virtual functions, which are a child provider of it; None where it has none.
-        label_prefix: what the traits that stand for its labels begin with.
-        resources: the names that pods request it by.
+        resource_class: the class in a device's inventory.
+        whole: the amount of it that makes a whole device. Where it is 1, a request is a number of devices.
+        virtual_function: the class of its virtual functions, which are on a child provider; None if it has none.
+        label_prefix: the prefix of the traits that represent its labels.
+        resources: the names by which pods request it.
     """
 
     resource_class: str
@@ -41,14 +41,14 @@ DEFAULT_HOST: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class DeviceSettings:
-    """The section ``devices`` of the planner file.
+    """The ``devices`` section of the planner file.
 
     Args:
-        types: Koordinator's device types by name.
-        base: the resource classes that the last parts of hierarchical names mean; other parts are classes themselves.
-        host: the same of names that stand outside of any group, and of containers: what a host has.
-        same_pcie: the level that SamePCIe and PCIeLevel mean.
-        same_numa: the level that SameNUMANode means.
+        types: name -> Koordinator's device type.
+        base: last part of a hierarchical name -> resource class; parts not listed are classes themselves.
+        host: the same for names outside any group and for containers: a host's own resources.
+        same_pcie: the level that SamePCIe and PCIeLevel denote.
+        same_numa: the level that SameNUMANode denotes.
     """
 
     types: Mapping[str, DeviceType] = field(default_factory=lambda: DEFAULT_TYPES)

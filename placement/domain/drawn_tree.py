@@ -1,4 +1,4 @@
-"""Which providers of a tree a drawing has room for: all, or a part around the one that is looked at."""
+"""Which providers of a tree to draw: all if there is room, otherwise a part around the selected one."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from placement.domain.ancestry import upwards
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A part of a tree, by ids.
+    """The part of a tree to draw, by ids.
 
     Args:
-        top: the provider on top of the drawing.
-        children: what is drawn below each provider that is drawn.
-        hidden: how many providers are below one that is drawn, and are not, where there are any.
+        top: the topmost provider drawn.
+        children: the children to draw below each provider drawn.
+        hidden: the number of descendants not drawn, where it is not 0.
         is_whole: whether nothing is above the top.
     """
 
@@ -25,19 +25,19 @@ class Drawing:
 
     @property
     def drawn(self) -> list[int]:
-        """All that is drawn."""
+        """All providers drawn."""
         return list(self.children)
 
 
 def drawing(parents: Mapping[int, int | None], focus: int, *, most: int, deepest: int) -> Drawing:
-    """Choose what is drawn: the whole tree where there is room, else what is below ``focus``, the nearest first.
+    """Choose what to draw: the whole tree if it fits, otherwise what is below ``focus``, nearest first.
 
     Args:
-        parents: the parent of each provider of the tree. Siblings are drawn in this order, but those that have
-            something below them first.
-        focus: the provider that is looked at.
-        most: for how many providers there is room.
-        deepest: how many levels are drawn.
+        parents: the parent of each provider of the tree. Siblings are drawn in this order, but those with children
+            first.
+        focus: the selected provider.
+        most: the maximum number of providers.
+        deepest: the maximum number of levels.
     """
     below = _children(parents)
     above = ancestors(parents, focus)
@@ -58,7 +58,7 @@ def _children(parents: Mapping[int, int | None]) -> dict[int, list[int]]:
 
 
 def ancestors(parents: Mapping[int, int | None], id_: int) -> list[int]:
-    """Return what is above a provider, the root first."""
+    """Return a provider's ancestors, the root first."""
     above = [provider for provider in upwards(id_, parents) if provider in parents]
     return above[:0:-1]
 
@@ -68,7 +68,7 @@ def _drawn(below: Mapping[int, list[int]], top: int, *, most: int, deepest: int)
     waiting = deque([(top, 1)])
     while waiting:
         id_, depth = waiting.popleft()
-        # What has parts of its own comes first, as the large things in a box do.
+        # Providers with children come first, like the large things in a box.
         for child in sorted(below[id_], key=lambda child: not below[child]) if depth < deepest else ():
             if len(children) >= most:
                 return children
@@ -80,7 +80,7 @@ def _drawn(below: Mapping[int, list[int]], top: int, *, most: int, deepest: int)
 
 
 def _sizes(below: Mapping[int, list[int]], top: int) -> dict[int, int]:
-    """Return of how many providers the part of the tree below each provider consists, itself included."""
+    """Return the size of the subtree at each provider, itself included."""
     order = [top]
     seen = {top}
     for id_ in order:

@@ -1,13 +1,13 @@
-"""How members of a gang are to lie on the fabric of a cloud: its hosts, and the racks, blocks or zones they are in."""
+"""Where a gang's members may lie on the fabric of a cloud: its hosts, and the racks, blocks or zones they are in."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 THE_HOST = "host"
-"""The level of single hosts, which has no names."""
+"""The level of single hosts, whose places have no names."""
 
 PlaceNames = Mapping[str, Collection[str]]
-"""The name of a place -> the uuids of its aggregates."""
+"""Place name -> the uuids of its aggregates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +15,8 @@ class FabricLevel:
     """A level of the fabric, such as racks.
 
     Args:
-        name: what one place of it is called, such as rack.
-        places: its places; without meaning for hosts.
+        name: the kind of place, such as rack.
+        places: its places; unused for hosts.
     """
 
     name: str
@@ -24,18 +24,18 @@ class FabricLevel:
 
     @property
     def is_host(self) -> bool:
-        """Whether each host is a place of it."""
+        """Whether each host is a place of this level."""
         return self.name == THE_HOST
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Members that are to be in as few places as possible.
+    """A rule to keep members in as few places as possible.
 
     Args:
-        level: of which level.
-        required: whether no more than one place will do.
-        each: if members come in groups of so many: each group in one place, and no two groups in the same.
+        level: the level of those places.
+        required: whether anything but a single place is refused.
+        each: the size of groups, if members come in groups: each group in one place, no two groups in the same.
     """
 
     level: FabricLevel
@@ -45,11 +45,11 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class GangRules:
-    """What a gang wants of the fabric.
+    """A gang's rules for the fabric.
 
     Args:
-        together: where members are to be near each other.
-        apart: of which level no two members may be in one place.
+        together: where members should be close to each other.
+        apart: the level at which no two members may be in one place.
     """
 
     together: Together | None = None
@@ -65,11 +65,11 @@ ANYWHERE = GangRules()
 
 
 def names_of_hosts(names: PlaceNames, members: Mapping[str, Collection[int]]) -> dict[int, str]:
-    """Return the name of the place that each host is in: of several the first.
+    """Return the name of each host's place, the first one if there are several.
 
     Args:
         names: the places of one level, in order.
-        members: the roots of the trees that have a provider in each aggregate.
+        members: aggregate -> the roots of the trees that have a provider in it.
 
     >>> names_of_hosts({"b1": ["x"], "b2": ["y", "z"]}, {"x": [1], "y": [1, 2], "z": [3]})
     {1: 'b1', 2: 'b2', 3: 'b2'}

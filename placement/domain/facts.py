@@ -1,29 +1,29 @@
-"""What a cloud has of everything that one request names: the facts that an explanation is worked out from."""
+"""Facts: everything about a cloud that one request names, as the input of explanations."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 Stocks = Sequence[tuple[int, int, int, float, int, int, int]]
-"""What providers have of one resource class: class, provider, root, what is left, min_unit, max_unit, step_size.
+"""The stocks of providers of one resource class: class, provider, root, what is left, min_unit, max_unit, step_size.
 
-Left is what the capacity leaves beside what is used. Plain tuples: there may be a hundred thousand.
+What is left is capacity minus usage. Plain tuples, as there may be a hundred thousand.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything is keyed by the name in the request; providers are ids.
+    """Facts about providers (by id), keyed by the names in the request.
 
     Args:
-        stocks: by resource class what each provider has of it.
-        owners: by trait the providers that have it.
-        members: by aggregate the providers in it.
+        stocks: resource class -> the stock of each provider.
+        owners: trait -> the providers that have it.
+        members: aggregate -> the providers in it.
         home: the root of each provider that occurs here.
-        parents: the parent of every provider of the cloud; empty where the request does not need to know.
-        roots: for each ``in_tree`` the root of that tree; unknown providers are absent.
-        shares: for each provider that shares the roots of all trees it shares with.
-        held: the providers inside of places that somebody holds exclusively.
+        parents: the parent of every provider of the cloud; empty if the request does not need to know.
+        roots: ``in_tree`` -> the root of that tree; unknown providers are absent.
+        shares: sharing provider -> the roots of all trees that it serves.
+        held: the providers inside places that are held exclusively.
     """
 
     stocks: Mapping[str, Stocks] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Facts:
     held: AbstractSet[int] = frozenset()
 
     def of_tree(self, root: int) -> "Facts":
-        """Return what is known of one tree and of the providers that share with it."""
+        """Restrict the facts to one tree and the providers that share with it."""
         pools = {provider for provider, roots in self.shares.items() if root in roots}
         here = pools | {provider for provider, home in self.home.items() if home == root}
         return Facts(
@@ -51,15 +51,15 @@ class Facts:
         )
 
     def owners_of_any(self, any_of: AbstractSet[str]) -> AbstractSet[int]:
-        """Return the providers with a trait of a set."""
+        """Return the providers that have any trait of a set."""
         return _union([self.owners.get(name, frozenset()) for name in sorted(any_of)])
 
     def members_of_any(self, any_of: AbstractSet[str]) -> AbstractSet[int]:
-        """Return the providers in an aggregate of a set."""
+        """Return the providers that are in any aggregate of a set."""
         return _union([self.members.get(name, frozenset()) for name in sorted(any_of)])
 
     def trees_with(self, providers: AbstractSet[int], sharing: AbstractSet[int] = frozenset()) -> set[int]:
-        """Return the roots of the trees of some providers, and of the trees that others share with."""
+        """Return the roots of the trees of some providers, and of the trees that sharing providers serve."""
         return set(map(self.home.__getitem__, providers)).union(*[self.shares[provider] for provider in sharing])
 
 

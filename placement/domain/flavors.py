@@ -1,8 +1,8 @@
-"""nova's flavors as queries for candidates: what nova asks Placement for, and what of a flavor Placement never hears.
+"""Translates nova's flavors into candidate queries, and reports what of a flavor Placement never sees.
 
 The rules are those of nova's scheduler (https://docs.openstack.org/nova/latest/user/flavors.html and
 https://specs.openstack.org/openstack/nova-specs/specs/rocky/implemented/granular-resource-requests.html). What only
-nova's own filters look at, such as the NUMA topology inside a host, has no meaning here, and is told by name.
+nova's own filters consider, such as the NUMA topology inside a host, has no meaning here, and is reported by name.
 """
 
 import math
@@ -32,11 +32,11 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True)
 class FlavorQuery:
-    """What Placement is asked for a flavor.
+    """The query for a flavor.
 
     Args:
         query: the query string of GET /allocation_candidates.
-        without_meaning: the extra specs that it does not say.
+        without_meaning: the extra specs that it does not express.
     """
 
     query: str
@@ -44,13 +44,13 @@ class FlavorQuery:
 
 
 def flavor_query(flavor: Flavor) -> FlavorQuery:
-    """Return what Placement is asked for a flavor.
+    """Return the query that nova sends to Placement for a flavor.
 
     >>> flavor_query(Flavor(vcpus=2, ram=2048, disk=20, extra_specs={"trait:HW_GPU": "required", "hw:numa_nodes": "2"}))
     FlavorQuery(query='resources=DISK_GB:20,MEMORY_MB:2048,VCPU:2&required=HW_GPU', without_meaning=('hw:numa_nodes',))
 
     Raises:
-        ValueError: an amount is no whole number.
+            ValueError: an amount is not a whole number.
     """
     resources: dict[str, dict[str, int]] = defaultdict(dict)
     resources[""] = _plain(flavor)
@@ -70,7 +70,7 @@ def flavor_query(flavor: Flavor) -> FlavorQuery:
 
 
 def _plain(flavor: Flavor) -> dict[str, int]:
-    """Return what the fields of a flavor ask for; swap is a part of the disk."""
+    """Return what the fields of a flavor ask for; swap counts as disk."""
     processors = _DEDICATED.get(flavor.extra_specs.get("hw:cpu_policy", "shared"), "VCPU")
     disk = flavor.disk + flavor.ephemeral + math.ceil(flavor.swap / MIB_PER_GIB)
     encrypts = flavor.extra_specs.get("hw:mem_encryption", "").lower() in ("true", "1", "yes", "on")
@@ -83,7 +83,7 @@ def _plain(flavor: Flavor) -> dict[str, int]:
 
 
 def _is_said(key: str, value: str) -> bool:
-    """Tell whether what an extra spec says to Placement, if anything, is in the query otherwise."""
+    """Tell whether an extra spec is expressed elsewhere in the query, or has nothing to say to Placement."""
     if key == "hw:cpu_policy":
         return value in _DEDICATED
     return key in ("group_policy", "hw:mem_encryption") or (key == "hw:cpu_thread_policy" and value == "prefer")

@@ -1,4 +1,4 @@
-"""Requests in the words of the Group Allocator's document, in the planner's: names without prefix, classes, amounts."""
+"""Translates requests in the notation of the Group Allocator's document: strips prefixes, maps classes and amounts."""
 
 import re
 from collections.abc import Mapping
@@ -8,24 +8,24 @@ from placement.domain.quantities import amount_in
 from placement.errors import InvalidAt
 
 PREFIX = re.compile(r"alpha[^/]*/[^/]+/")
-"""What the document puts before each name: ``alpha.kubernetes.io/group-resource/``."""
+"""The prefix of names in the document: ``alpha.kubernetes.io/group-resource/``."""
 
 Quantities = Mapping[str, int | str]
-"""Amounts by hierarchical name, as they are written."""
+"""Hierarchical name -> amount, as written."""
 
 
 def group_paths(
     written: Quantities, devices: DeviceSettings, where: tuple[str | int, ...] = ("paths",)
 ) -> dict[str, int]:
-    """Return amounts of resource classes by hierarchical name.
+    """Return hierarchical name -> amount, with resource classes as base names.
 
-    ``memory`` is a host's at the top and a device's inside of groups. Who asks for nothing of a resource does not
-    ask for it.
+    ``memory`` is the host's at the top level and a device's inside groups. An amount of 0 does not ask for the
+    resource.
 
     Source: seed 000, parts I-A, II and III.
 
     Raises:
-        InvalidAt: an amount is none.
+        InvalidAt: an amount is malformed.
 
     >>> group_paths({"alpha.gpu/group/gpu/0/cards": 1, "memory": "1GiB", "gpu/0/memory": 0}, DeviceSettings())
     {'gpu/0/PGPU': 1, 'MEMORY_MB': 1024}
@@ -46,7 +46,7 @@ def group_paths(
 
 
 def _split(name: str) -> tuple[list[str], str]:
-    """Return the groups that a name leads into, with their labels, and the rest."""
+    """Split a name into its groups, with their labels, and the rest."""
     parts = name.split("/")
     groups = len(parts) - (len(parts) - 1) % 2 - 1
     return parts[:groups], "/".join(parts[groups:])

@@ -1,4 +1,4 @@
-"""Who is calling: the result of authentication, whatever the strategy."""
+"""The caller: the result of authentication, independent of the strategy."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 class Identity:
     """A caller.
 
-    ``system_scope`` is the value of the token's system scope (``"all"``) or None; a system-scoped caller has no
-    project. Likewise ``domain_id`` is set for a domain-scoped token only. The fields of domains and of the service
-    that relays the call are known with keystone alone; policy rules may ask for them.
+    ``system_scope`` is the token's system scope (``"all"``) or None; a system-scoped caller has no project.
+    ``domain_id`` is set only for a domain-scoped token. The fields for domains and for the service that relays the call
+    are known only with keystone; policy rules may refer to them.
     """
 
     user_id: str

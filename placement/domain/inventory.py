@@ -1,4 +1,4 @@
-"""Inventory: how much of a resource class a provider has, and in which portions it may be taken."""
+"""Inventory: how much of a resource class a provider has, and in which portions it can be allocated."""
 
 from dataclasses import dataclass
 
@@ -18,13 +18,13 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """How much may be allocated in all; what is reserved is not, a ratio above 1 overcommits."""
+        """The total that can be allocated: excludes what is reserved; a ratio above 1 overcommits."""
         return int((self.total - self.reserved) * self.allocation_ratio)
 
     def fits_units(self, amount: int) -> bool:
-        """Tell whether an amount keeps to min_unit, max_unit and step_size."""
+        """Tell whether an amount conforms to min_unit, max_unit and step_size."""
         return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
 
     def fits(self, amount: int, used: int) -> bool:
-        """Tell whether an amount may be taken where ``used`` is taken already."""
+        """Tell whether an amount can be allocated on top of ``used``."""
         return self.fits_units(amount) and used + amount <= self.capacity

@@ -1,4 +1,4 @@
-"""Requests in Koordinator's own words, said in the planner's: device hints and joint allocation."""
+"""Translates Koordinator's device hints and joint allocation into the planner's terms."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,17 +10,17 @@ from placement.errors import InvalidAt
 
 JOINT, HINT, REQUESTS = "device_joint_allocate", "device_allocate_hint", "requests"
 KEYS = frozenset({JOINT, HINT, REQUESTS})
-"""The keys of a body that are Koordinator's."""
+"""The keys of a request body that are Koordinator's."""
 
 Annotations = Mapping[str, Any]
 
 
 def in_planner_words(body: Annotations, devices: DeviceSettings) -> dict[str, Any]:
-    """Return what Koordinator's keys in a request body say, as the planner's groups, affinity and exclusive.
+    """Translate Koordinator's keys in a request body into the planner's groups, affinity and exclusive.
 
-    A type is left out of the joint allocation if nothing is requested of it or all of it is (ApplyForAll).
+    A type takes no part in the joint allocation if nothing of it is requested, or all of it is (ApplyForAll).
 
-    Source: seed 004; SEEDS D1 for what is not written there.
+    Source: seed 004; SEEDS D1 for what is not specified there.
 
     Raises:
         InvalidAt: a device type or resource is unknown, or an amount makes no sense.
@@ -57,7 +57,7 @@ def _check_types(body: Annotations, devices: DeviceSettings) -> None:
 
 
 def type_of(resource: str, devices: DeviceSettings) -> str | None:
-    """Return the device type that a resource is requested by, if it is one."""
+    """Return the device type that a resource name requests, or None."""
     for name, kind in devices.types.items():
         if resource == name or resource in kind.resources:
             return name
@@ -65,7 +65,7 @@ def type_of(resource: str, devices: DeviceSettings) -> str | None:
 
 
 def _amounts(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, int]:
-    """Return how much is requested of each device type."""
+    """Return the amount requested of each device type."""
     found: dict[str, int] = {}
     for resource, amount in requests.items():
         if (name := type_of(resource, devices)) is not None:
@@ -76,7 +76,7 @@ def _amounts(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, 
 
 
 def _rest(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, Any]:
-    """Return the unsuffixed group of what is no device: resource classes, under their own names."""
+    """Return the unsuffixed group for everything but devices, whose names must be resource classes."""
     rest = {name: amount for name, amount in requests.items() if type_of(name, devices) is None}
     for name in rest:
         if not re.fullmatch("[A-Z0-9_]+", name):
@@ -89,7 +89,7 @@ def _group(name: str, asked: int, hint: Annotations, devices: DeviceSettings) ->
     count, amount = _instances(name, asked, hint, kind)
     resources = {kind.resource_class: amount}
     group: dict[str, Any] = {}
-    # Null is what Kubernetes writes for what is not there.
+    # Kubernetes writes null for absent values.
     if hint.get("vfSelector") is not None:
         if kind.virtual_function is None:
             raise InvalidAt((HINT, name, "vfSelector"), f"The device type {name} has no virtual functions.")
@@ -101,7 +101,7 @@ def _group(name: str, asked: int, hint: Annotations, devices: DeviceSettings) ->
 
 
 def _instances(name: str, asked: int, hint: Annotations, kind: DeviceType) -> tuple[int | str, int]:
-    """Return how many devices, and how much of each."""
+    """Return how many devices to request, and how much of each."""
     strategy = hint.get("allocateStrategy")
     if asked > kind.whole:
         if asked % kind.whole:
@@ -109,7 +109,7 @@ def _instances(name: str, asked: int, hint: Annotations, kind: DeviceType) -> tu
                 f"More than one device of the type {name} is requested in multiples of {kind.whole}, not {asked}."
             )
             raise InvalidAt((REQUESTS,), sentence)
-        # As in Koordinator, whole devices are what is meant, whatever the hint says.
+        # As in Koordinator, this means whole devices, whatever the hint says.
         return asked // kind.whole, kind.whole
     if strategy == "ApplyForAll":
         return "all", asked
@@ -139,7 +139,7 @@ def _exclusive(
 
 
 def _traits(selector: Annotations, kind: DeviceType, path: tuple[str, ...]) -> Iterator[str]:
-    """Yield the traits that a label selector demands; the key alone is a trait, too, for what only has to exist."""
+    """Yield the traits that a label selector demands; a bare key is a trait as well, for Exists and DoesNotExist."""
     for key, value in selector.get("matchLabels", {}).items():
         yield _trait(kind, key, value)
     for index, expression in enumerate(selector.get("matchExpressions", ())):
@@ -167,5 +167,5 @@ def _expression(operator: str, key: str, values: list[str]) -> list[str]:
 
 
 def _trait(kind: DeviceType, *parts: str) -> str:
-    """Return the trait of a label: ``type=fakeW`` is CUSTOM_NIC_LABEL_TYPE_FAKEW."""
+    """Return the trait for a label: ``type=fakeW`` is CUSTOM_NIC_LABEL_TYPE_FAKEW."""
     return kind.label_prefix + "_".join([re.sub("[^A-Z0-9]+", "_", part.upper()) for part in parts])

@@ -1,4 +1,4 @@
-"""How resource classes, traits and consumer types may be called."""
+"""Valid names for resource classes, traits and consumer types."""
 
 import re
 
@@ -9,7 +9,7 @@ LONGEST_NAME = 255
 
 
 def is_custom(name: str) -> bool:
-    """Tell whether a name is one that users may make and delete."""
+    """Tell whether a name is one that users may create and delete."""
     return name.startswith(CUSTOM_PREFIX)
 
 

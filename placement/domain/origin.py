@@ -1,15 +1,15 @@
-"""Who is at work: what the journal tells of the request that changes something."""
+"""The origin of a change: what the journal records about the request that makes it."""
 
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 LONGEST = 255
-"""Characters that are kept of each."""
+"""The number of characters of each field to keep."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A request, and who sent it. ``route`` is its method and the pattern of its path."""
+    """A request and its sender. ``route`` is its method and path pattern."""
 
     request_id: str
     user: str
@@ -18,7 +18,7 @@ class Origin:
 
     @property
     def parts(self) -> tuple[str, str, str, str]:
-        """All of it, fit to be kept: no character is in it that a database might take for something else."""
+        """All fields in storable form: truncated, and without characters that a database might interpret."""
         return _plain(self.request_id), _plain(self.user), _plain(self.project), _plain(self.route)
 
 

@@ -1,4 +1,4 @@
-"""What places have as a lock: whoever has taken all of it holds the place, and everything below it."""
+"""Locks of places: whoever has taken all of a place's lock class holds it exclusively, with everything below."""
 
 from typing import NamedTuple
 
@@ -7,8 +7,8 @@ class PlaceLock(NamedTuple):
     """The lock of a level.
 
     Args:
-        resource_class: of which the places of the level have an inventory.
-        trait: what makes a provider a place of the level; None for any provider itself.
+        resource_class: the class that places of the level have inventory of.
+        trait: the trait that makes a provider a place of the level; None if every provider is one.
     """
 
     resource_class: str

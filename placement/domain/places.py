@@ -1,8 +1,8 @@
-"""The places of levels that the providers of trees lie in: which NUMA node, which PCIe switch.
+"""The places of each level, such as NUMA nodes or PCIe switches, that the providers of trees lie in.
 
-A set of places is an integer, a *place mask*, so that what a candidate touches is an OR over its providers. Bits tell
-the places of one tree apart, and are used again in the next. Where it matters which provider a place is named after,
-its *anchor*, the masks are read back as positions.
+A set of places is an integer, a *place mask*, so what a candidate touches is an OR over its providers. Bits are unique
+within a tree and reused in the next one. Where the provider that a place is named after matters, its *anchor*, there
+are positions instead of masks.
 """
 
 from collections import Counter, defaultdict
@@ -16,25 +16,25 @@ from placement.domain.ancestry import Parents
 T = TypeVar("T")
 
 Position = tuple[int | None, ...]
-"""For each level, outermost first, the anchor of the place that a provider lies in; None where it lies in none."""
+"""For each level, outermost first, the anchor of a provider's place; None if it lies in none."""
 
 
 class Places(NamedTuple):
     """Where the providers of one tree lie.
 
-    ``of`` has the places of each provider, of all levels; those that lie in none may be missing, and others may be
-    there. ``levels`` has for each level, outermost first, all its places.
+    ``of`` maps providers to their places of all levels; it may omit those that lie in none, and contain others.
+    ``levels`` has all places of each level, outermost first.
     """
 
     of: Mapping[int, int]
     levels: tuple[int, ...]
 
     def around(self, providers: Iterable[int]) -> int:
-        """Return the places that any of some providers lies in."""
+        """Return the places that any of these providers lies in."""
         return reduce(or_, [self.of.get(provider, 0) for provider in providers], 0)
 
     def touched(self, touched: int) -> tuple[int, ...]:
-        """Return how many of some places are of each level.
+        """Count a set of places by level.
 
         >>> Places({}, (0b0011, 0b1100)).touched(0b0011)
         (2, 0)
@@ -42,10 +42,10 @@ class Places(NamedTuple):
         return tuple([(touched & places).bit_count() for places in self.levels])
 
     def counts(self, touched: int) -> tuple[int, ...]:
-        """Return the same, but at least 1 for each level: what compactness counts.
+        """Count likewise, but at least 1 for each level, as compactness does.
 
-        What touches no place of a level is as compact there as what touches one. So hosts that do not model their NUMA
-        nodes are not judged by them.
+        What touches no place of a level counts as compact as what touches one, so that hosts that do not model their
+        NUMA nodes are not penalised.
 
         >>> Places({}, (0b0011, 0b1100)).counts(0b0111)
         (2, 1)
@@ -57,7 +57,7 @@ NOWHERE = Places({}, ())
 
 
 def level_bits(traits: Collection[T], levels: Sequence[T | None]) -> int:
-    """Return of which levels a provider with these traits is the anchor of a place, the outermost as the lowest bit.
+    """Return the levels of which a provider with these traits is an anchor, as bits, the outermost lowest.
 
     >>> level_bits({"NUMA", "AVX"}, ["SOCKET", "NUMA"])
     2
@@ -66,13 +66,13 @@ def level_bits(traits: Collection[T], levels: Sequence[T | None]) -> int:
 
 
 class Layout:
-    """The places in some trees. A provider lies in the nearest one of each level, going up from itself.
+    """The places in some trees. At each level, a provider lies in the nearest place at or above it.
 
     Args:
-        parents: the parent of each provider from those who are asked about, and from every place, up to the roots.
-        level_bits: for each provider that is the anchor of places their levels as bits, the outermost lowest.
-        homes: the root of the tree that each place is in.
-        levels: how many levels there are.
+        parents: the parent of each provider of interest, of each place, and of all their ancestors.
+        level_bits: anchor -> the levels of its places as bits, the outermost lowest.
+        homes: place -> the root of its tree.
+        levels: the number of levels.
 
     >>> layout = Layout({1: None, 2: 1, 3: 2, 4: 1}, {2: 0b1}, {2: 1}, levels=1)
     >>> layout.inside({2, 3, 4}), layout.masks, layout.levels
@@ -90,28 +90,28 @@ class Layout:
 
     @cached_property
     def _sizes(self) -> Counter[int]:
-        """How many places each tree has, by its root."""
+        """Root -> the number of places in its tree."""
         return Counter(self._homes.values())
 
     @cached_property
     def _shifts(self) -> range:
-        """The n-th place of a tree has the n-th bit of each level: by so much its level bits are shifted."""
+        """The bit shifts of places: the n-th place of a tree owns the n-th bit of each level."""
         levels = len(self._levels)
         return range(0, levels * max(self._sizes.values(), default=0), levels or 1)
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """For each level all bits of its places, the same in all trees."""
+        """All bits of each level's places, the same in every tree."""
         return tuple([sum([1 << shift + number for shift in self._shifts]) for number in self._levels])
 
     def _own_masks(self) -> dict[int, int]:
-        """Return for each place the set of itself alone."""
+        """Return the mask of each place by itself."""
         bits, homes = self._level_bits, self._homes
         next_shift = {root: iter(self._shifts).__next__ for root in self._sizes}
         return {place: bits[place] << next_shift[homes[place]]() for place in sorted(bits)}
 
     def _above(self, providers: Set[int]) -> dict[int, int]:
-        """Return the innermost place above each provider that has one. O(providers and all above them)."""
+        """Return the innermost place above each provider that has one. O(providers and their ancestors)."""
         parents, places = self._parents, self._level_bits
         layers: list[Set[int]] = [providers]
         is_any = False
@@ -119,7 +119,7 @@ class Layout:
             layers.append(above - places.keys())
             is_any |= len(layers[-1]) < len(above)
         found: dict[int, int] = {}
-        # Where no place is met, as mostly, nothing is left to do for each of many thousands.
+        # Mostly no place is met, and many thousands of providers need no second pass.
         for layer in reversed(layers) if is_any else ():
             for provider in layer:
                 parent = parents.get(provider)
@@ -129,11 +129,11 @@ class Layout:
 
     @cached_property
     def masks(self) -> dict[int, int]:
-        """For each place the set of places that whatever is in it lies in."""
+        """Place -> the mask of it and the places it lies in."""
         own = self._own_masks()
         if not self._outer:
             return own
-        # Of the levels that it is one of, the places around it are other places.
+        # A place replaces enclosing places of its own levels.
         around = {bits: ~self._all_of(bits) for bits in {*self._level_bits.values()}}
         masks: dict[int, int] = {}
         for place in self._outermost_first():
@@ -143,7 +143,7 @@ class Layout:
 
     @cached_property
     def _positions(self) -> dict[int, Position]:
-        """For each place the anchors of the places that whatever is in it lies in."""
+        """Place -> the position of whatever is in it."""
         nowhere: Position = (None,) * len(self._levels)
         levels_of = {bits: [one for one in self._levels if bits >> one & 1] for bits in {*self._level_bits.values()}}
         positions: dict[int, Position] = {}
@@ -155,7 +155,7 @@ class Layout:
         return positions
 
     def _outermost_first(self) -> Iterator[int]:
-        """Yield every place behind the one around it."""
+        """Yield every place after the one that encloses it."""
         yielded = self._level_bits.keys() - self._outer.keys()
         yield from yielded
         waiting = [*self._outer]
@@ -166,23 +166,23 @@ class Layout:
             waiting = [place for place in waiting if place not in yielded]
 
     def _all_of(self, level_bits: int) -> int:
-        """Return all places of some levels."""
+        """Return the mask of all places of some levels."""
         return sum([places for number, places in enumerate(self.levels) if level_bits >> number & 1])
 
     def inside(self, providers: Set[int]) -> dict[int, int]:
-        """Return the innermost place around each provider that lies in one and is none."""
+        """Return the innermost place above each provider that is not itself a place, where there is one."""
         return self._above({provider for provider in providers if provider not in self._level_bits})
 
     def masks_of(self, inside: Mapping[int, int]) -> dict[int, int]:
-        """Return the set of places that each place, and each provider inside of one, lies in."""
+        """Return the masks of all places, and of providers inside them."""
         return self.masks | {provider: self.masks[place] for provider, place in inside.items()}
 
     def positions_of(self, providers: Set[int], inside: Mapping[int, int]) -> dict[int, Position]:
-        """Return for each of some providers the anchors of the nearest places around it.
+        """Return the positions of providers.
 
         Args:
             providers: the providers.
-            inside: the innermost place around those of them that lie in one and are none.
+            inside: the innermost places of those that are not places themselves.
 
         >>> layout = Layout({1: None, 2: 1, 3: 2}, {2: 0b1}, {2: 1}, levels=2)
         >>> layout.positions_of({1, 3}, layout.inside({1, 3}))
@@ -193,11 +193,11 @@ class Layout:
         return {provider: known.get(inside.get(provider, provider), nowhere) for provider in sorted(providers)}
 
     def around(self, fits: Mapping[int, float], inside: Mapping[int, int]) -> dict[int, float]:
-        """Return how much fits where each provider lies: in its innermost place and inside of it, or else on itself.
+        """Return how much fits around each provider: in its innermost place and inside it, or else on itself.
 
         Args:
-            fits: how much fits on each.
-            inside: the innermost place around those of them that lie in one and are none.
+            fits: provider -> how much fits on it.
+            inside: the innermost places of those that are not places themselves.
         """
         sums = defaultdict(float, fits)
         for provider, place in inside.items():
@@ -212,13 +212,13 @@ class Layout:
             found[inner] += much
             outer = self._outer.get(inner)
             while outer is not None:
-                # A place around it of the same level is another place than this one, and has no part of it.
+                # An enclosing place of the same level is replaced by the inner one, and gets no part of it.
                 if not self.masks[outer] & ~self.masks[inner]:
                     found[outer] += much
                 outer = self._outer.get(outer)
         return found
 
     def trees_in_use(self, providers: Set[int], inside: Mapping[int, int]) -> set[int]:
-        """Return the roots of the trees of which one of some providers lies in a place."""
+        """Return the roots of the trees in which any of these providers lies in a place."""
         used = (providers & self._level_bits.keys()).union(inside.values())
         return {*map(self._homes.__getitem__, used)}

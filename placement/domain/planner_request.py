@@ -1,4 +1,4 @@
-"""What POST /planner/v1/candidates asks for: the groups of a candidate request, and what a query string cannot say."""
+"""A parsed POST /planner/v1/candidates request: a candidate request's groups, and what a query cannot express."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,14 +12,14 @@ THE_DEVICE = "device"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerGroup:
-    """A request group of which each of ``count`` different providers serves one.
+    """A request group that ``count`` different providers serve, each in full.
 
     Args:
-        group: what one provider must be and have.
-        count: how many providers; with ``per_subtree`` the least number, with ``everything`` without meaning.
-        per_subtree: one in each place that the primary group of its affinity uses.
+        group: what each provider must be and have.
+        count: the number of providers; a minimum with ``per_subtree``, unused with ``everything``.
+        per_subtree: one provider in each place that the primary group of its affinity uses.
         everything: every healthy provider that matches; a tree where one of them has no room is no candidate.
-        device: if the group is for virtual functions, what the device must be that they belong to: their parent.
+        device: for a group of virtual functions, the requirements on the device they belong to, their parent.
     """
 
     group: RequestGroup
@@ -36,7 +36,7 @@ class PlannerGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Affinity:
-    """A joint allocation: where the primary group is, there are the secondary ones, in each place of the level."""
+    """A joint allocation: the secondary groups go wherever the primary one is, in each of its places of the level."""
 
     primary: str
     secondaries: tuple[str, ...]
@@ -46,7 +46,7 @@ class Affinity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Within:
-    """Groups that lie in one place of a level together; if not required, in as few as possible."""
+    """Groups that lie in one place of a level together; if not required, in as few places as possible."""
 
     groups: tuple[str, ...]
     level: str
@@ -55,7 +55,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusive:
-    """Groups whose places at a level nobody else may use; THE_DEVICE as the level means their providers alone."""
+    """Groups whose places at a level nobody else may use; THE_DEVICE as the level stands for their providers alone."""
 
     groups: tuple[str, ...]
     level: str
@@ -66,20 +66,20 @@ class PlannerRequest:
     """A whole request. It has either groups or ``paths``.
 
     Args:
-        groups: at most one unsuffixed.
+        groups: at most one of them unsuffixed.
         isolate, same_subtree, root_required, root_forbidden: as in a CandidateRequest.
         affinity, within, exclusive: rules about places. A level is a name from the planner file or a trait.
-        avoided_trees: trees that are left out, each by the uuid of any of its providers; unknown ones are ignored.
-        paths: amounts by hierarchical name, ``Gpugrp1/R0/gpu/0/PGPU``: what the first container asks for.
-        containers: the same of further containers, which run at the same time.
-        init_containers: the same of containers that run before these, one after the other.
-        written: the name in ``paths`` that asked for a class or a trait of a group, for groups that stood there.
-        translate: whether each group of ``paths`` that leaves out upper groups gets one of these for itself.
-        distinct: whether groups of ``paths`` beside each other must get different providers.
-        profile: the name of a ranking profile; None for the one in force, or that the request brings along.
-        limit: how many candidates at most.
-        per_tree: how many of one tree at most.
-        explain: whether the answer says what was left after each step.
+        avoided_trees: trees to leave out, each by the uuid of any of its providers; unknown ones are ignored.
+        paths: the first container's request as hierarchical name -> amount, ``Gpugrp1/R0/gpu/0/PGPU``.
+        containers: the same for further containers, which run at the same time.
+        init_containers: the same for containers that run before these, one after the other.
+        written: the name in ``paths`` that asked for a class or trait of a group, for groups that came from there.
+        translate: whether each group of ``paths`` that omits outer groups gets ones of its own.
+        distinct: whether sibling groups of ``paths`` must get different providers.
+        profile: the name of a ranking profile; None for the one in force, or the request's own.
+        limit: the maximum number of candidates.
+        per_tree: the maximum number of candidates per tree.
+        explain: whether the answer reports what was left after each step.
     """
 
     groups: tuple[PlannerGroup, ...] = ()
@@ -104,7 +104,7 @@ class PlannerRequest:
 
     @property
     def plain(self) -> CandidateRequest:
-        """The part that the database knows how to narrow: the conditions of each provider and of the root."""
+        """The part that the database can narrow by: the conditions on each provider and on the root."""
         return CandidateRequest(
             groups=tuple(one.group for one in self.groups),
             isolate=self.isolate,
@@ -114,7 +114,7 @@ class PlannerRequest:
 
     @property
     def requested(self) -> Mapping[str, int]:
-        """How much is asked for of each class, as far as the request says; what is only counted in a tree is once."""
+        """The total requested of each class as far as it is known; what depends on the tree counts once."""
         amounts: Counter[str] = Counter()
         for one in self.groups:
             for name, amount in one.group.resources.items():
@@ -122,7 +122,7 @@ class PlannerRequest:
         return amounts
 
     def levels(self) -> Iterator[str]:
-        """Yield the levels that rules are about, as they are written."""
+        """Yield the levels that rules refer to, as written."""
         yield from [rule.level for rule in self.affinity]
         yield from [rule.level for rule in self.within]
         yield from [rule.level for rule in self.exclusive if rule.level != THE_DEVICE]

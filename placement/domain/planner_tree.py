@@ -12,9 +12,9 @@ from placement.domain.places import NOWHERE, Places, Position
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What a provider has of a resource class, how much of that is in use, and in which units it comes.
+    """A provider's capacity of a resource class, its usage, and the units it comes in.
 
-    The units are those of the inventory where they have been read, or else do not restrict anything.
+    The units are the inventory's if they have been read; otherwise they restrict nothing.
     """
 
     capacity: int
@@ -25,26 +25,26 @@ class Stock:
 
     @property
     def least(self) -> int:
-        """The least that may be taken at once."""
+        """The smallest amount that can be taken at once."""
         return -(-self.min_unit // self.step_size) * self.step_size
 
     def taken(self, amount: int) -> "Stock":
-        """Return it with so much more in use."""
+        """Return a copy with this much more in use."""
         if not amount:
             return self
-        # Not by ``replace``, which takes three times as long: it is asked for each stock that a member takes from.
+        # ``replace`` takes three times as long, and this runs for each stock that a member takes from.
         return Stock(self.capacity, self.used + amount, self.min_unit, self.max_unit, self.step_size)
 
     def allows(self, amount: int) -> bool:
-        """Tell whether so much more may be taken at once."""
+        """Tell whether this much more may be taken at once."""
         is_unit = self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
         return is_unit and self.used + amount <= self.capacity
 
 
 class ProviderStocks(dict[str, Stock]):
-    """The stocks of a provider by class, which are not changed; providers that have the same may share them.
+    """A provider's stocks by class. Never modified, so providers with equal stocks may share them.
 
-    They are hashed once: what tells hosts apart is made of them (``candidates.alike_hosts``).
+    The hash is computed once: it is part of what tells hosts apart (``candidates.alike_hosts``).
     """
 
     @cached_property
@@ -67,11 +67,11 @@ class PlannerTree:
         parents: the parent of each provider.
         names: the name of each provider.
         traits: the traits of each provider that has any.
-        stocks: the inventories of each provider that has any, by class.
-        positions: the anchor of the place of each provider at each level.
-        places: the same places as masks, of the tree's own providers.
-        foreign_providers: those of other trees.
-        held: places that are held exclusively, whatever is in use there.
+        stocks: the stocks of each provider that has any.
+        positions: the anchor of each provider's place at each level.
+        places: the same places as masks, for the tree's own providers.
+        foreign_providers: the providers that belong to other trees.
+        held: places that are held exclusively, regardless of usage.
     """
 
     root: int
@@ -85,11 +85,11 @@ class PlannerTree:
     held: Collection[int] = frozenset()
 
     def own(self, providers: Iterable[int]) -> list[int]:
-        """Return those providers that are of the tree itself."""
+        """Return those providers that belong to the tree itself."""
         return [provider for provider in providers if provider not in self.foreign_providers]
 
     def totals(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return what the tree itself has of each class, and what of that is in use."""
+        """Return the capacity and the usage of each class in the tree itself."""
         capacity: dict[str, int] = {}
         used: dict[str, int] = {}
         for provider in self.own(self.stocks):
@@ -104,7 +104,7 @@ class PlannerTree:
         return {one: {name: stock.capacity - stock.used for name, stock in self.stocks[one].items()} for one in own}
 
     def under(self, overlay: Overlay) -> "PlannerTree":
-        """Return the tree as it would be."""
+        """Return the tree with an overlay applied."""
         changed = overlay.changes.keys() & self.stocks.keys()
         if not changed and not overlay.held:
             return self
@@ -118,6 +118,6 @@ class PlannerTree:
         return replace(self, stocks={**self.stocks, **stocks}, held=overlay.held)
 
     def in_use(self) -> set[int]:
-        """Return the providers of which, or below which, anything is allocated."""
+        """Return the providers on which, or below which, anything is allocated."""
         used = [one for one, stocks in self.stocks.items() if any(stock.used for stock in stocks.values())]
         return with_all_above(used, self.parents)

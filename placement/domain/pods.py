@@ -1,4 +1,4 @@
-"""Whole pods, or templates of pods, as Kubernetes has them: what of them is a request in Koordinator's words."""
+"""Translates Kubernetes pods and pod templates into requests in Koordinator's terms."""
 
 import json
 import re
@@ -21,16 +21,16 @@ PodDocument = Mapping[str, Any]
 
 
 def in_koordinators_words(pod: PodDocument, devices: DeviceSettings) -> dict[str, Any]:
-    """Return what a pod asks for: Koordinator's three keys, with annotations read and containers added up.
+    """Return a pod's request under Koordinator's three keys, with annotations parsed and containers added up.
 
-    ``pod`` has ``metadata.annotations`` and ``spec.containers[].resources``, perhaps inside of ``template`` or of
-    ``spec.template``, as templates of pods have them in other kinds. Containers of initialisation run before the others
-    and count by the most that one asks for. A limit stands for a request that is not written.
+    ``pod`` has ``metadata.annotations`` and ``spec.containers[].resources``, possibly inside ``template`` or
+    ``spec.template``, as in kinds with pod templates. Init containers run before the others, so the largest of their
+    requests counts. A limit stands in for a missing request.
 
     Source: seed 004.
 
     Raises:
-        InvalidAt: an annotation is no JSON, an amount is none, or there is no container.
+        InvalidAt: an annotation is not JSON, an amount is malformed, or there is no container.
 
     >>> pod = {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "4", "memory": "1Gi"}}}]}}
     >>> in_koordinators_words(pod, DeviceSettings())
@@ -55,7 +55,7 @@ def in_koordinators_words(pod: PodDocument, devices: DeviceSettings) -> dict[str
 
 
 def _template(pod: PodDocument) -> tuple[PodPath, PodDocument]:
-    """Return where in a document the pod is, and the pod."""
+    """Return the path of the pod in a document, and the pod."""
     spec = pod.get("spec")
     if "template" in pod:
         return ("pod", "template"), _mapping(pod["template"], ("pod", "template"))
@@ -71,7 +71,7 @@ def _mapping(value: Any, where: PodPath) -> PodDocument:
 
 
 def _annotation(value: Any, where: PodPath) -> Any:
-    """Return what an annotation says: it is a text with JSON in it."""
+    """Parse an annotation, a string that contains JSON."""
     if not isinstance(value, str):
         return value
     try:
@@ -81,7 +81,7 @@ def _annotation(value: Any, where: PodPath) -> Any:
 
 
 def _amounts(spec: PodDocument, key: str, where: PodPath, devices: DeviceSettings) -> Iterator[dict[str, int]]:
-    """Yield what each container asks for: device types by their own names, all else by resource class."""
+    """Yield what each container asks for: device types under their own names, everything else by resource class."""
     for index, container in enumerate(spec.get(key) or ()):
         path = (*where, "spec", key, index)
         resources = _mapping(_mapping(container, path).get("resources") or {}, (*path, "resources"))

@@ -1,4 +1,4 @@
-"""Resource providers: the nodes of the trees that a cloud is made of."""
+"""Resource providers: the nodes of a cloud's trees."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,10 +7,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A resource provider as the database has it.
+    """A resource provider as stored in the database.
 
-    ``parent_uuid`` is None and ``root_uuid`` its own for the root of a tree. ``modified`` is naive UTC, or None where
-    nobody noted it.
+    For the root of a tree, ``parent_uuid`` is None and ``root_uuid`` its own. ``modified`` is naive UTC, or None if it
+    was not recorded.
     """
 
     id: int
@@ -26,10 +26,11 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFilter:
-    """Which providers a list shows; all conditions hold together, and each is about the provider alone.
+    """Which providers to list. All conditions must hold, each for the provider alone.
 
-    ``resources`` are amounts it has left; of each set in ``required`` and ``member_of`` it has one trait and is in one
-    aggregate; of ``forbidden`` and ``forbidden_aggregates`` none. ``in_tree`` is the uuid of any provider of its tree.
+    ``resources`` are amounts it must have left. It must have a trait of each set in ``required``, be in an aggregate of
+    each set in ``member_of``, and match nothing in ``forbidden`` or ``forbidden_aggregates``. ``in_tree`` is the uuid
+    of any provider of its tree.
     """
 
     name: str | None = None
@@ -44,7 +45,7 @@ class ProviderFilter:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Where a provider and all below it go: under another provider, or (None) to the root of a tree of their own.
+    """Where to move a provider and its subtree: under another provider, or (None) to the root of a tree of its own.
 
     Unless ``from_anywhere``, only a provider that has no parent yet may move.
     """

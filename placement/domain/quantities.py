@@ -1,21 +1,21 @@
-"""Amounts as Kubernetes and the documents of its plugins write them: 4, "4", "1GiB", "8Gi"."""
+"""Parses amounts as Kubernetes and its plugins' documents write them: 4, "4", "1GiB", "8Gi"."""
 
 import re
 from fractions import Fraction
 
 QUANTITY = r"(?P<number>[0-9]{1,18}(\.[0-9]{1,9})?)(?P<unit>([KMGTP]i?B?)?)"
-"""A number, and perhaps a unit of bytes: with ``i`` a power of 1024, without one of 1000."""
+"""A number and an optional unit of bytes: a power of 1024 with ``i``, of 1000 without."""
 
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _UNIT_OF_CLASS = {"_MB": 1024**2, "_GB": 1024**3, "_KB": 1024}
 
 
 def amount_in(resource_class: str, quantity: int | str) -> int:
-    """Return a quantity in the unit of a resource class; bytes are rounded up.
+    """Convert a quantity to the unit of a resource class; bytes are rounded up.
 
     Raises:
-        ValueError: it has a unit and the class is not counted in bytes, or it is no whole number. The text says what
-            to write instead.
+        ValueError: it has a unit but the class is not counted in bytes, or it is not a whole number. The text suggests
+            what to write instead.
 
     >>> amount_in("MEMORY_MB", "1GiB"), amount_in("DISK_GB", "2T"), amount_in("VCPU", "4"), amount_in("MEMORY_MB", 512)
     (1024, 1863, 4, 512)

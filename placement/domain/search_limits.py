@@ -1,4 +1,4 @@
-"""How far the search of one request goes, and in which portions it reads."""
+"""How far the search for one request goes, and in what portions it reads."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,13 @@ class SearchLimits:
     """The limits of one search, the same for every request; tests make them small.
 
     Args:
-        steps_per_tree: how many steps the search of one tree may take.
-        steps_per_request: how many all of them may take.
-        placements: how many providers the candidates of one answer name at most: some 60 megabytes of JSON.
-        first_trees: so many trees are read at first where the best come first, or as many as candidates are wanted: a
-            statement costs more than a few trees.
-        ids_per_wanted: for each candidate that is wanted so many ids of roots are looked through at first, where trees
-            come by id.
-        growth: each portion is so many times the one before: the number of statements grows with the logarithm.
+        steps_per_tree: the maximum number of steps for searching one tree.
+        steps_per_request: the maximum for all trees together.
+        placements: the maximum number of providers that the candidates of an answer name: some 60 MB of JSON.
+        first_trees: the number of trees in the first portion if the best come first, or the number of candidates wanted
+            if that is larger: a statement costs more than a few trees.
+        ids_per_wanted: the number of root ids to look through first, per candidate wanted, if trees come by id.
+        growth: the ratio of each portion to the one before, which makes the number of statements logarithmic.
     """
 
     steps_per_tree: int = 1_000_000
@@ -27,4 +26,4 @@ class SearchLimits:
 
 
 LIMITS = SearchLimits()
-"""Those of a server."""
+"""The limits on a server."""

@@ -1,8 +1,9 @@
-"""From a request to the plan of its search: what has to be placed, and which demands compete.
+"""Turns a request into the plan of its search: what to place, and which demands compete.
 
 The unit of the search is the *slot*: something that exactly one provider serves. A granular group is one slot, the
-unsuffixed group is one slot per resource class. Slots that ask the same under the same conditions share one *demand*,
-so that the database is asked once for all of them: sixteen groups of one device each are sixteen slots of one demand.
+unsuffixed group is one slot per resource class. Slots that ask for the same under the same conditions share one
+*demand*, so that the database is queried once for all of them: sixteen groups of one device each are sixteen slots of
+one demand.
 """
 
 from collections import Counter
@@ -16,10 +17,10 @@ Choice = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What slots ask of a provider: these amounts (class, amount) under the conditions of this group.
+    """What slots ask of a provider: amounts as (class, amount), under the conditions of a group.
 
-    One that ``ignores_usage`` is for every healthy provider that matches, whether or not it has room: one with capacity
-    at all.
+    A demand that ``ignores_usage`` matches every healthy provider that meets the conditions and has capacity at all,
+    whether or not it has room.
     """
 
     resources: tuple[tuple[str, int], ...]
@@ -28,12 +29,12 @@ class Demand:
 
     @property
     def required(self) -> tuple[frozenset[str], ...]:
-        """The any-of sets of traits that its provider has to meet alone."""
+        """The any-of sets of traits that the provider has to meet alone."""
         return self.group.required if _is_of_one_provider(self.group) else ()
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What two demands have in common exactly if the same providers serve them."""
+        """The key that two demands share if and only if the same providers serve them."""
         group = self.group
         conditions = (group.required, group.forbidden, group.member_of, group.forbidden_aggregates, group.in_tree)
         return (group.is_granular, self.resources, *conditions)
@@ -55,11 +56,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The search of one request.
+    """The search plan of one request.
 
-    ``contended`` are the resource classes that more than one slot may take from one provider: only their amounts can
-    add up, everything else was checked when the provider was found. ``trait_sets`` are the any-of sets of which the
-    providers of the unsuffixed group must meet each together, where it asks for several classes.
+    ``contended`` are the resource classes of which several slots may take from one provider: only their amounts can add
+    up; everything else is checked when a provider is found. ``trait_sets`` are the any-of sets each of which the
+    providers of an unsuffixed group with several classes must meet jointly.
     """
 
     request: CandidateRequest
@@ -71,20 +72,20 @@ class Plan:
 
     @property
     def is_unconstrained(self) -> bool:
-        """Whether any combination of fitting providers is a candidate."""
+        """Whether every combination of matching providers is a candidate."""
         request = self.request
         ties = self.contended or request.same_subtree or self.trait_sets or not request.combines_nested
         return not ties and not (request.isolate and sum(slot.is_granular for slot in self.slots) > 1)
 
     @property
     def counted(self) -> list[tuple[int, int]]:
-        """(demand, how many different providers of it) for what isolated groups want of more than one provider."""
+        """(demand, number) for isolated granular groups that need several distinct providers of one demand."""
         granular = [slot.demand for slot in self.slots if slot.is_granular and slot.resources]
         return [(one, number) for one, number in Counter(granular).items() if self.request.isolate and number > 1]
 
 
 def plan_for(request: CandidateRequest) -> Plan:
-    """Make the plan of a request."""
+    """Build the plan of a request."""
     demands: dict[tuple[object, ...], Demand] = {}
     slots = []
     for group in request.groups:
@@ -99,7 +100,7 @@ def plan_for(request: CandidateRequest) -> Plan:
         demands=tuple(demands.values()),
         contended=_contended(slots, isolate=request.isolate),
         trait_sets=() if _is_of_one_provider(unsuffixed) else unsuffixed.required,
-        # A root outside none of them excludes its whole tree for the unsuffixed group, hence for the request.
+        # A root in any of these aggregates excludes its whole tree for the unsuffixed group, hence for the request.
         forbidden_root_aggregates=unsuffixed.forbidden_aggregates,
     )
 
@@ -112,12 +113,12 @@ def _is_of_one_provider(group: RequestGroup) -> bool:
 def _contended(slots: list[Slot], *, isolate: bool) -> tuple[str, ...]:
     """Return the classes of which one provider may have to serve several slots."""
     asked = Counter(name for slot in slots for name, _amount in slot.resources)
-    # Isolated groups never meet on a provider; each may still meet the unsuffixed group there.
+    # Isolated groups never share a provider, but each may share one with the unsuffixed group.
     loose = {name for slot in slots if not slot.is_granular for name, _amount in slot.resources}
     return tuple(sorted(name for name, count in asked.items() if count > 1 and (name in loose or not isolate)))
 
 
 def _portions(group: RequestGroup) -> list[tuple[tuple[str, int], ...]]:
-    """Return the amounts that one provider must serve together."""
+    """Split a group into the amounts that one provider must serve together."""
     amounts = tuple(sorted(group.resources.items()))
     return [amounts] if group.is_granular else [(amount,) for amount in amounts]

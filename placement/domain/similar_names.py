@@ -1,4 +1,4 @@
-"""Names that somebody may have meant who wrote one that does not exist."""
+"""Suggests existing names for one that does not exist."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,7 +7,7 @@ MOST = 3
 
 
 def similar_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return some names that are spelled alike, or have a word in common besides CUSTOM.
+    """Return a few names with similar spelling, or with a word in common other than CUSTOM.
 
     >>> similar_names("VCPUS", ["VCPU", "PCPU", "PGPU"]), similar_names("ACCELERATOR_FPGA", ["FPGA", "VCPU"])
     (['VCPU', 'PCPU'], ['FPGA'])

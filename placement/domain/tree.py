@@ -11,18 +11,18 @@ from placement.domain.places import NOWHERE, Places
 
 @dataclass(slots=True)
 class Tree:
-    """The fitting providers of one tree, with those that share with it.
+    """The matching providers of one tree, and of those that share with it.
 
     Args:
-        root: id of the root provider, the tree's name in the search.
-        options: for each demand of the plan the ids of the providers that can serve it, in the order in which they are
-            tried: ascending, or as ``lay_out`` leaves them.
-        room: for each (provider, contended class) how much the sum of all slots may take there.
-        met: for each provider which of the plan's trait sets it meets, as a bit mask.
+        root: the id of the root provider, which identifies the tree in the search.
+        options: for each demand of the plan, the ids of the providers that can serve it, in the order they are tried:
+            ascending, or as ``lay_out`` sorts them.
+        room: (provider, contended class) -> how much all slots together may take there.
+        met: provider -> a bit mask of the plan's trait sets that it meets.
         parents: the parent of each provider, None for roots; filled only for requests with same_subtree.
         home: the root of each provider that is not of this tree.
         sharing: all providers that share with other trees and can serve something of the request.
-        places: the places of levels that the providers lie in; none if levels do not matter.
+        places: the places that the providers lie in; none if levels do not matter.
     """
 
     root: int
@@ -35,13 +35,13 @@ class Tree:
     places: Places = NOWHERE
 
     def lay_out(self, places: Places, around: Mapping[int, float]) -> None:
-        """Note where the providers lie, and bring the options into the order of their fit.
+        """Set the places of the providers, and sort the options by fit.
 
-        Those come first where least is left; equals stay as they are, by id. All slots then prefer the same NUMA node.
+        The fullest come first, ties by id. All slots then prefer the same NUMA node.
 
         Args:
-            places: the places of levels.
-            around: for each option how much of the whole request fits where it lies (``domain.places``).
+            places: the places of all levels.
+            around: option -> how much of the whole request fits where it lies (``domain.places``).
         """
         self.places = places
         for options in self.options:
@@ -50,7 +50,7 @@ class Tree:
 
     @property
     def gives_of_its_own(self) -> bool:
-        """Whether anybody who can serve something of the request does not share with other trees."""
+        """Whether any provider that can serve something of the request does not share with other trees."""
         return any(not self.sharing >= {*row} for row in self.options)
 
     def ancestry(self, provider: int) -> frozenset[int]:
@@ -59,15 +59,15 @@ class Tree:
 
 
 class PlaceFacts(NamedTuple):
-    """What tells where in some trees their providers lie, and how full it is there.
+    """Where the providers of some trees lie, and how full it is there.
 
     Args:
-        parents: the parent of each provider from those that can serve something, and from every place, up to the roots.
-        level_bits: for each provider that stands for a place its levels as bits, the outermost lowest.
-        homes: the root of the tree that each place is in.
-        levels: how many levels there are.
-        fit_counts: how many times what is asked of a provider fits on it: the sum over all demands that it can serve.
-        shared_fit_counts: the same of providers that share with other trees.
+        parents: the parent of each provider that can serve something, of each place, and of all their ancestors.
+        level_bits: anchor -> the levels of its places as bits, the outermost lowest.
+        homes: place -> the root of its tree.
+        levels: the number of levels.
+        fit_counts: how many times the demands on a provider fit there: the sum over all demands that it can serve.
+        shared_fit_counts: the same for providers that share with other trees.
     """
 
     parents: Mapping[int, int | None]
@@ -81,7 +81,7 @@ class PlaceFacts(NamedTuple):
 class TreesRead(NamedTuple):
     """Trees that were read together, by root id.
 
-    ``places`` tells where their providers lie; None where levels do not matter, or no tree has any.
+    ``places`` says where their providers lie; None if levels do not matter, or no tree has any.
     """
 
     trees: list[Tree]

@@ -7,7 +7,7 @@ from placement.domain.amounts import ResourceAmounts
 
 @dataclass(frozen=True, slots=True)
 class ProviderUsage:
-    """What is taken of each class that a provider has inventory of."""
+    """The usage of each class that a provider has inventory of."""
 
     generation: int
     amounts: ResourceAmounts
@@ -15,7 +15,7 @@ class ProviderUsage:
 
 @dataclass(frozen=True, slots=True)
 class TypeUsage:
-    """What the consumers of one type hold, and how many they are."""
+    """What the consumers of one type hold, and how many there are."""
 
     amounts: ResourceAmounts
     consumers: int

@@ -1,4 +1,4 @@
-"""A whole cloud as plain rows: all that one or many requests name of it, for what is asked of all trees at once."""
+"""A whole cloud as plain rows: everything that one or more requests name, for questions about all trees at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,23 +7,23 @@ PlainProvider = tuple[int, int | None, int]
 """A provider, its parent, the root of its tree."""
 
 PlainHolding = tuple[int, int, int, int, int, int, int]
-"""A provider, a class by id, its capacity and use, min_unit, max_unit, step_size. Capacity is whole."""
+"""A provider, a class by id, its capacity and usage, min_unit, max_unit, step_size. Capacity is an integer."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeCloud:
-    """Providers by id, with what requests name: other classes, traits and aggregates are not there.
+    """Providers by id, with what requests name; other classes, traits and aggregates are left out.
 
     Args:
         providers: every provider.
         holdings: what providers have of the named classes.
-        classes: the ids of the classes, by name.
-        marks: for each provider that has any of the named traits, or is in a named aggregate, their bits.
-        bits: the bit of each named trait and of each named aggregate.
-        roots: for each ``in_tree`` the root of that tree; unknown providers are absent.
-        shares: for each provider that shares the roots of all trees it shares with.
-        aggregates: by aggregate the roots of the trees that have a provider in it, where that was read.
-        like: for each tree that is only supposed to be there the root of the one that it is like.
+        classes: class name -> id.
+        marks: provider -> the bits of the named traits it has and the named aggregates it is in, if any.
+        bits: named trait or aggregate -> its bit.
+        roots: ``in_tree`` -> the root of that tree; unknown providers are absent.
+        shares: sharing provider -> the roots of all trees that it serves.
+        aggregates: aggregate -> the roots of the trees that have a provider in it, if that was read.
+        like: the root of each hypothetical tree -> the root of the tree it copies.
     """
 
     providers: Sequence[PlainProvider] = ()
