@@ -30,7 +30,7 @@ def natural_order(names: Sequence[str]) -> tuple[int, ...]:
     start = len(commonprefix(names))  # noqa: RUF071 - names are no paths
     rests = tuple([name[start:] for name in names])
     if start and any([rest[:1].isdigit() for rest in rests]):
-        rests = tuple(names)  # A number straddles the end of the prefix.
+        rests = tuple(names)  # A number may straddle the end of the prefix.
     return _order(rests)
 
 

@@ -22,8 +22,8 @@ V = TypeVar("V")
 def resource_class(name: str) -> str:
     """Return the resource class or family that a name or pattern denotes.
 
-    Upper-case letters, digits and underscores are a class as it is. A name with a dot or slash is a vendor's, and
-    translated. A trailing star makes a pattern for a family, which matches an empty ending too.
+    A name of upper-case letters, digits and underscores stays as it is. A name with a dot or slash is a vendor's, and
+    gets translated. A trailing star makes a pattern for a family, which matches an empty ending too.
 
     Source: RS-23, RS-24; the user stories of Volcano's ResourceStrategyFit, where ``nvidia.com/gpu/*`` has to cover
     ``nvidia.com/gpu-v100``. It does, once both are translated.

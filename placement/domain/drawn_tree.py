@@ -14,7 +14,7 @@ class Drawing:
     Args:
         top: the topmost provider drawn.
         children: the children to draw below each provider drawn.
-        hidden: the number of descendants not drawn, where it is not 0.
+        hidden: provider drawn -> how many of its descendants are not drawn, nor below another one drawn, if any.
         is_whole: whether nothing is above the top.
     """
 

@@ -15,7 +15,7 @@ class Overlay:
 
     Args:
         changes: the change in usage by provider and class; negative for less.
-        held: additional places held exclusively: nobody else takes anything in or below them.
+        held: places that would be held exclusively: nobody else takes anything in or below them.
         avoided: the roots of trees to leave out.
 
     >>> overlay = Overlay().taking({7: {"VCPU": 2}}).releasing({7: {"VCPU": 3}, 8: {"PGPU": 1}})

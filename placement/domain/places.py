@@ -42,7 +42,7 @@ class Places(NamedTuple):
         return tuple([(touched & places).bit_count() for places in self.levels])
 
     def counts(self, touched: int) -> tuple[int, ...]:
-        """Count likewise, but at least 1 for each level, as compactness does.
+        """Count the same way, but at least 1 for each level: what compactness is computed from.
 
         What touches no place of a level counts as compact as what touches one, so that hosts that do not model their
         NUMA nodes are not penalised.

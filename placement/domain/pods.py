@@ -94,7 +94,7 @@ def _amount(name: str, quantity: Any, path: PodPath, devices: DeviceSettings) ->
     if isinstance(quantity, bool) or not isinstance(quantity, int | str):
         raise InvalidAt(path, f"{quantity!r} is no amount; write a whole number, or bytes such as 8Gi.")
     try:
-        # 500m of a processor take a whole one.
+        # Fractions round up: 500m, half a processor, takes a whole one.
         milli = re.fullmatch("([0-9]{1,15})m", quantity) if isinstance(quantity, str) else None
         return resource_class, -(-int(milli[1]) // 1000) if milli else amount_in(resource_class, quantity)
     except ValueError as wrong:

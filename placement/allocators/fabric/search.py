@@ -50,7 +50,7 @@ class _Dive:
         self._sums = sums
         self._budget = budget
         self._in_vain = set[tuple[int, int, int, int, Mix]]()
-        """States explored without success; unused with parts, where past choices matter."""
+        """States already visited; unused with parts, where past choices matter."""
         self._has_parts = any(site.part is not None for sites in places for site in sites)
 
     def found(self, most_places: int, most_sites: int) -> list[Posting] | None:

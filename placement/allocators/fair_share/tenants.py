@@ -74,7 +74,7 @@ class Tenants:
         return least_cost(self._tenants, self._missing, self._values)
 
     def could_free(self, missing: Mapping[Need, int]) -> bool:
-        """Tell whether this much can become free, by sums and without touching what is owed to owners who must give."""
+        """Tell whether this much can become free: by sums, and without taking what the forced owners must keep."""
         forced: dict[str, Tenant] = {}
         for need, amount in missing.items():
             if amount > 0:

@@ -45,7 +45,7 @@ class QuantityJudge:
         return scorers == {QUANTITY} and all([node.phase is Phase.RUNNING for _number, node in wanted])
 
     def with_one(self, load: ServedLoad, index: int) -> ServedLoad | None:
-        """Add a requirement to a load; None if it does not fit. Indices must be added in ascending order."""
+        """Add a requirement to a load, in the order of indices; return None if it does not fit."""
         gain, free = load
         free -= self._amounts[index]
         return (gain + self._gains[index], free) if free & self._guards == self._guards else None
@@ -63,7 +63,7 @@ class ScoringJudge:
         self.empty: ServedLoad = 0, 0
 
     def with_one(self, load: ServedLoad, index: int) -> ServedLoad | None:
-        """Add a requirement to a load; None if it does not fit. Indices must be added in ascending order."""
+        """Add a requirement to a load, in the order of indices; return None if it does not fit."""
         there = (*self._served[load[1]], index)
         asked: dict[str, list[tuple[int, Phase, int]]] = defaultdict(list)
         for one in there:
@@ -107,6 +107,6 @@ Judge = QuantityJudge | ScoringJudge
 
 
 def judge_of(location: LocationNode, wanted: Sequence[ContainerPart], locations: Locations) -> Judge:
-    """Return the cheapest judge for these requirements at a location."""
+    """Return the fastest judge that applies to these requirements at a location."""
     judge = QuantityJudge if QuantityJudge.applies(location, wanted) else ScoringJudge
     return judge(location, wanted, locations)

@@ -145,7 +145,7 @@ class Picks:
                 for location in self._locations.below(chain[-1] if chain else around, node.level)
                 if location in node.viable
             ]
-            # Any chain to a location will do: the enclosing requirements ask for nothing.
+            # Any chain to a location will do: its outer requirements ask for nothing, and touch the same locations.
             chains = list({chain[-1]: chain for chain in reversed(longer)}.values())
         chains.sort(key=lambda chain: chain[-1])
         return [Option(chain[-1], chain, self._locations.trail(around, chain[-1])) for chain in chains]
