@@ -1,7 +1,7 @@
-"""How a writing transaction tells the journal's triggers who is at work (domain/origin.py).
+"""Tell the journal's triggers on whose behalf a writing transaction runs (``domain/origin.py``).
 
-PostgreSQL is told in the message that begins the transaction, MariaDB in one more. SQLite's triggers cannot be told
-anything: there the rows are completed before the commit, while nobody else can write.
+PostgreSQL gets it in the message that begins the transaction, MariaDB in one more. SQLite has no session variable that
+its triggers could read: the rows are completed just before the commit, while no other writer can be inside.
 """
 
 from typing import Any
@@ -19,13 +19,13 @@ _IS_SET = "placement_request_is_set"
 
 
 def postgresql_setting() -> str | None:
-    """Return the statement that says who is at work in the transaction that begins."""
+    """Return the statement that names the origin of the transaction that begins, or None outside a request."""
     origin = AT_WORK.get()
     return None if origin is None else f"SET LOCAL {REQUEST_SETTING} = {_literal(origin)}"
 
 
 def tell_mariadb(connection: Connection) -> None:
-    """Say who is at work in the transaction that begins. The session remembers it, and has to be told that it ended."""
+    """Name the origin of the transaction that begins. The session remembers it, so later ones have to clear it."""
     origin = AT_WORK.get()
     if origin is not None:
         direct.execute_raw(connection, f"SET {REQUEST_VARIABLE} = {_literal(origin)}")
@@ -35,7 +35,7 @@ def tell_mariadb(connection: Connection) -> None:
 
 
 def complete_on_sqlite(connection: Connection) -> None:
-    """Complete the journal's rows of a transaction that was begun with ``note_on_sqlite``, before it is committed."""
+    """Complete the journal rows of a transaction begun with ``note_on_sqlite``, before it commits."""
     newest_before = connection.info.pop(_NEWEST_BEFORE, None)
     origin = AT_WORK.get()
     if newest_before is not None and origin is not None:
@@ -43,7 +43,7 @@ def complete_on_sqlite(connection: Connection) -> None:
 
 
 def note_on_sqlite(connection: Connection) -> None:
-    """Note where the journal stands at the beginning of a writing transaction."""
+    """Note the newest journal row when a writing transaction begins: the rows after it are its own."""
     connection.info.pop(_NEWEST_BEFORE, None)
     if AT_WORK.get() is not None:
         driver: Any = connection.connection.dbapi_connection

@@ -1,4 +1,4 @@
-"""Long lists of values in portions: a statement holds only so many parameters (SQLite 32,766, PostgreSQL 65,535)."""
+"""Split long lists of values: a statement takes only so many parameters (SQLite 32,766, PostgreSQL 65,535)."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
@@ -9,6 +9,6 @@ MOST_PARAMETERS = 10_000
 
 
 def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield the values in portions that fit one statement."""
+    """Yield the values in chunks that fit into one statement."""
     for start in range(0, len(values), MOST_PARAMETERS):
         yield values[start : start + MOST_PARAMETERS]

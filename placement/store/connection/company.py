@@ -1,4 +1,4 @@
-"""Company: threads of one process that want the same kind of thing at a time, and one of them that does it for all."""
+"""Company: a group commit for threads of one process: one thread does the same kind of work for all that wait."""
 
 import contextlib
 import threading
@@ -10,11 +10,11 @@ Wish = TypeVar("Wish")
 Serve = Callable[[Sequence[Wish]], object]
 
 LARGEST_PARTY = 32
-"""So many go together at most: who comes last waits for all of them."""
+"""The largest party: the last to be served delays everyone in it."""
 
 
 class _Party:
-    """Those who go together, and what is held for as long as any of them is there."""
+    """Threads served together, and what is held until the last of them leaves."""
 
     def __init__(self, held: contextlib.ExitStack) -> None:
         self._held = held
@@ -33,17 +33,17 @@ class _Party:
 
 
 class _Guest(Generic[Wish]):
-    """One thread that waits."""
+    """A waiting thread."""
 
     def __init__(self, wish: Wish) -> None:
         self.wish = wish
         self.party: _Party | None = None
-        """Where it has been served; until then it is called only to serve others and itself."""
+        """The party that has served this thread; None when it is woken to host the next party itself."""
         self.called = threading.Event()
 
 
 class Company(Generic[Wish]):
-    """Those who wait. Nobody waits for company: a party is made of those who have come while the last one was there."""
+    """The waiting threads. None waits in order to have company: whoever arrives during one party makes up the next."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -52,17 +52,18 @@ class Company(Generic[Wish]):
 
     @property
     def waiting(self) -> int:
-        """How many have come and have not been served yet."""
+        """How many threads have arrived and are not served yet."""
         return len(self._waiting)
 
     @contextlib.contextmanager
     def joined(self, wish: Wish, turn: contextlib.AbstractContextManager[None], serve: Serve[Wish]) -> Iterator[None]:
-        """Have a wish served together with others. The next party begins when all of this one have left the block.
+        """Serve a wish together with those of other threads. The next party starts once this one has left the block.
 
         Args:
-            wish: what is wanted.
-            turn: what is held by a party; that of one of its threads.
-            serve: serves all wishes of a party. Where it fails, none is served, and one thread has the error.
+            wish: what this thread wants.
+            turn: what the party holds; only the host, which serves the party, enters its own.
+            serve: serves all wishes of a party. If it raises, none is served; the host gets the error, the others
+                enter the block all the same.
         """
         guest = _Guest(wish)
         with self._guard:
@@ -78,7 +79,7 @@ class Company(Generic[Wish]):
             party.leave()
 
     def _served(self, host: _Guest[Wish], turn: contextlib.AbstractContextManager[None], serve: Serve[Wish]) -> _Party:
-        """Serve those who wait by the time that it is our turn, and call them."""
+        """Wait for the turn, then serve everyone waiting by then and wake them."""
         with contextlib.ExitStack() as held:
             held.callback(self._call_next, host)
             held.enter_context(turn)
@@ -102,7 +103,7 @@ class Company(Generic[Wish]):
         return others[: LARGEST_PARTY - 1]
 
     def _call_next(self, host: _Guest[Wish]) -> None:
-        """Let one of those who wait by now serve them, but not a host whose turn never came: it has left."""
+        """Wake one waiting thread as the next host. A host whose turn never came drops out of the queue."""
         with self._guard:
             self._waiting = [one for one in self._waiting if one is not host]
             self._has_party = bool(self._waiting)

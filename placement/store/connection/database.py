@@ -1,4 +1,4 @@
-"""The database as one object: its engine, how it begins transactions, and what may be remembered about it."""
+"""The database as one object: its engine, how it begins transactions, and what this process caches about it."""
 
 import logging
 import os
@@ -27,20 +27,20 @@ from placement.store.names import Names
 LOG = logging.getLogger(__name__)
 
 _BEGIN = "placement_begin"
-"""Execution option: the text that a connection's transactions begin with; empty for statements that stand alone."""
+"""Execution option: the text that begins a connection's transactions; empty for statements that stand alone."""
 
 WRITE, READ, LOOK = "write", "read", "look"
-"""What a unit of work is there for: to write, to read in one snapshot, or to send a single query."""
+"""Kinds of units of work: those that write, that read in one snapshot, and that send a single query."""
 
 _BEGINNINGS = {
-    # A writer takes SQLite's write lock at once.
+    # IMMEDIATE takes the write lock at once: an upgrade from a read lock could fail halfway through.
     "sqlite": {WRITE: "BEGIN IMMEDIATE", READ: "BEGIN", LOOK: ""},
     "postgresql": {
         WRITE: "BEGIN ISOLATION LEVEL READ COMMITTED",
         READ: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         LOOK: "",
     },
-    # For the next transaction, which begins by itself.
+    # Sets the level of the next transaction, which the first statement begins implicitly.
     "mysql": {
         WRITE: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
         READ: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
@@ -52,12 +52,12 @@ _BEGINNINGS["mariadb"] = _BEGINNINGS["mysql"]
 SQLITE_BUSY_TIMEOUT_S = 15.0
 
 ATTEMPTS = 12
-"""How often a unit of work is tried, unless the operator wants otherwise."""
+"""The default number of attempts at a unit of work."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """How many connections one process holds, and for how long (seconds)."""
+    """How many connections a process holds, and for how many seconds."""
 
     size: int = 8
     overflow: int = 16
@@ -66,26 +66,26 @@ class PoolOptions:
 
 
 class Follower(Protocol):
-    """A copy of a database that reads may be served from (``store/connection/standby.py``)."""
+    """A replica that can serve reads (``store/connection/standby.py``)."""
 
     database: "Database"
 
     def may_serve(self) -> bool:
-        """Tell whether it can be read from now."""
+        """Tell whether reads may go there now."""
 
     def failed(self, error: DBAPIError | PoolTimeout) -> None:
-        """Take note that a read failed there."""
+        """Note that a read failed there."""
 
 
 class Database:
-    """A database that holds the tables of ``store/tables.py``.
+    """A database with the tables of ``store/tables.py``.
 
-    ``attempts`` is how often one unit of work is tried at most. ``keeps_usage`` says whether the triggers that keep
-    ``provider_usages`` exact are in place; where they are not, usage is summed from the allocations. ``writer_lock`` is
-    held by the one writing thread of this process on SQLite. In ``claim_turns`` the threads of this process plan and
-    write planner claims: side by side they would find the same places, and lose them. In ``claim_company`` those who
-    wait meanwhile plan together. ``standby``, if there is one, serves reads that may be a moment old. ``write_fault``
-    is what the last write of this process has failed with, None once one has succeeded.
+    ``attempts`` caps the attempts at one unit of work. ``keeps_usage`` says whether the triggers that keep
+    ``provider_usages`` exact are installed; without them usage is summed from the allocations. ``writer_lock`` admits
+    one writing thread of this process at a time on SQLite. ``claim_turns`` serialises planner claims within the
+    process: side by side they would pick the same places and all but one would lose; ``claim_company`` plans those that
+    wait meanwhile together. ``standby``, if any, serves reads that may be slightly stale. ``write_fault`` is the fault
+    of this process's last write, None once one has succeeded.
     """
 
     def __init__(
@@ -118,21 +118,21 @@ class Database:
 
     @property
     def engines(self) -> list[Engine]:
-        """The engine, and that of the standby."""
+        """The engine, and the standby's if there is one."""
         return [self.engine] if self.standby is None else [self.engine, self.standby.database.engine]
 
     def note_retry(self, reason: str) -> None:
-        """Take note that a unit of work is tried again, and tell whoever wants to know."""
+        """Count a retry of a unit of work and notify the listener."""
         self.retries[reason] += 1
         if self.on_retry is not None:
             self.on_retry(reason)
 
     def note_fault(self, cause: str, words: str, *, kind: str) -> None:
-        """Take note that a unit of work was given up, say so in the log, and tell whoever wants to know.
+        """Note that a unit of work has been given up: log it and notify the listener.
 
         Args:
-            cause: what the database failed with (``store/connection/faults.py``).
-            words: what it said itself.
+            cause: the fault's cause (``store/connection/faults.py``).
+            words: the database's own message.
             kind: WRITE or READ.
         """
         if kind == WRITE:
@@ -142,7 +142,7 @@ class Database:
             self.on_fault(cause)
 
     def watch_pool(self, *, taken: Callable[[], object], given_back: Callable[[], object]) -> None:
-        """Call these whenever a connection is taken from the pool and given back."""
+        """Call ``taken`` and ``given_back`` whenever a connection is checked out of the pool and returned to it."""
         for engine in self.engines:
             event.listen(engine, "checkout", lambda *_connection: taken() and None)
             event.listen(engine, "checkin", lambda *_connection: given_back() and None)
@@ -154,16 +154,16 @@ class Database:
 
 
 def _writer_lock(dialect: str) -> AbstractContextManager[object]:
-    """Return what one writer of a process holds at a time.
+    """Return the lock that admits one writer of this process at a time.
 
-    SQLite lets one writer in at a time and makes the others poll, so that some wait very long; a lock is fair and
-    costs nothing. Every other database does this better itself.
+    SQLite admits one writer and lets the others poll, so some starve; a lock wakes the next one at once and costs next
+    to nothing. Every other database queues its writers better itself.
     """
     return threading.Lock() if dialect == "sqlite" else nullcontext()
 
 
 def _leave_to_the_parent(database: Database) -> None:
-    """Let forks have connections and locks of their own: servers may fork after the application is made."""
+    """Give forked processes connections and locks of their own: servers may fork after the application is created."""
     living = weakref.ref(database)
 
     def forget() -> None:
@@ -178,7 +178,7 @@ def _leave_to_the_parent(database: Database) -> None:
 
 
 def transactions(engine: Engine, kind: str) -> dict[str, Any]:
-    """Return the execution options for transactions of a kind: WRITE, READ or LOOK."""
+    """Return the execution options for WRITE, READ or LOOK transactions."""
     return {_BEGIN: _BEGINNINGS[engine.dialect.name][kind]}
 
 
@@ -189,9 +189,9 @@ def engine_for(
     sqlite_synchronous: bool = True,
     plain_sqlalchemy: bool = False,
 ) -> Engine:
-    """Make the engine for a normalised database URL (``store/connection/url.py``). Connects on first use.
+    """Create the engine for a normalised database URL (``store/connection/url.py``). It connects on first use.
 
-    ``plain_sqlalchemy`` keeps PostgreSQL's statements off the fast path (``store/connection/direct.py``).
+    ``plain_sqlalchemy`` keeps PostgreSQL statements off the fast path (``store/connection/direct.py``).
     """
     backend = make_url(url).get_backend_name()
     if backend == "sqlite":
@@ -215,7 +215,7 @@ def engine_for(
 
 
 def _leave_a_node_that_is_cut_off(context: ExceptionContext) -> None:
-    """Give its connections up: it refuses a ROLLBACK, too, and the pool would log that with a traceback."""
+    """Drop the connection: such a node refuses ROLLBACK as well, and the pool would log that with a traceback."""
     if is_cut_off(context.original_exception):
         context.is_disconnect = True
 
@@ -233,10 +233,10 @@ def _can_send_directly() -> bool:
 
 
 def _begin_on_mariadb(connection: Connection) -> None:
-    """Say what the next transaction is to be.
+    """Set the isolation level of the next transaction.
 
-    SQLAlchemy's own isolation levels are set for the session and taken back afterwards: four statements instead of
-    one, and where the connection breaks at one of them, an error that nothing knows to try again.
+    SQLAlchemy's own isolation levels are set for the session and reset afterwards: four statements instead of one, and
+    if the connection breaks at one of them, an error that no retry recognises.
     """
     if text := connection.get_execution_options().get(_BEGIN):
         direct.execute_raw(connection, text)
@@ -245,7 +245,7 @@ def _begin_on_mariadb(connection: Connection) -> None:
 
 
 def _read_what_others_wrote(connection: Any, _record: Any) -> None:
-    """On a node of a Galera cluster, let each transaction wait for what other nodes have acknowledged before it."""
+    """On a Galera node, make each transaction wait for what other nodes have acknowledged before it began."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
         if (found := cursor.fetchone()) and found[1] == "ON":
@@ -253,9 +253,9 @@ def _read_what_others_wrote(connection: Any, _record: Any) -> None:
 
 
 def _speak_ourselves(engine: Engine, *, directly: bool) -> None:
-    """Begin and end PostgreSQL's transactions ourselves.
+    """Begin and end PostgreSQL transactions ourselves.
 
-    Left to the driver, every change from reading to writing, and back, sets a connection up anew.
+    If the driver did, every switch between reading and writing would reconfigure the connection.
     """
 
     @event.listens_for(engine, "connect")
@@ -295,24 +295,24 @@ def _begin(connection: Connection) -> None:
 
 
 def _writes(connection: Connection) -> bool:
-    """Tell whether a connection's transactions are units of work that write."""
+    """Tell whether a connection's transactions are writing units of work."""
     beginning: str | None = connection.get_execution_options().get(_BEGIN)
     return beginning == _BEGINNINGS[connection.dialect.name][WRITE]
 
 
 def _has_a_session(connection: Any) -> bool:
-    """Tell whether all transactions of a connection run in one session, and not where a pooler such as pgbouncer likes.
+    """Tell whether the connection owns its session rather than borrowing one per transaction from, say, pgbouncer.
 
-    A pooler tells its clients a process number of its own. In a session that others use, too, what this connection
-    prepared is missing, or is somebody else's statement of the same name; and a setting stays there.
+    A pooler reports a process id of its own making. In a shared session, statements prepared on this connection are
+    missing or shadowed by someone else's of the same name, and settings leak to other clients.
     """
     (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
     return bool(process == connection.info.backend_pid)
 
 
-# PostgreSQL's default price of a random page is that of a spinning disk. With it the planner scans all inventories of
-# a class to find those of twenty trees: forty times the work in a cloud of 10,000 hosts. These tables are small enough
-# to be in memory. An operator who has set a price of his own keeps it.
+# PostgreSQL's default random_page_cost assumes spinning disks. With it the planner scans all inventories of a class to
+# find those of twenty trees: forty times the work in a cloud of 10,000 hosts. These tables are small enough to be
+# cached. A value that an operator has set is left alone.
 _PRICE_OF_A_PAGE = "SELECT set_config('random_page_cost', '1.1', false) WHERE current_setting('random_page_cost') = '4'"
 
 
@@ -321,7 +321,7 @@ def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:
-        # The driver's own transaction handling knows no BEGIN IMMEDIATE, so it is switched off and begin() speaks.
+        # The driver's own transaction handling cannot say BEGIN IMMEDIATE: switch it off and begin ourselves.
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = " + ("FULL" if synchronous else "OFF"))

@@ -1,4 +1,4 @@
-"""The few statements that every kind of database spells its own way."""
+"""The few statements that each database spells differently."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from placement.store.connection.unit_of_work import Transaction
 def insert_unless_exists(
     tx: Transaction, table: Table, values: dict[str, Any] | list[dict[str, Any]], *, key: str
 ) -> bool:
-    """Insert rows, leaving out those whose unique ``key`` is there already; tell whether any was inserted."""
-    # SQLAlchemy forgets how many rows an INSERT made unless told otherwise, and does not know it with RETURNING.
+    """Insert rows, skipping those whose unique ``key`` exists already; tell whether any was inserted."""
+    # Without preserve_rowcount SQLAlchemy discards an INSERT's row count, and with RETURNING it has none.
     insert = _insert_ignoring(tx.dialect, table, key).inline().execution_options(preserve_rowcount=True)
     return tx.execute(insert, values).rowcount > 0
 
@@ -24,6 +24,6 @@ def _insert_ignoring(dialect: str, table: Table, key: str) -> Insert:
         return postgresql_insert(table).on_conflict_do_nothing(index_elements=[key])
     if dialect == "sqlite":
         return sqlite_insert(table).on_conflict_do_nothing(index_elements=[key])
-    # IGNORE hides truncation too, but values are checked before they come here. ON DUPLICATE KEY UPDATE would count
-    # the row that is there already like a new one, because SQLAlchemy asks the driver for rows found, not changed.
+    # IGNORE hides truncation as well, but values are validated before they get here. ON DUPLICATE KEY UPDATE would
+    # count an existing row like a new one, because SQLAlchemy asks the driver for rows matched, not rows changed.
     return mysql_insert(table).prefix_with("IGNORE")

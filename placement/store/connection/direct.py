@@ -1,12 +1,12 @@
-"""The fast path: text sent straight to the driver, PostgreSQL's mostly, and all that this needs of SQLAlchemy's inside.
+"""The fast path: SQL sent straight to the driver, mostly PostgreSQL's, and all use of SQLAlchemy's internals.
 
-SQLAlchemy takes longer around a statement than PostgreSQL for it. On 100 hosts this saves 30 % of the CPU time of a
-query for ten candidates (3.75 ms instead of 5.34), 32 % of a claim and its release, and 20 % of a read of usages.
+SQLAlchemy spends more time on a statement than PostgreSQL does. On 100 hosts this saves 30 % of the CPU time of a query
+for ten candidates (3.75 ms instead of 5.34), 32 % of a claim and its release, and 20 % of a read of usages.
 
-A list is passed as one array, so that a statement has one text, and one prepared plan, however long its lists. Errors
-are SQLAlchemy's all the same; those who listen to statements and those who log them hear of these, too.
+A list is passed as one array, so a statement has one text, and one prepared plan, however long its lists are. Errors
+are still SQLAlchemy's, and its statement listeners and log see these statements as well.
 
-``unmet`` looks at start whether SQLAlchemy still is what this was written for. Where it is not, or the operator says
+``unmet`` checks at start-up that SQLAlchemy still has the internals this relies on. If not, or if the operator sets
 ``[placement_database] plain_sqlalchemy``, every statement goes through SQLAlchemy.
 """
 
@@ -31,22 +31,22 @@ LOG = logging.getLogger("sqlalchemy.engine.Engine")
 Values = Mapping[str, Any]
 
 SENDS_DIRECTLY = "placement_sends_directly"
-"""Execution option of engines that use what is here."""
+"""Execution option that marks engines on the fast path."""
 
 LONGEST_PREPARED = 30_000
-"""In characters: a search for some twenty request groups."""
+"""Characters in the longest statement that is prepared: a search for about twenty request groups."""
 
 _OPEN = (2, 3)
-"""PQTRANS_INTRANS and PQTRANS_INERROR of libpq. By number, because psycopg takes a server on SQLite long to import."""
+"""libpq's PQTRANS_INTRANS and PQTRANS_INERROR, as numbers: importing psycopg would slow the start on SQLite."""
 
 
 def is_used(connection: Connection) -> bool:
-    """Tell whether statements are sent to this connection directly."""
+    """Tell whether this connection's statements take the fast path."""
     return SENDS_DIRECTLY in connection.get_execution_options()
 
 
 def send(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor[Any]":
-    """Run a statement that says ``$1``, ``$2`` for its values, and return the driver's cursor."""
+    """Run a statement with ``$1``, ``$2`` as placeholders and return the driver's cursor."""
     cursor = _cursor(connection)
     for listener in connection.engine.dispatch.before_cursor_execute:
         listener(connection, cursor, text, values, None, False)  # noqa: FBT003 - the event's own shape
@@ -54,13 +54,13 @@ def send(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor
 
 
 def begin(connection: Connection, text: str) -> None:
-    """Begin a transaction; the text may go on with another statement."""
-    # Not in the binary form, which allows a single statement.
+    """Begin a transaction; the text may contain a further statement."""
+    # Not in binary mode, which allows only a single statement.
     _run(connection, _cursor(connection), text, None, binary=False)
 
 
 def execute_raw(connection: Connection, text: str) -> None:
-    """Send MariaDB a statement without values that answers nothing."""
+    """Send MariaDB a statement that takes no values and returns no rows."""
     LOG.info("%s", text)
     try:
         with _driver(connection).cursor() as cursor:
@@ -70,10 +70,10 @@ def execute_raw(connection: Connection, text: str) -> None:
 
 
 def roll_back(connection: Connection) -> None:
-    """End the transaction, if one is open, without saving.
+    """Roll back the transaction, if one is open.
 
-    The driver's own way forgets all prepared statements, because a transaction may have changed tables; ours do not,
-    and after every refused request the next ones would be planned anew.
+    The driver's own rollback drops all prepared statements, because the transaction may have changed tables. Ours never
+    does, and after every refused request the next ones would have to be planned again.
     """
     if not connection.invalidated:
         driver = _driver(connection)
@@ -86,14 +86,14 @@ def _run(
 ) -> "RawCursor[Any]":
     LOG.info("%s\n%s", text, values or ())
     try:
-        # Numbers come as they are, not as digits: a quarter less work with large answers.
+        # Binary results skip the conversion from digits: a quarter less work for large answers.
         return cursor.execute(text.encode(), values, binary=binary, prepare=binary and _is_worth_preparing(text))
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(connection, text, values or (), error) from error
 
 
 def _is_worth_preparing(text: str) -> bool | None:
-    """Leave it to the driver, but let nothing very long stay in its memory and in that of the database."""
+    """Leave it to the driver, except that very long statements occupy neither its cache nor the server's."""
     return None if len(text) < LONGEST_PREPARED else False
 
 
@@ -107,7 +107,7 @@ def _driver(connection: Connection) -> Any:
 
 
 def _wrapped(connection: Connection, text: str, values: Sequence[Any], error: Any) -> Exception:
-    """Return a driver's error as SQLAlchemy reports it, after giving up a connection that is broken."""
+    """Wrap a driver's error as SQLAlchemy does, invalidating the connection first if it is broken."""
     dialect = connection.dialect
     is_broken = dialect.is_disconnect(error, _driver(connection), None)
     if is_broken:
@@ -120,13 +120,13 @@ def _wrapped(connection: Connection, text: str, values: Sequence[Any], error: An
 
 
 class Text(NamedTuple):
-    """A statement as PostgreSQL gets it.
+    """A statement as sent to PostgreSQL.
 
     Args:
-        template: the text, with room for literals.
-        names: the names of its values, in the order of their numbers.
-        own: values that belong to the statement.
-        stamps: names of values that are the time.
+        template: the text, with placeholders for literals.
+        names: the names of its parameters, in the order of their numbers.
+        own: values bound to the statement itself.
+        stamps: names of parameters that get the current time.
         literals: names of ids that are written into the text.
     """
 
@@ -137,27 +137,27 @@ class Text(NamedTuple):
     literals: Collection[str]
 
     def with_literals(self, values: Values) -> str:
-        """Return the text with those ids written into it that the planner is to know."""
+        """Return the text with the ids that the query planner should see written into it."""
         if not self.literals:
             return self.template
         return self.template.format_map({name: _literal(values[name]) for name in self.literals})
 
     def in_order(self, values: Values) -> list[Any]:
-        """Return the values as the text counts them."""
+        """Return the values in the order of the numbered placeholders."""
         stamps = dict.fromkeys(self.stamps, utc_now()) if self.stamps else {}
         known = {**self.own, **stamps, **values}
         return [array(value) if isinstance(value := known[name], list) else value for name in self.names]
 
 
 def _literal(value: Any) -> str:
-    """Return an id, or ids for IN; NULL for none, which is equal to nothing. Anything else is never written."""
+    """Format an id, or ids for IN; NULL, which equals nothing, for an empty list. Drop anything but integers."""
     if isinstance(value, list):
         return ",".join([str(int(member)) for member in value if isinstance(member, int)]) or "NULL"
     return str(value) if isinstance(value, int) else ""
 
 
 def array(members: Iterable[float | str | None]) -> str:
-    r"""Return a list as PostgreSQL writes it. The driver would take longer for this than for all the rest.
+    r"""Format a list as a PostgreSQL array literal: the driver would spend more time on it than on all the rest.
 
     >>> print(array([1, 2.5, None]), array(['a"b', "c,d"]))
     {1,2.5,NULL} {"a\"b","c,d"}
@@ -175,21 +175,21 @@ def _plain(number: float | None) -> str:
 
 
 def array_of(type_: Any) -> ARRAY[Any]:
-    """Return the type of a list of such values."""
-    # A cast to VARCHAR(36) would cut off what is longer.
+    """Return the array type for lists of a type."""
+    # A cast to VARCHAR(36) would truncate longer values.
     return ARRAY(String() if isinstance(type_, String) else type_)
 
 
 class _Compiler(PGCompiler_psycopg):
     def visit_in_op_binary(self, binary: Any, operator: Any, **options: Any) -> Any:  # noqa: ARG002 - it is IN
-        """Write ``x IN (list)`` as ``x = ANY (array)``."""
+        """Compile ``x IN (list)`` to ``x = ANY (array)``."""
         if not isinstance(binary.right, BindParameter) or binary.right.literal_execute:
             return self._generate_generic_binary(binary, " IN ", **options)
         members: Any = bindparam(binary.right.key, type_=array_of(binary.left.type))
         return self.process(binary.left == any_(members), **options)
 
     def visit_bindparam(self, bindparam: Any, *args: Any, **options: Any) -> Any:
-        """Leave room for ids that are written into the text."""
+        """Leave placeholders for ids that are written into the text."""
         if bindparam.literal_execute:
             return f"({{{bindparam.key}}})"
         return super().visit_bindparam(bindparam, *args, **options)  # type: ignore[no-untyped-call]
@@ -213,7 +213,7 @@ def text_of(statement: Executable) -> Text:
         template=template,
         names=compiled.positiontup or (),
         own=compiled.params | {name: default.arg for name, default in defaults.items() if default.is_scalar},
-        # The only defaults that are worked out are the moments of making and changing a row.
+        # The only computed defaults are the timestamps of a row's creation and change.
         stamps=[name for name, default in defaults.items() if default.is_callable],
         literals={name for _, name, *_ in Formatter().parse(template) if name},
     )
@@ -221,7 +221,7 @@ def text_of(statement: Executable) -> Text:
 
 @lru_cache(maxsize=1)
 def unmet() -> str | None:
-    """Return what is needed here of SQLAlchemy and the driver and is not there; None if all is."""
+    """Return what this module needs of SQLAlchemy and the driver but does not find, or None."""
     try:
         return next((need for need, is_met in _NEEDS.items() if not is_met()), None)
     except Exception as error:

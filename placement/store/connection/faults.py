@@ -1,7 +1,7 @@
-"""What a database says when it cannot do its work, in one table for each kind: by class of error, never by its words.
+"""How databases fail, one table for each kind: classified by error code, never by message.
 
-PostgreSQL tells a SQLSTATE, whose first two characters are its class; MariaDB a number; SQLite a result code. An error
-that no table knows is a mistake of this server.
+PostgreSQL reports a SQLSTATE, whose first two characters are its class; MariaDB a number; SQLite a result code. An
+error in none of the tables is a bug in this server.
 """
 
 from typing import Any, NamedTuple
@@ -11,17 +11,17 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Operation
 from placement.errors import Unavailable
 
 SOON_S, LATER_S = 1, 10
-"""When a client is told to come again: what others do is over soon, what an operator has to mend is not."""
+"""When to tell a client to retry: contention is over soon, what an operator has to mend is not."""
 
 
 class DatabaseFault(NamedTuple):
     """A way in which a database fails.
 
     Args:
-        cause: in a few words, for answers, the log and metrics.
-        passes: whether the same work may succeed when it is tried again at once.
-        retry_after_s: when a client may come again.
-        sentence: what the client is told, where there is more to say.
+        cause: a few words for answers, the log and metrics.
+        passes: whether an immediate retry of the same work may succeed.
+        retry_after_s: when a client may retry.
+        sentence: the message to the client, where the cause alone does not say enough.
     """
 
     cause: str
@@ -30,8 +30,8 @@ class DatabaseFault(NamedTuple):
     sentence: str = ""
 
 
-# A violated unique constraint passes: the work looks before it inserts, so it only happens in a race between two
-# requests, and the next try sees the other's row and gives the proper answer.
+# A violated unique constraint passes: every unit of work looks before it inserts, so it takes a race between two
+# requests, and the retry sees the other's row and gives the proper answer.
 INTEGRITY = DatabaseFault("integrity", passes=True)
 CONNECTION = DatabaseFault("connection", passes=True)
 SERIALIZATION = DatabaseFault("serialization", passes=True)
@@ -39,7 +39,7 @@ DEADLOCK = DatabaseFault("deadlock", passes=True)
 LOCK_TIMEOUT = DatabaseFault("lock timeout", passes=True)
 BUSY = DatabaseFault("busy", passes=True)
 READ_ONLY = DatabaseFault("read-only", passes=True, retry_after_s=LATER_S)
-"""It is a standby, or a primary that was just replaced."""
+"""Either a standby or a primary that has just been replaced."""
 TOO_MANY_CONNECTIONS = DatabaseFault("too many connections", passes=True)
 CLUSTER = DatabaseFault("cluster not ready", passes=True)
 SCHEMA_CHANGED = DatabaseFault("schema changed", passes=True)
@@ -64,7 +64,7 @@ _POSTGRESQL = {
     "25006": READ_ONLY,
     "25P03": CONNECTION,
     "25P04": TOO_LONG,
-    "40001": SERIALIZATION,  # of a standby, too, whose readers were in the way of what the primary changed
+    "40001": SERIALIZATION,  # also a standby that cancels a reader in the way of the primary's changes
     "40P01": DEADLOCK,
     "42501": REFUSED,
     "42P01": NO_TABLE,
@@ -83,7 +83,7 @@ _POSTGRESQL = {
     "XX002": CORRUPT,
 }
 _TOO_MANY_AT_THE_DOOR = ("too many clients", "remaining connection slots", "too many connections")
-"""PostgreSQL's refusals of a connection: the driver has their words alone."""
+"""PostgreSQL's refusals to connect, by message: the driver passes on no SQLSTATE for these."""
 
 _MARIADB = {
     **dict.fromkeys((1021, 1114), DISK_FULL),
@@ -99,7 +99,7 @@ _MARIADB = {
     1053: RESTARTING,
     1146: NO_TABLE,
     1205: LOCK_TIMEOUT,
-    1206: OUT_OF_RESOURCES,  # of room for locks
+    1206: OUT_OF_RESOURCES,  # the lock table is full
     1213: DEADLOCK,
     1412: SCHEMA_CHANGED,
 }
@@ -108,7 +108,7 @@ _SQLITE = {
     5: BUSY,
     6: BUSY,
     7: OUT_OF_MEMORY,
-    8: READ_ONLY._replace(passes=False),  # a file: no other connection leads to a better one
+    8: READ_ONLY._replace(passes=False),  # a file: another connection would not help
     9: TOO_LONG,
     10: INPUT_OUTPUT,
     11: CORRUPT,
@@ -119,21 +119,21 @@ _SQLITE = {
     26: CORRUPT,
 }
 _PRIMARY_CODE = 0xFF
-"""SQLite's result code without its details."""
+"""Masks a SQLite extended result code down to its primary one."""
 
 
 class DatabaseFailed(Unavailable):
     """The database cannot do this at present; try again."""
 
     def __init__(self, fault: DatabaseFault, *, retry_after_s: int | None) -> None:
-        """Tell that the work was not done; without ``retry_after_s`` the same request would fail again."""
+        """Build the answer for work that was not done; no ``retry_after_s`` means that a retry would fail again."""
         super().__init__(fault.sentence or f"The database cannot do this at present ({fault.cause}); try again.")
         self.fault = fault
         self.retry_after_s = retry_after_s
 
 
 def fault_of(error: DBAPIError) -> DatabaseFault | None:
-    """Return what the database has failed with, or None where it refuses a mistake of this server."""
+    """Classify a database error; None means that the statement itself was wrong, which is a bug in this server."""
     if isinstance(error, IntegrityError):
         return INTEGRITY
     known = _known(error.orig)
@@ -143,18 +143,18 @@ def fault_of(error: DBAPIError) -> DatabaseFault | None:
 
 
 def is_cut_off(error: BaseException) -> bool:
-    """Tell whether a Galera node has refused a statement because it is without the others."""
+    """Tell whether a Galera node has refused a statement because it has lost the cluster."""
     return _known(error) is CLUSTER
 
 
 def passing_fault(error: DBAPIError) -> DatabaseFault | None:
-    """Return what the database has failed with where the same work may succeed when it is tried again at once."""
+    """Return the fault if an immediate retry of the same work may succeed, else None."""
     fault = fault_of(error)
     return fault if fault is not None and fault.passes else None
 
 
 def first_line(error: DBAPIError) -> str:
-    """Return the database's own words, as far as they stand on one line."""
+    """Return the first line of the database's own message."""
     arguments = error.orig.args if error.orig is not None else ()
     words = [str(argument) for argument in arguments if isinstance(argument, str)]
     return (words[-1].strip().splitlines() or [""])[0] if words else type(error.orig).__name__
@@ -171,7 +171,7 @@ def _known(cause: Any) -> DatabaseFault | None:
 
 
 def _of_no_connection(error: DBAPIError) -> DatabaseFault | None:
-    """Return why no connection could be made: such an error carries no statement."""
+    """Classify a failure to connect: such an error carries no statement."""
     if not isinstance(error, OperationalError | InterfaceError):
         return None
     words = str(error.orig)

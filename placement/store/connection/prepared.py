@@ -1,4 +1,4 @@
-"""Statements that are made once and sent often: straight to PostgreSQL where that works, else by SQLAlchemy."""
+"""Statements built once and sent often: straight to PostgreSQL where possible, else through SQLAlchemy."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -18,11 +18,11 @@ NO_VALUES: Values = {}
 
 
 class PreparedStatement:
-    """A query or a change; its values come by the names of its parameters.
+    """A query or a change that takes its values by parameter name.
 
     Args:
-        statement: the statement, or what makes it. Of one that is made, the text alone is remembered where PostgreSQL
-            is sent that: a seventh of the memory.
+        statement: the statement, or a function that builds it. On the fast path a built statement is discarded and only
+            its text kept: a seventh of the memory.
     """
 
     def __init__(self, statement: Executable | Callable[[], Executable]) -> None:
@@ -30,24 +30,24 @@ class PreparedStatement:
 
     @cached_property
     def statement(self) -> Executable:
-        """The statement as SQLAlchemy has it."""
+        """The SQLAlchemy statement."""
         return self._made()
 
     def tuples(self, connection: Connection, values: Values = NO_VALUES) -> list[Any]:
-        """Run a query and return the driver's own tuples. Dates and truth values of SQLite come unconverted."""
+        """Run a query and return the driver's raw tuples; SQLite's dates and booleans come unconverted."""
         if direct.is_used(connection):
             return self._sent(connection, values).fetchall()
         cursor = connection.execute(self.statement, values).cursor
         return [] if cursor is None else list(cursor.fetchall())
 
     def rows(self, connection: Connection, values: Values = NO_VALUES) -> list[Any]:
-        """Run a query and return its rows with Python's types."""
+        """Run a query and return its rows, converted to Python types."""
         if direct.is_used(connection):
             return self._sent(connection, values).fetchall()
         return list(connection.execute(self.statement, values))
 
     def change(self, connection: Connection, values: Values = NO_VALUES) -> int:
-        """Run a change and return how many rows it touched."""
+        """Run a change and return the number of rows affected."""
         if direct.is_used(connection):
             return self._sent(connection, values).rowcount
         return connection.execute(self.statement, values).rowcount
@@ -65,7 +65,7 @@ class PreparedStatement:
 
 
 class PreparedInsert:
-    """Inserts rows with values for some columns; on PostgreSQL all of them by one statement, a list for each column."""
+    """An INSERT of rows with some columns; PostgreSQL gets them in one statement, with an array for each column."""
 
     def __init__(self, table: Table, *columns: Column[Any]) -> None:
         self._table = table
@@ -75,7 +75,7 @@ class PreparedInsert:
         self._of_lists = PreparedStatement(insert(table).from_select(self._names, select(*rows.c)))
 
     def insert(self, connection: Connection, rows: Sequence[Values]) -> None:
-        """Insert the rows, in their order."""
+        """Insert the rows in order."""
         if direct.is_used(connection):
             self._of_lists.change(connection, {name: [row[name] for row in rows] for name in self._names})
         else:

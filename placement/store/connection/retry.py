@@ -1,7 +1,7 @@
-"""What is tried again when the database fails, how long to wait before it, and when to give up.
+"""What to retry when the database fails, how long to back off, and when to give up.
 
-The one retry boundary of the server: it stands outside the transaction, around the whole unit of work, commit
-included, because that is where a lost certification (Galera) or serialization failure may surface.
+This is the server's only retry boundary. It stands outside the transaction, around the whole unit of work including
+its commit, because that is where a certification failure (Galera) or serialization failure may surface.
 """
 
 import random
@@ -28,7 +28,7 @@ T = TypeVar("T")
 FIRST_PAUSE_S = 0.004
 LONGEST_PAUSE_S = 0.4
 LAST_TRY_S = 20.0
-"""After so long nothing is begun again: a wait for a lock may take as long as the operator of the database allows."""
+"""No attempt starts after this long: a single lock wait may last as long as the database's operator allows."""
 
 
 class OutcomeUnknown(Unavailable):
@@ -36,22 +36,22 @@ class OutcomeUnknown(Unavailable):
 
 
 def pauses(attempts: int) -> Iterator[float]:
-    """Yield how long to wait before each further try: growing, capped, and jittered so that rivals part."""
+    """Yield the backoff before each retry: exponential, capped, and jittered so that rivals drift apart."""
     for attempt in range(attempts - 1):
         ceiling = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt)
         yield random.uniform(ceiling / 4, ceiling)  # noqa: S311 - spreads load, keeps no secret
 
 
 def retried(database: Database, attempt: Callable[[], T], *, kind: str) -> T:
-    """Call ``attempt`` until it succeeds, fails for good, or has been tried often or long enough.
+    """Call ``attempt`` until it succeeds, fails for good, or has used up its attempts or its time.
 
     Args:
-        database: knows how often work is tried, and is told of every retry and fault.
+        database: sets the number of attempts, and is notified of every retry and fault.
         attempt: one run of a unit of work.
         kind: WRITE or READ.
 
     Raises:
-        DatabaseFailed: the database cannot do it.
+        DatabaseFailed: the database cannot do the work.
     """
     begun = time.monotonic()
     waits = pauses(database.attempts)
@@ -73,7 +73,7 @@ def retried(database: Database, attempt: Callable[[], T], *, kind: str) -> T:
 
 
 def given_up(database: Database, fault: DatabaseFault, *, kind: str, words: str = "") -> DatabaseFailed:
-    """Return what a client is told of a fault, after taking note of it."""
+    """Note a fault and return the error for the client."""
     database.note_fault(fault.cause, words, kind=kind)
     would_fail_again = fault is TOO_LONG and kind == READ
     return DatabaseFailed(fault, retry_after_s=None if would_fail_again else fault.retry_after_s)

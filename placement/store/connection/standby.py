@@ -1,6 +1,6 @@
-"""A standby that follows the database: reads that may be a moment old are served there, and spare the primary.
+"""A standby that replicates the database: it serves reads that may be slightly stale, and so offloads the primary.
 
-Whether it can be read from is looked at beside the requests, never by one of them.
+Its health is checked in the background, never by a request.
 """
 
 import logging
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 5.0
 VALID_S = 15.0
-"""How long it is read from without another look: one is made every LOOK_EVERY_S, while there are requests."""
+"""How long a healthy result stays valid; a check runs every LOOK_EVERY_S as long as there are requests."""
 
 BROKEN = "a statement failed there"
 
@@ -28,8 +28,8 @@ class Standby:
 
     Args:
         database: the standby, opened.
-        look: tells what is wrong with it, or None; it may take seconds.
-        clock: counts seconds.
+        look: returns what is wrong with it, or None; may take seconds.
+        clock: returns seconds.
     """
 
     def __init__(
@@ -39,19 +39,19 @@ class Standby:
         self._look = look
         self._clock = clock
         self._look_at = self._good_until = clock()
-        self._problem: str | None = ""  # nobody has looked yet
+        self._problem: str | None = ""  # not checked yet
 
     def may_serve(self) -> bool:
-        """Tell whether it can be read from, as far as the last look told; begin another one where that is due."""
+        """Tell whether the last check still allows reads; start another check in the background if one is due."""
         now = self._clock()
         if now >= self._look_at:
-            # Two threads may come here at once; two looks do no harm, and no lock has to survive a fork.
+            # A race between two threads costs a second check, which is harmless; a lock would have to survive a fork.
             self._look_at = now + LOOK_EVERY_S
             threading.Thread(target=self.examine, name="standby", daemon=True).start()
         return now < self._good_until
 
     def examine(self) -> None:
-        """Look now."""
+        """Check the standby's health now."""
         begun = self._clock()
         self._look_at = begun + LOOK_EVERY_S
         problem = self._look()
@@ -59,15 +59,15 @@ class Standby:
         self._note(problem)
 
     def failed(self, error: DBAPIError | PoolTimeout) -> None:
-        """Take note that a read failed, and give the standby up until the next look unless it was bad luck."""
+        """Note a failed read, and stop using the standby until the next check unless the failure was transient."""
         if isinstance(error, PoolTimeout) or fault_of(error) in (SERIALIZATION, DEADLOCK):
-            return  # All connections are busy, or what the primary changed had to go before the read was done.
+            return  # The pool is exhausted, or replication cancelled the read: the standby is fine.
         self._good_until = self._clock()
         self.database.engine.dispose()
         self._note(BROKEN)
 
     def _note(self, problem: str | None) -> None:
-        """Log when it comes into use and when it goes out of use, not at each request between."""
+        """Log when the standby comes into use or goes out of use, not every request in between."""
         before, self._problem = self._problem, problem
         if problem is None and before is not None:
             LOG.info("The standby is in use: candidates, explanations and bulk reads are served there.")

@@ -1,4 +1,4 @@
-"""How many SQL statements this thread has sent: what a request costs is the difference of two counts."""
+"""Count the SQL statements that this thread has sent: the cost of a request is the difference of two counts."""
 
 import threading
 from typing import Any
@@ -15,12 +15,12 @@ _COUNTED = _Counted()
 
 
 def statements_so_far() -> int:
-    """Return how many statements this thread has sent to databases that are counted."""
+    """Return how many statements this thread has sent to counted databases."""
     return _COUNTED.sent
 
 
 def count_statements(engine: Engine) -> None:
-    """Count what is sent to a database from now on."""
+    """Count an engine's statements from now on."""
     event.listen(engine, "before_cursor_execute", _count)
 
 
@@ -29,5 +29,5 @@ def _count(*_statement: Any) -> None:
 
 
 def record_statements(engine: Engine, tracer: Any) -> None:
-    """Let ``osprofiler.sqlalchemy`` record what is sent to a database from now on, and how long it takes."""
+    """Let ``osprofiler.sqlalchemy`` trace an engine's statements and their durations from now on."""
     tracer.add_tracing(sqlalchemy, engine, "db")

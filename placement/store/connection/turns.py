@@ -1,4 +1,4 @@
-"""Turns: threads of one process that do the same thing one after the other, in the order in which they came."""
+"""Turns: threads of one process doing the same thing one at a time, first come, first served."""
 
 import contextlib
 import threading
@@ -9,22 +9,22 @@ MOST_PRESSURE = 4.0
 
 
 class FairTurns:
-    """A lock that is fair, and not held against anybody for long: who has waited long enough goes on without it."""
+    """A fair lock with bounded waiting: a thread that has waited long enough goes ahead without it."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._waiting: deque[threading.Event] = deque()
         self.pressure = 0.0
-        """How often turns have been in vain lately, from 0 to MOST_PRESSURE: somebody in another process was faster."""
+        """How often turns have been wasted lately because another process was faster, from 0 to MOST_PRESSURE."""
 
     def note(self, *, was_in_vain: bool) -> None:
-        """Take note of how a turn ended: what one loss adds, a few successes take away again."""
+        """Record how a turn ended: a loss adds as much pressure as four successes take away."""
         change = 1.0 if was_in_vain else -0.25
         self.pressure = min(MOST_PRESSURE, max(0.0, self.pressure + change))
 
     @contextlib.contextmanager
     def taken(self, *, longest_wait_s: float) -> Iterator[None]:
-        """Wait for a turn, and let the next one go on afterwards."""
+        """Wait for a turn, at most so long, and pass it on at the end of the block."""
         mine = threading.Event()
         with self._guard:
             self._waiting.append(mine)

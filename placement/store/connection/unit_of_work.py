@@ -1,10 +1,10 @@
-"""One unit of work is one transaction, retried as a whole: the decorators that services are made with.
+"""One unit of work is one transaction, retried as a whole. These are the decorators that services are made with.
 
     @writes
     def delete_provider(tx: Transaction, uuid: str) -> None: ...
 
-is called as ``delete_provider(database, uuid)``. The function may run several times, so it must not keep anything
-between runs. What it raises rolls everything back.
+is called as ``delete_provider(database, uuid)``. The function may run several times, so it must not carry state from
+one run to the next. Any exception rolls everything back.
 """
 
 import functools
@@ -26,12 +26,12 @@ T = TypeVar("T")
 
 
 class Transaction:
-    """An open transaction on a database. Lives as long as one run of a unit of work.
+    """An open transaction. It lives for one run of a unit of work.
 
     Args:
-        connection: the connection.
-        database: the database.
-        is_snapshot: whether all that is read is as of one moment, and nothing can be written.
+        connection: the connection it runs on.
+        database: the database it belongs to.
+        is_snapshot: whether all reads see the same moment; nothing can be written then.
     """
 
     __slots__ = ("connection", "database", "is_snapshot", "remembered")
@@ -41,26 +41,26 @@ class Transaction:
         self.database = database
         self.is_snapshot = is_snapshot
         self.remembered: dict[Hashable, Any] = {}
-        """What has been found out about a snapshot, by whoever may ask again."""
+        """Results computed from this snapshot, shared by everyone who may need them again."""
 
     @property
     def names(self) -> Names:
-        """Ids of resource classes and traits."""
+        """The database's cache of resource class and trait ids."""
         return self.database.names
 
     @property
     def dialect(self) -> str:
-        """The kind of database."""
+        """The kind of database: ``sqlite``, ``postgresql``, ``mysql`` or ``mariadb``."""
         return self.database.dialect
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:
-        """Run one statement."""
+        """Execute a statement."""
         return self.connection.execute(statement, parameters)
 
     def tuples(self, statement: PreparedStatement | Executable, values: Values = NO_VALUES) -> list[Any]:
-        """Run one query and return the driver's own tuples: for large answers of integers and strings.
+        """Run a query and return the driver's raw tuples: for large answers of integers and strings.
 
-        Result types that need conversion (dates on SQLite) come unconverted.
+        Types that need conversion (dates on SQLite) come unconverted.
         """
         if isinstance(statement, PreparedStatement):
             return statement.tuples(self.connection, values)
@@ -68,20 +68,20 @@ class Transaction:
         return [] if cursor is None else list(cursor.fetchall())
 
     def rows(self, statement: PreparedStatement, values: Values = NO_VALUES) -> list[Any]:
-        """Run one query and return its rows."""
+        """Run a query and return its rows, converted to Python types."""
         return statement.rows(self.connection, values)
 
     def change(self, statement: PreparedStatement, values: Values = NO_VALUES) -> int:
-        """Run one change and return how many rows it touched."""
+        """Run a change and return the number of rows affected."""
         return statement.change(self.connection, values)
 
     def insert(self, statement: PreparedInsert, rows: Sequence[Values]) -> None:
-        """Insert rows, in their order."""
+        """Insert rows in order."""
         statement.insert(self.connection, rows)
 
 
 def reads(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
-    """Make ``work`` run in one read-only snapshot."""
+    """Run ``work`` in one read-only snapshot."""
 
     @functools.wraps(work)
     def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -91,9 +91,9 @@ def reads(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenat
 
 
 def reads_anywhere(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
-    """Make ``work`` run in one read-only snapshot, of the standby where there is one that can be read from.
+    """Run ``work`` in one read-only snapshot, on the standby if that can be read from.
 
-    For what may be a moment old, and costs much: a client that has just written may not see it there yet.
+    For expensive reads that may be slightly stale: a client that has just written may not see its write there yet.
     """
 
     @functools.wraps(work)
@@ -116,10 +116,10 @@ def reads_anywhere(work: Callable[Concatenate[Transaction, P], T]) -> Callable[C
 
 
 def reads_once(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
-    """Make ``work``, which sends one query, run without a transaction around it.
+    """Run ``work``, which sends a single query, without a transaction around it.
 
-    A single statement is a snapshot of its own; what a BEGIN and a COMMIT cost besides is a third of a small read.
-    Names of resource classes may be looked up with another query.
+    A single statement is its own snapshot, and BEGIN and COMMIT would make up a third of a small read. Looking up names
+    of resource classes may take a further query.
     """
 
     @functools.wraps(work)
@@ -134,7 +134,7 @@ def reads_once(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Conca
 
 
 def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
-    """Make ``work`` run in one writing transaction and return only when it is committed."""
+    """Run ``work`` in one writing transaction; return once it is committed."""
 
     @functools.wraps(work)
     def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -165,7 +165,7 @@ def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:
         except DBAPIError as error:
             transaction.rollback()
             if fault_of(error) is READ_ONLY:
-                # Behind a proxy the next connection may lead to a server that takes writes; this one never will.
+                # Behind a proxy a new connection may reach a writable server; this one never will.
                 connection.invalidate(error)
             raise
         except BaseException:
@@ -174,7 +174,7 @@ def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:
         try:
             transaction.commit()
         except DBAPIError as error:
-            # Broken while committing, the change may or may not have been made: trying again could make it twice.
+            # If the connection breaks during COMMIT, the outcome is unknown: a retry could apply the change twice.
             if error.connection_invalidated:
                 raise OutcomeUnknown from error
             raise

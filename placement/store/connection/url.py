@@ -1,7 +1,7 @@
-"""Database URLs as they stand in operators' files, made into URLs of the drivers this server uses.
+"""Turn the database URLs found in operators' files into URLs for the drivers this server uses.
 
-Deployment tools write ``mysql+pymysql://``, ``postgresql+psycopg2://`` or ``postgres://``, with query parameters of
-those drivers. Nothing here, nor any message from here, shows a URL: it may hold a password.
+Deployment tools write ``mysql+pymysql://``, ``postgresql+psycopg2://`` or ``postgres://``, with query parameters for
+those drivers. No message from this module shows a URL, because it may contain a password.
 """
 
 import importlib.util
@@ -49,15 +49,15 @@ _SEVERAL_HOSTS = re.compile(
 
 
 def normalised(connection: str, parameters: str = "", *, option: str = "connection") -> URL:
-    """Return the URL to connect with; its text form hides the password.
+    """Return the URL to connect with; its string form hides the password.
 
     Args:
         connection: ``[placement_database] connection``.
         parameters: ``connection_parameters``: ``name=value&...``, appended to the query.
-        option: where the URL stands, if not there.
+        option: the option that holds the URL, for messages.
 
     Raises:
-        ConfigurationError: the URL cannot be used; the message does not repeat it.
+        ConfigurationError: the URL is unusable; the message does not repeat it.
     """
     url = _parsed(connection.strip(), parameters.strip().lstrip("?&"), option)
     dialect = url.drivername.partition("+")[0]
@@ -76,13 +76,13 @@ def _parsed(connection: str, parameters: str, option: str) -> URL:
     try:
         url = make_url(connection)
     except (ArgumentError, ValueError):
-        # Without the cause: its message may repeat parts of the URL.
+        # Without the cause, whose message may contain parts of the URL.
         raise ConfigurationError(f"The database URL cannot be read; see [placement_database] {option}.") from None
     return url.update_query_pairs([("host", host) for host in hosts], append=True) if hosts else url
 
 
 def _without_several_hosts(connection: str) -> tuple[str, list[str]]:
-    """Split off the hosts of ``//one:5432,two:5432/``, which libpq knows and SQLAlchemy wants in the query."""
+    """Split off the hosts of ``//one:5432,two:5432/``, which libpq accepts but SQLAlchemy expects in the query."""
     match = _SEVERAL_HOSTS.fullmatch(connection)
     if match is None:
         return connection, []
@@ -90,7 +90,7 @@ def _without_several_hosts(connection: str) -> tuple[str, list[str]]:
 
 
 def _postgresql(url: URL) -> URL:
-    # A server on SQLite starts faster without it.
+    # Imported late, so that a server on SQLite starts faster.
     from psycopg import pq  # noqa: PLC0415
 
     known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
@@ -119,7 +119,7 @@ def _is_in_memory(url: URL) -> bool:
 
 
 def _with_known_query(url: URL, known: set[str] | frozenset[str]) -> URL:
-    """Leave out parameters of other drivers, which this one would refuse to connect with."""
+    """Drop parameters meant for other drivers, with which this one would refuse to connect."""
     unknown = sorted(set(url.query) - known)
     if unknown:
         LOG.warning("Parameters of the database URL that the driver does not know are ignored: %s", ", ".join(unknown))
