@@ -1,1 +1,1 @@
-"""The life of a database: made, adopted, opened, brought up to date, copied, handed back."""
+"""The life cycle of a database: create, adopt, open, upgrade, copy, release."""

@@ -1,8 +1,8 @@
-"""Whose turn it is to work on the schema of a Galera cluster, where a lock of MariaDB is known to one node alone.
+"""Take turns working on the schema of a Galera cluster, where MariaDB's own locks are local to a node.
 
-The turn is a row that says at which node its owner works: of two nodes that insert it, one fails its certification. The
-owner also holds the lock of its node for as long as its session lives. So whoever holds that lock and finds a row of
-the same node knows that the owner is gone, and takes its place; a row of another node is waited for. No clock decides.
+The turn is a row naming its owner's node: if two nodes insert it, one of them fails certification. The owner also holds
+its node's lock for as long as its session lives. So whoever holds that lock and finds a row from the same node knows
+that its owner is gone, and takes over; a row from another node has to be waited for. No clock is involved.
 """
 
 import time
@@ -23,19 +23,19 @@ TURN = Table(
     Column("node", String(64), nullable=False),
     Column("address", String(300), nullable=False),
 )
-"""Is there only while somebody has the turn."""
+"""Exists only while somebody has the turn."""
 LOOK_EVERY_S = 0.5
 
 _COMES_OR_GOES = {1146, 1684}
-"""What MariaDB says of a table that is dropped, or just being made or dropped, by another session."""
+"""MariaDB's errors for a table that another session has dropped, or is creating or dropping right now."""
 
 
 @contextmanager
 def turn_in_cluster(connection: Connection, *, timeout_s: float) -> Iterator[None]:
-    """Be the only one of all nodes; nothing to do where there is no cluster. The node's own lock is held already.
+    """Exclude all other nodes for the block; a no-op without a cluster. The caller holds this node's own lock already.
 
     Raises:
-        Unavailable: somebody at another node was at work all the time.
+        Unavailable: another node kept the turn until the timeout.
     """
     node = _node(connection)
     if node is None:
@@ -45,14 +45,14 @@ def turn_in_cluster(connection: Connection, *, timeout_s: float) -> Iterator[Non
     try:
         yield
     finally:
-        # A session that has ended gave its lock back: the row may be somebody else's by now.
+        # A lost session has released its node's lock: the row may belong to somebody else by now.
         if not connection.invalidated:
             connection.rollback()
             TURN.drop(connection)
 
 
 def _node(connection: Connection) -> str | None:
-    """Return the name that the cluster gave to this node."""
+    """Return the cluster's name for this node, or None without a cluster."""
     switch = connection.exec_driver_sql("SHOW VARIABLES LIKE 'wsrep_on'").first()
     if switch is None or switch[1] != "ON":
         return None
@@ -72,7 +72,7 @@ def _wait(connection: Connection, node: str, deadline: float) -> None:
 
 
 def _owner(connection: Connection, node: str) -> tuple[str, str] | None:
-    """Try to take the turn; return the node, and its address, of whoever has it, or None where that is open."""
+    """Try to take the turn; return the owner's node and address, or None if that is undecided."""
     try:
         if not inspect(connection).has_table(TURN.name):
             connection.execute(CreateTable(TURN, if_not_exists=True))

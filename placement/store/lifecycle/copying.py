@@ -1,4 +1,4 @@
-"""Copying everything from one database into another, of whatever kind, and comparing both row by row."""
+"""Copy everything from one database into another, of any kind, and compare the two row by row."""
 
 import math
 from collections import defaultdict, deque
@@ -29,13 +29,13 @@ from placement.store.trigger_set import TriggersRefused
 
 ROWS_AT_ONCE = 1000
 PRECISION = 1e-6
-"""MariaDB keeps allocation ratios with six digits or so."""
+"""MariaDB stores allocation ratios with about six significant digits."""
 
 _COPIED = tuple(table for table in metadata.sorted_tables if table is not provider_usages)
-"""Those first that others point to. Usage is counted instead."""
+"""In order of foreign keys, targets first. Usage is not copied but counted."""
 _FILLED_BY_UPGRADE = (resource_classes, traits, placement_journal)
 _NOT_COPIED = placement_journal.c.commit_mark
-"""It only means something to the server that gave it (store/journal/order.py)."""
+"""Meaningful only on the server that assigned it (``store/journal/order.py``)."""
 
 
 class CopyRefused(PlacementError):
@@ -44,17 +44,17 @@ class CopyRefused(PlacementError):
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """How many rows of a table were copied, and found equal."""
+    """A table that was copied and verified, and its number of rows."""
 
     table: str
     rows: int
 
 
 def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[Copied, ...]:
-    """Copy all rows of a database into an empty one, which gets the schema first, and compare them.
+    """Create the schema in an empty database, copy all rows of another into it, and compare the two.
 
-    One snapshot of the source is copied, in one transaction of the target (MariaDB commits earlier): if anything
-    fails, an error says so and the target is as empty as it was. Ids stay what they are.
+    One snapshot of the source is copied in one transaction of the target (MariaDB commits earlier): on any failure an
+    error is raised and the target is as empty as before. Ids are preserved.
 
     Raises:
         CopyRefused: the source is not at this release's schema, the target holds data, or the copy differs.
@@ -69,8 +69,8 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
     with looking(source) as origin, exclusively(target) as copied:
         _refuse_data(copied)
         keeps_usage = triggers_in_place(copied)
-        remove(copied)  # usage is counted once at the end, not at each row
-        journal.remove(copied)  # it is copied, and not to tell that everything is new
+        remove(copied)  # usage is counted once at the end, not row by row
+        journal.remove(copied)  # the journal is copied, rather than reporting every row as new
         for table in _FILLED_BY_UPGRADE:
             copied.execute(delete(table))
         for table in _COPIED:
@@ -113,14 +113,14 @@ def _sent_rows(origin: Connection, target: Connection, table: Table) -> Iterator
     if table is resource_providers:
         rows = _parents_first(list(rows))
     for row in rows:
-        if table is placement_journal:  # its times have fractions everywhere
+        if table is placement_journal:  # its timestamps have fractions of a second in every database
             yield row | journal.mark_of_the_past(target)
         else:
             yield {name: _storable(value, target) for name, value in row.items()}
 
 
 def _parents_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Order providers so that each comes after its parent and its root, which databases insist on."""
+    """Order providers so that each comes after its parent and its root, as foreign keys demand."""
     below: dict[int | None, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         below[row["parent_provider_id"]].append(row)
@@ -146,14 +146,14 @@ def _is_mariadb(connection: Connection) -> bool:
 
 
 def _storable(value: Any, target: Connection) -> Any:
-    """Return a value as the target keeps it: MariaDB has whole seconds."""
+    """Convert a value to what the target can store: MariaDB truncates timestamps to whole seconds."""
     if isinstance(value, datetime) and _is_mariadb(target):
         return value.replace(microsecond=0)
     return value
 
 
 def _go_on_counting(target: Connection) -> None:
-    """Let PostgreSQL give ids above those that were copied; the others find that out themselves."""
+    """Advance PostgreSQL's id sequences beyond the copied ids; the other databases do so by themselves."""
     if target.dialect.name != "postgresql":
         return
     for table in _COPIED:
@@ -175,7 +175,7 @@ def _compared(origin: Connection, target: Connection, table: Table) -> Copied:
     """Compare a table on both sides.
 
     Raises:
-        CopyRefused: naming the first row that differs.
+        CopyRefused: a row differs; the message shows the first one.
     """
     count = 0
     with closing(_rows(origin, table)) as before, closing(_rows(target, table)) as after:

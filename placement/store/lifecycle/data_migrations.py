@@ -1,4 +1,4 @@
-"""Rows that very old releases left incomplete: how many there are, and completing them batch by batch."""
+"""Count rows that very old releases left incomplete, and complete them in batches."""
 
 from sqlalchemy import Connection, Table, distinct, func, insert, select, update
 
@@ -8,28 +8,28 @@ _ORPHANED = allocations.outerjoin(consumers, allocations.c.consumer_id == consum
 
 
 def providers_without_root(connection: Connection) -> int:
-    """Return how many providers name no root provider."""
+    """Count the providers without a root."""
     query = select(func.count()).where(resource_providers.c.root_provider_id.is_(None))
     return connection.execute(query).scalar_one()
 
 
 def incomplete_consumers(connection: Connection) -> int:
-    """Return how many consumers hold allocations but have no row of their own."""
+    """Count the consumers that hold allocations but have no row of their own."""
     query = select(func.count(distinct(allocations.c.consumer_id))).select_from(_ORPHANED)
     return connection.execute(query.where(consumers.c.id.is_(None))).scalar_one()
 
 
 def set_root_provider_ids(connection: Connection, limit: int) -> int:
-    """Make providers that name no root their own root, ``limit`` at most; return how many."""
+    """Make providers without a root their own root, at most ``limit``; return how many."""
     missing = select(resource_providers.c.id).where(resource_providers.c.root_provider_id.is_(None)).limit(limit)
-    # MariaDB takes a LIMIT in a subquery, and the table that is updated, only one level further down.
+    # MariaDB allows LIMIT, and the updated table, only in a doubly nested subquery.
     ids = select(missing.subquery().c.id)
     change = update(resource_providers).where(resource_providers.c.id.in_(ids))
     return connection.execute(change.values(root_provider_id=resource_providers.c.id)).rowcount
 
 
 def create_incomplete_consumers(connection: Connection, limit: int, *, project_id: str, user_id: str) -> int:
-    """Give allocations without a consumer one, ``limit`` at most, of the given project and user; return how many."""
+    """Create missing consumers of allocations, at most ``limit``, for a project and user; return how many."""
     query = (
         select(allocations.c.consumer_id)
         .select_from(_ORPHANED)
@@ -45,7 +45,7 @@ def create_incomplete_consumers(connection: Connection, limit: int, *, project_i
 
 
 def _owner(connection: Connection, table: Table, external_id: str) -> int:
-    """Return the id of a project or user, which is made if it is not there."""
+    """Return the id of a project or user, creating it if necessary."""
     query = select(table.c.id).where(table.c.external_id == external_id)
     found = connection.execute(query).scalar()
     if found is None:

@@ -1,7 +1,6 @@
-"""Whether a standby can be read from: it can be reached, has the schema that is served, and is not far behind.
+"""Decide whether a standby can serve reads: it is reachable, has the schema being served, and does not lag far behind.
 
-How far it is behind is told by its own log position, not by a clock: a primary that rests leaves old time stamps, and
-clocks differ.
+Lag is measured by log position, not by time: an idle primary leaves old timestamps, and clocks differ.
 """
 
 import time
@@ -21,7 +20,7 @@ BEHIND = f"it is more than {MOST_BEHIND_S:.0f} seconds behind"
 PAUSE_S = 0.1
 
 _WAL = (
-    "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END"  # it was promoted
+    "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END"  # ELSE: promoted
 )
 _POSITION = {"postgresql": f"SELECT CAST({_WAL} AS text)", "mysql": "SELECT @@GLOBAL.gtid_binlog_pos"}
 _HAS_REACHED = {
@@ -31,13 +30,13 @@ _HAS_REACHED = {
 
 
 def standby_of(primary: Database, engine: Engine) -> Standby:
-    """Return the standby of a database. Nothing is connected yet: a server starts without its standby, too."""
+    """Return a database's standby. It does not connect yet, so that a server starts even if its standby is down."""
     standby = Database(engine, attempts=1)
     return Standby(standby, lambda: what_is_wrong(primary.engine, standby))
 
 
 def what_is_wrong(primary: Engine, standby: Database) -> str | None:
-    """Tell why a standby must not be read from, or None; see to it that it uses the kept usage if it has that."""
+    """Say why a standby must not serve reads, or None; update whether it can use kept usage."""
     position = _position(primary)
     try:
         found = _health(standby)
@@ -55,7 +54,7 @@ def _health(standby: Database) -> Health:
 
 
 def _position(primary: Engine) -> Any:
-    """Return how far the primary has written, or None where it does not say, perhaps because it is away."""
+    """Return the primary's log position, or None if it cannot be had, perhaps because the primary is down."""
     try:
         with looking(primary) as connection:
             return connection.execute(text(_POSITION[_kind(primary)])).scalar_one()
@@ -64,10 +63,10 @@ def _position(primary: Engine) -> Any:
 
 
 def _follows(standby: Engine, position: Any) -> bool:
-    """Tell whether a standby gets to a position in time."""
+    """Tell whether a standby catches up with a position in time."""
     deadline = time.monotonic() + MOST_BEHIND_S
     while True:
-        # Each time in a new transaction: an open one keeps the standby from going on.
+        # A new transaction each time: an open one would hold up replay.
         with looking(standby) as connection:
             if connection.execute(text(_HAS_REACHED[_kind(standby)]), {"position": position}).scalar_one():
                 return True

@@ -1,4 +1,4 @@
-"""What a server needs of a database before it may serve: the schema of this release or a later one, and triggers."""
+"""What a database must have before a server may use it: this release's schema or a later one, and standard names."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,14 +17,14 @@ NO_NAMES = "the standard resource classes are missing: run 'placement db upgrade
 
 
 class Health(NamedTuple):
-    """What is wrong with a database, if anything, and whether triggers keep its usage."""
+    """What is wrong with a database, if anything, and whether its triggers keep usage."""
 
     problem: str | None
     keeps_usage: bool = False
 
 
 def health(tx: Transaction) -> Health:
-    """Look at the schema's revision, the standard names and the triggers: three or four small queries."""
+    """Check the schema revision, the standard names and the triggers, with three or four small queries."""
     if not set(inspect(tx.connection).get_table_names()) >= NEEDED:
         return Health(NO_SCHEMA)
     revisions = tx.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalars().all()
@@ -36,7 +36,7 @@ def health(tx: Transaction) -> Health:
 
 
 def connection_limit(tx: Transaction) -> int | None:
-    """Return how many connections the database server allows; None where there is no server."""
+    """Return the database server's limit on connections, or None for SQLite."""
     query = {
         "postgresql": "SELECT current_setting('max_connections')::int"
         " - current_setting('superuser_reserved_connections')::int",
@@ -49,7 +49,7 @@ def connection_limit(tx: Transaction) -> int | None:
 def _is_enough(revisions: Sequence[str]) -> bool:
     """Tell whether a database is at our newest revision, or at one that only a later release knows.
 
-    Later releases add before they take away, so that both can serve one database during an upgrade.
+    Later releases expand the schema before they contract it, so both releases can share a database during an upgrade.
     """
     newest, older = known_revisions()
     return newest in revisions or any(revision not in older for revision in revisions)

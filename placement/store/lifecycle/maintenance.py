@@ -1,4 +1,4 @@
-"""Connections for looking after a database: alone behind locks, or only looking. Errors come as one sentence."""
+"""Connections for maintenance, exclusive or read-only. Database errors come as one-sentence exceptions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,8 +25,8 @@ class Patience:
     """How long maintenance waits, in seconds.
 
     Args:
-        turn_s: while another process is at work on the schema.
-        lock_s: for a table that is kept from us, while others wait behind us.
+        turn_s: for another process that is working on the schema.
+        lock_s: for a locked table; kept short because other sessions queue up behind us.
     """
 
     turn_s: float = 600
@@ -37,7 +37,7 @@ PATIENCE = Patience()
 
 
 def silent(_step: str) -> None:
-    """Tell nobody about progress."""
+    """Ignore progress."""
 
 
 class MaintenanceFailed(PlacementError):
@@ -46,12 +46,12 @@ class MaintenanceFailed(PlacementError):
 
 @contextmanager
 def exclusively(engine: Engine, patience: Patience = PATIENCE) -> Iterator[Connection]:
-    """Give a connection in one transaction, as the only process that does maintenance; commit at the end.
+    """Yield a connection in one transaction, as the only process doing maintenance; commit at the end.
 
-    Serving goes on meanwhile, except where a statement locks a table.
+    Requests are served meanwhile, except where a statement locks a table.
 
     Raises:
-        Unavailable: the database cannot be reached, or a lock was not given in time.
+        Unavailable: the database cannot be reached, or a lock was not granted in time.
         MaintenanceFailed: the database refused a statement.
     """
     with _plain_errors(), _ALONE[engine.dialect.name](engine, patience) as connection:
@@ -60,7 +60,7 @@ def exclusively(engine: Engine, patience: Patience = PATIENCE) -> Iterator[Conne
 
 @contextmanager
 def looking(engine: Engine) -> Iterator[Connection]:
-    """Give a connection in one snapshot that nothing is written in. Raises as ``exclusively``."""
+    """Yield a connection in one read-only snapshot. Raises as ``exclusively``."""
     with _plain_errors(), engine.execution_options(**transactions(engine, READ)).begin() as connection:
         yield connection
 
@@ -100,10 +100,10 @@ def _alone_on_postgresql(engine: Engine, patience: Patience) -> Iterator[Connect
 
 @contextmanager
 def _alone_on_mariadb(engine: Engine, patience: Patience) -> Iterator[Connection]:
-    """MariaDB commits at every change of a table, so the turn is a lock of the session; in a cluster, of a row too."""
-    # READ COMMITTED would leave the gaps between rows open while usage is counted.
+    """Take the turn by a session lock, since DDL commits implicitly; in a cluster, by a row as well."""
+    # READ COMMITTED would not lock the gaps between rows while usage is counted.
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
-        connection.detach()  # the session's settings are not for the pool
+        connection.detach()  # keep the session's settings out of the pool
         connection.exec_driver_sql(f"SET {REQUEST_VARIABLE} = NULL")
         given = connection.exec_driver_sql(
             f"SELECT GET_LOCK(LEFT(CONCAT('placement.', DATABASE()), 64), {patience.turn_s})"

@@ -1,4 +1,4 @@
-"""Opening a database for serving: connect, bring it up to date where asked, and see what it offers."""
+"""Open a database for serving: connect, upgrade it if asked to, and find out what it offers."""
 
 import logging
 import time
@@ -19,22 +19,22 @@ LOG = logging.getLogger(__name__)
 
 STATEMENTS_ARE_LOGGED = 50
 ROWS_ARE_LOGGED = 100
-"""Levels of ``connection_debug``."""
+"""Thresholds of ``connection_debug``."""
 
 
 def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, keep_journal: bool = True) -> Database:
-    """Return the database that the settings name, ready to serve, with no connection open.
+    """Return the configured database, ready to serve, with no connection open.
 
-    Servers fork after the application is made, and some of them (uWSGI) do not tell Python of it: whatever is open
-    by then would be shared by all processes.
+    Servers fork after the application is created, and some (uWSGI) do so behind Python's back: connections open by then
+    would be shared by all processes.
 
     Args:
         settings: ``[placement_database]``.
-        retries: how often a unit of work is tried again when the database asks for it.
+        retries: how often a unit of work is retried after a transient failure.
         keep_journal: ``[journal] enabled``.
 
     Raises:
-        ConfigurationError: a URL cannot be used, or there are no tables.
+        ConfigurationError: a URL is unusable, or there are no tables.
         Unavailable: the database cannot be reached.
     """
     url, standby_url = _urls(settings)
@@ -50,7 +50,7 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
         )
     _add_standard_names(engine)
     _warn_of_triggers(state, keep_journal=keep_journal)
-    # One try to begin with, and one more for a race between two requests that make the same thing.
+    # One for the first attempt, one more for a race between two requests that create the same thing.
     database = Database(engine, keeps_usage=state.keeps_usage, keeps_journal=state.keeps_journal, attempts=retries + 2)
     if standby_url is not None:
         database.standby = standby_of(database, _engine(settings, _impatient(standby_url)))
@@ -59,7 +59,7 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
 
 
 def _warn_of_triggers(state: schema.SchemaState, *, keep_journal: bool) -> None:
-    """Say where the triggers that the database has are not those that the settings ask for."""
+    """Warn if the database's triggers are not those that the settings ask for."""
     if not state.keeps_usage:
         LOG.warning(
             "The triggers that keep usage are missing; usage is summed at each request. Run 'placement db upgrade' "
@@ -73,7 +73,7 @@ def _warn_of_triggers(state: schema.SchemaState, *, keep_journal: bool) -> None:
 
 
 def _add_standard_names(engine: Engine) -> None:
-    """Add what the libraries of this installation know and the database does not: usually nothing."""
+    """Add names that this installation's libraries define and the database lacks: usually none."""
     with looking(engine) as connection:
         if has_standard_names(connection):
             return
@@ -82,7 +82,7 @@ def _add_standard_names(engine: Engine) -> None:
 
 
 def _urls(settings: DatabaseSettings) -> tuple[URL, URL | None]:
-    """Return the URLs of the database and of its standby, if there is one."""
+    """Return the URLs of the database and of its standby, if any."""
     url = normalised(settings.connection, settings.connection_parameters)
     if not settings.slave_connection:
         return url, None
@@ -96,7 +96,7 @@ def _urls(settings: DatabaseSettings) -> tuple[URL, URL | None]:
 
 
 def _impatient(url: URL) -> URL:
-    """Return a standby's URL so that a request does not wait long for a machine that has vanished."""
+    """Add timeouts to a standby's URL, so that requests do not wait long for a dead machine."""
     timeouts = {"connect_timeout": "5"}
     if url.get_backend_name() == "postgresql":
         timeouts["tcp_user_timeout"] = "5000"
@@ -126,7 +126,7 @@ def _set_sql_mode(engine: Engine, mode: str) -> None:
 
 
 def _await(engine: Engine, settings: DatabaseSettings) -> None:
-    """Wait until the database can be reached, as long as the operator allows: it may be starting as well."""
+    """Wait for the database to come up, as long as the operator allows: both may be starting at once."""
     left = settings.max_retries
     while True:
         try:

@@ -1,6 +1,6 @@
-"""The reference's side of a database: which revision of its schema is there, and how older ones are brought up to date.
+"""The reference's part of a database: which revision its schema is at, and how to bring it up to date.
 
-Facts about openstack-placement's migrations; they are few and old, the last one is from 2022.
+These are facts about openstack-placement's migrations, which are few and old: the last is from 2022.
 """
 
 from sqlalchemy import Column, Connection, ForeignKey, Integer, MetaData, String, Table, insert, inspect, select
@@ -19,7 +19,7 @@ _OLD_INDEXES = {
     "placement_aggregates": ("ix_placement_aggregates_uuid",),
     "resource_providers": ("resource_providers_name_idx", "resource_providers_uuid_idx"),
 }
-"""Indexes that unique constraints make redundant."""
+"""Indexes that unique constraints have made redundant."""
 
 
 class SchemaRefused(PlacementError):
@@ -27,22 +27,22 @@ class SchemaRefused(PlacementError):
 
 
 def revision(connection: Connection) -> str | None:
-    """Return the revision that the reference's version table names."""
+    """Return the revision in the reference's version table, or None."""
     if not inspect(connection).has_table(_alembic_version.name):
         return None
     return connection.execute(select(_alembic_version.c.version_num)).scalar()
 
 
 def has_tables(connection: Connection) -> bool:
-    """Tell whether the reference's tables are there, going by the first of them."""
+    """Tell whether the reference's tables exist, judging by one of them."""
     return inspect(connection).has_table(resource_providers.name)
 
 
 def stamp(connection: Connection, wanted: str) -> None:
-    """Write a revision into the reference's version table: one of its revisions, the beginning of one, or ``head``.
+    """Write a revision into the reference's version table: a revision, an unambiguous prefix of one, or ``head``.
 
     Raises:
-        SchemaRefused: there is no such revision, or the beginning fits several.
+        SchemaRefused: no revision matches, or several do.
     """
     matches = [HEAD] if wanted == "head" else [known for known in REVISIONS if wanted and known.startswith(wanted)]
     if len(matches) != 1:
@@ -53,10 +53,10 @@ def stamp(connection: Connection, wanted: str) -> None:
 
 
 def bring_up_to_date(connection: Connection) -> None:
-    """Bring the reference's tables from an older revision to the newest.
+    """Migrate the reference's tables from an older revision to the newest.
 
     Raises:
-        SchemaRefused: the revision is unknown, or rows have to be migrated before.
+        SchemaRefused: the revision is unknown, or rows have to be migrated first.
     """
     found = revision(connection)
     if found is None:
@@ -90,8 +90,8 @@ def _refuse_unmigrated_rows(connection: Connection) -> None:
 
 
 def _migrate(connection: Connection) -> None:
-    """Make every change that is not there yet: MariaDB may have stopped halfway the last time."""
-    # Large, and of no use where the reference's newest release has been at work.
+    """Make every change that is still missing: on MariaDB an earlier attempt may have stopped halfway."""
+    # Imported late: large, and not needed once the reference's newest release has been at work.
     from alembic.migration import MigrationContext  # noqa: PLC0415
     from alembic.operations import Operations  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
 """The revisions of our migrations, read from their files without importing Alembic, which is large.
 
-A server that finds its database up to date needs no more than this of them.
+This is all a server needs of them if its database is up to date.
 """
 
 import functools
@@ -13,7 +13,7 @@ _REVISION = re.compile(r'^(?P<name>revision|down_revision)(?:: [^=]+)? = (?:"(?P
 
 
 def migrations() -> Path:
-    """Return the directory of the migrations: in the package where it is installed, beside it in a checkout."""
+    """Return the directory of the migrations: inside the package if installed, beside it in a checkout."""
     package = Path(placement.__file__).parent
     installed = package / "migrations"
     return installed if installed.is_dir() else package.parent / "migrations"
@@ -21,7 +21,7 @@ def migrations() -> Path:
 
 @functools.cache
 def known_revisions() -> tuple[str, frozenset[str]]:
-    """Return the revision this release makes, and those that came before it."""
+    """Return the newest revision of this release, and all earlier ones."""
     before: set[str | None] = set()
     every: set[str | None] = set()
     for path in (migrations() / "versions").glob("*.py"):

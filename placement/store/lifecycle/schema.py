@@ -1,6 +1,6 @@
-"""The life of a database: made, adopted from the reference, kept up to date, handed back.
+"""The life cycle of a database's schema: create, adopt from the reference, upgrade, release.
 
-Nothing here is asked while requests are served.
+Nothing here runs while requests are served.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SchemaState:
-    """What a database holds. A revision is None where there is none."""
+    """What a database holds. A revision is None where that side has no schema."""
 
     kind: str
     reference_revision: str | None
@@ -35,22 +35,22 @@ class SchemaState:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing of Placement yet."""
+        """Whether the database holds nothing of Placement yet."""
         return self.reference_revision is None and self.revision is None
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether this server can serve it as it is."""
+        """Whether this server can serve it as is."""
         return self.revision == self.newest_revision
 
 
 def upgrade(
     engine: Engine, progress: Progress = silent, *, keep_journal: bool = True, patience: Patience = PATIENCE
 ) -> tuple[str, ...]:
-    """Make, adopt or migrate a database; return what the operator should know about it, usually nothing.
+    """Create, adopt or migrate a database; return notes for the operator, usually none.
 
-    Several processes may do this at once: the first works, the others wait and find it done. Where no journal is
-    wanted, none is written from now on; what was written stays.
+    Safe to run in several processes at once: the first does the work, the others wait and find it done. Without
+    ``keep_journal`` the journal's triggers are removed, but its rows stay.
 
     Raises:
         SchemaRefused: the database is in a state that must not be worked on; nothing was changed.
@@ -72,10 +72,10 @@ def upgrade(
 
 
 def release(engine: Engine, progress: Progress = silent) -> bool:
-    """Remove what is ours, so that the reference has its database back; tell whether there was anything of ours.
+    """Remove everything of ours and so hand the database back to the reference; tell whether there was anything.
 
     Raises:
-        SchemaRefused: a newer release of this server has been at work here.
+        SchemaRefused: a newer release of this server has upgraded the database.
         Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
     """
     with exclusively(engine) as connection:
@@ -91,7 +91,7 @@ def release(engine: Engine, progress: Progress = silent) -> bool:
 
 
 def current(engine: Engine) -> SchemaState:
-    """Return what a database holds."""
+    """Return the state of a database."""
     with looking(engine) as connection:
         return SchemaState(
             kind=_kind(connection),
@@ -104,7 +104,7 @@ def current(engine: Engine) -> SchemaState:
 
 
 def stamp(engine: Engine, revision: str) -> None:
-    """Write the reference's version table without changing anything else."""
+    """Set the revision in the reference's version table, and nothing else."""
     with exclusively(engine) as connection:
         reference_schema.stamp(connection, revision)
 
@@ -154,8 +154,8 @@ def _newest() -> str:
 
 
 def _alembic(connection: Connection) -> "Config":
-    """Return Alembic's configuration, which needs no file."""
-    from alembic.config import Config  # noqa: PLC0415 - large, and of no use where nothing is to be migrated
+    """Return an Alembic configuration that needs no file."""
+    from alembic.config import Config  # noqa: PLC0415 - large, and only needed for migrations
 
     config = Config()
     config.set_main_option("script_location", str(migrations()).replace("%", "%%"))

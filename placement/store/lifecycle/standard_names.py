@@ -1,7 +1,6 @@
-"""The standard resource classes and traits of the OpenStack libraries, brought into their tables.
+"""Bring the standard resource classes and traits of the OpenStack libraries into their tables.
 
-A class has the id that is its place in the library's list, on every Placement database; traits are numbered as they
-come.
+On every Placement database a class's id is its position in the library's list; traits are numbered as they come.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,14 +18,14 @@ from placement.store.tables import resource_classes, traits
 
 
 def has_standard_names(connection: Connection) -> bool:
-    """Tell whether none of the standard names is missing."""
+    """Tell whether all standard names are present."""
     return set(os_resource_classes.STANDARDS) <= _names(connection, resource_classes) and (
         set(os_traits.get_traits()) <= _names(connection, traits)
     )
 
 
 def sync_standard_names(connection: Connection) -> None:
-    """Add the standard names that are missing. Several processes may do so at once; nothing is written twice."""
+    """Add missing standard names. Safe to run in several processes at once; nothing is written twice."""
     known = _names(connection, resource_classes)
     classes = [
         {"id": place, "name": name} for place, name in enumerate(os_resource_classes.STANDARDS) if name not in known
@@ -47,7 +46,7 @@ def _insert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]
 
 
 def _insert_ignoring(dialect: str, table: Table) -> Insert:
-    """Return an insert that leaves out rows whose id or name is there already."""
+    """Return an INSERT that skips rows whose id or name exists already."""
     if dialect == "postgresql":
         return postgresql_insert(table).on_conflict_do_nothing()
     if dialect == "sqlite":
@@ -57,7 +56,7 @@ def _insert_ignoring(dialect: str, table: Table) -> Insert:
 
 @contextmanager
 def zero_is_an_id(connection: Connection) -> Iterator[None]:
-    """Let MariaDB store 0, the id of VCPU, which it otherwise takes for "the next number"."""
+    """Let MariaDB store 0, the id of VCPU, which it otherwise takes as a request for the next number."""
     if connection.dialect.name not in ("mysql", "mariadb"):
         yield
         return
