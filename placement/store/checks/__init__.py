@@ -1,1 +1,1 @@
-"""What may be wrong in a database, or no longer wanted."""
+"""Checks of a database: what is broken, and what nobody needs any more."""

@@ -1,4 +1,4 @@
-"""What a database holds that nobody may want any more: consumers whose owner is gone, providers that are too full."""
+"""Find what may no longer be wanted: consumers whose owner is gone, providers over capacity, empty records."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from placement.store.tables import (
 
 @dataclass(frozen=True, slots=True)
 class Ownerless:
-    """A consumer that holds something and is not known: ``held`` says what, by provider."""
+    """A consumer with allocations that its owner does not know; ``held`` maps providers to amounts by class."""
 
     uuid: str
     kind: str
@@ -35,7 +35,7 @@ class Ownerless:
 
 @dataclass(frozen=True, slots=True)
 class OverFull:
-    """A provider that has given out more of a class than it has."""
+    """A provider whose usage of a class exceeds its capacity."""
 
     provider: str
     name: str
@@ -45,7 +45,7 @@ class OverFull:
 
 
 def plain_uuid(text: str) -> str:
-    """Return a uuid without what may be written differently."""
+    """Normalise a uuid's spelling."""
     return text.strip().lower().replace("-", "")
 
 
@@ -55,10 +55,10 @@ def ownerless(
     """Return the consumers with allocations that are not among the known ones.
 
     Args:
-        connection: one snapshot.
-        known: the uuids of those who live, in any spelling.
+        connection: a connection with one snapshot.
+        known: the uuids that are still alive, in any spelling.
         kind: only consumers of this type.
-        older_than: only those made longer ago than this; a younger one may not be on the list yet.
+        older_than: only consumers created longer ago than this; younger ones may not be listed yet.
     """
     living = {plain_uuid(uuid) for uuid in known}
     query = (
@@ -94,7 +94,7 @@ def _before(age: timedelta) -> datetime:
 
 
 def over_full(connection: Connection) -> list[OverFull]:
-    """Return the providers that have given out more of a class than their inventory allows."""
+    """Return the providers and classes whose usage exceeds their capacity."""
     stock = StockSource(keeps_usage=triggers_in_place(connection))
     columns, used = stock.inventory.c, stock.usage.c.used
     query = (
@@ -126,12 +126,12 @@ def _without_providers() -> Any:
 
 
 def empty_consumers(connection: Connection) -> Hits:
-    """Return the consumers that hold nothing and are not just being made."""
+    """Find consumers without allocations, except those that may be being created right now."""
     return _hits(connection, consumers, _without_allocations())
 
 
 def empty_aggregates(connection: Connection) -> Hits:
-    """Return the aggregates that no provider is in, and that are not just being made."""
+    """Find aggregates without providers, except those that may be being created right now."""
     return _hits(connection, placement_aggregates, _without_providers())
 
 
@@ -142,10 +142,10 @@ def _hits(connection: Connection, table: Any, condition: Any) -> Hits:
 
 
 def delete_empty_consumers(connection: Connection) -> None:
-    """Delete them."""
+    """Delete what ``empty_consumers`` finds."""
     connection.execute(delete(consumers).where(_without_allocations()))
 
 
 def delete_empty_aggregates(connection: Connection) -> None:
-    """Delete them."""
+    """Delete what ``empty_aggregates`` finds."""
     connection.execute(delete(placement_aggregates).where(_without_providers()))

@@ -1,4 +1,4 @@
-"""Rows that point to something that is not there. Most links of the reference's schema have no foreign key."""
+"""Find dangling references. Most links in the reference's schema have no foreign key."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ from placement.store.tables import (
 
 EXAMPLES = 5
 ABANDONED_AFTER = timedelta(hours=1)
-"""How old a consumer without allocations must be: the reference makes it a moment before what it holds."""
+"""The minimum age of a consumer without allocations: the reference creates it a moment before them."""
 
 
 class Hits(NamedTuple):
-    """How often a problem was found, and where, for some."""
+    """How often a problem occurs, with a few examples."""
 
     total: int
     examples: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Hits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dangling:
-    """Rows of a table that a condition tells to be wrong; ``shown`` names them. They are deleted if ``useless``."""
+    """Bad rows of a table, selected by ``condition`` and named by ``shown``. Repair deletes them if ``useless``."""
 
     what: str
     table: Table
@@ -45,7 +45,7 @@ class Dangling:
     useless: bool = False
 
     def hits(self, connection: Connection) -> Hits:
-        """Look for them."""
+        """Count the bad rows and name a few."""
         count = connection.execute(select(func.count()).select_from(self.table).where(self.condition())).scalar_one()
         if not count:
             return Hits(0)
@@ -53,7 +53,7 @@ class Dangling:
         return Hits(count, tuple(f"{self.shown.name} {value}" for value in connection.execute(examples).scalars()))
 
     def delete(self, connection: Connection) -> None:
-        """Delete them."""
+        """Delete the bad rows."""
         connection.execute(delete(self.table).where(self.condition()))
 
 

@@ -1,6 +1,6 @@
-"""Whether the journal tells what the tables hold: the newest row about each thing has to be what is there.
+"""Check the journal against the tables: the newest row about each thing must match what is there.
 
-What was changed before the journal last began is left out: rows about it may be missing.
+Changes from before the journal last began are skipped: rows about them may be missing.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ J = placement_journal.c
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What the journal tells of a table: by which columns a row is known, and which others are compared."""
+    """What the journal records of a table: the columns that identify a row, and those to compare."""
 
     table: Table
     kinds: tuple[str, ...]
@@ -69,7 +69,7 @@ _TOLD = (
 
 
 def untrue(connection: Connection) -> Hits:
-    """Look for things that are not as the journal tells. Nothing is wrong where there is no journal."""
+    """Find things that differ from the journal. Without a journal nothing is wrong."""
     if not triggers.triggers_in_place(connection):
         return Hits(1, ("triggers that write it are missing",)) if triggers.some_are_there(connection) else Hits(0)
     began = connection.execute(select(func.coalesce(func.max(J.id), 0)).where(J.action == BEGAN)).scalar_one()
@@ -78,7 +78,7 @@ def untrue(connection: Connection) -> Hits:
 
 
 def _wrong(connection: Connection, told: _Told, began: int) -> Sequence[int]:
-    """Return the ids of the newest rows about something that are not true."""
+    """Return the ids of the newest journal rows that contradict the table."""
     keys = [placement_journal.c[name] for name in told.key]
     newest = select(func.max(J.id)).where(J.kind.in_(told.kinds), J.id > began).group_by(*keys)
     link = and_(*(placement_journal.c[name] == told.table.c[column] for name, column in told.key.items()))

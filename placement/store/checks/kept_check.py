@@ -1,4 +1,4 @@
-"""Whether what triggers keep is what it is kept of: usage of the allocations, capacity and root of the inventories."""
+"""Check what triggers keep against its source: usage against allocations, capacity and root against inventories."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _SPOT = (_KEEPS.resource_provider_id, _KEEPS.resource_class_id)
 _HAS = inventories.c
 _CAPACITY = StockSource(keeps_usage=True).whole_capacity
 
-# One statement over all tables: they are compared at one moment on every kind of database.
+# A single statement over all tables, so that every kind of database compares them in one snapshot.
 _COUNTS = union_all(
     select(*_SPOT, _KEEPS.used.label("kept"), literal(0).label("right")),
     select(allocations.c.resource_provider_id, allocations.c.resource_class_id, literal(0), allocations.c.used),
@@ -42,7 +42,7 @@ _INEXACT_STOCK = _inexact(_STOCKS, func.sum(_STOCKS.c.root) != 0, func.sum(_STOC
 
 
 def inexact(connection: Connection) -> Hits:
-    """Look for usage, capacity and roots that are kept wrong."""
+    """Find kept usage, capacities and roots that are wrong."""
     if not triggers_in_place(connection):
         return Hits(1, ("the triggers that keep them are missing",))
     usage = _named(connection, _INEXACT_USAGE, "{name} of {uuid}: kept {kept}, allocated {right}")

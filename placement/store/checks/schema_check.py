@@ -1,6 +1,6 @@
-"""Verifying a database: does everything point to something that is there, are the trees whole, is usage exact.
+"""Verify a database: no reference dangles, the trees are intact, kept usage is exact, the journal agrees.
 
-What can be repaired without guessing is repaired when asked.
+On request, everything that can be repaired without guessing is repaired.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +32,7 @@ from placement.store.trigger_set import TriggersRefused
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong: what, how often, some examples, and whether it has been put right."""
+    """A problem: what, how often, some examples, and whether it has been repaired."""
 
     what: str
     count: int
@@ -42,14 +42,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """External ids of the project and user that allocations without a consumer are given to."""
+    """The external ids of the project and user that adopt allocations without a consumer."""
 
     project_id: str
     user_id: str
 
 
 class _Problem(NamedTuple):
-    """A kind of problem. ``repair`` puts it right and tells whether it could."""
+    """A kind of problem. ``repair`` fixes it and tells whether it could."""
 
     what: str
     find: Callable[[Connection], Hits]
@@ -57,7 +57,7 @@ class _Problem(NamedTuple):
 
 
 def check(engine: Engine, progress: Progress = silent) -> tuple[Finding, ...]:
-    """Return what is wrong in a database. Others may write meanwhile: one snapshot is looked at.
+    """Return the problems of a database, in one snapshot, so that others may keep writing.
 
     Raises:
         Unavailable, MaintenanceFailed: as ``maintenance.looking``.
@@ -67,7 +67,7 @@ def check(engine: Engine, progress: Progress = silent) -> tuple[Finding, ...]:
 
 
 def repair(engine: Engine, owner: Owner, progress: Progress = silent) -> tuple[Finding, ...]:
-    """Return what was wrong, put right where possible. Usage is counted while nobody can write allocations.
+    """Repair what can be repaired and return all problems found. Allocations cannot be written while usage is counted.
 
     Raises:
         Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
@@ -107,7 +107,7 @@ def _make_consumers(connection: Connection, owner: Owner) -> bool:
 
 
 def _wrong_roots(connection: Connection) -> Mapping[int, int | None]:
-    """Return the providers that name the wrong root, with the right one, or None where there is none."""
+    """Map each provider with a wrong root to the right one, or to None where there is none."""
     columns = resource_providers.c
     rows = connection.execute(select(columns.id, columns.parent_provider_id, columns.root_provider_id)).all()
     named = {id_: root for id_, _, root in rows}
@@ -133,7 +133,7 @@ _GENERATED = (resource_providers, consumers)
 
 
 def _without_generation(connection: Connection) -> Hits:
-    """Look for generations that no client can name, so that the row could never be changed."""
+    """Find generations that no client can name, which would make the row immutable."""
     found = [
         f"{table.name} {uuid}"
         for table in _GENERATED
@@ -178,4 +178,4 @@ PROBLEMS = (
     _Problem("wrong kept usage or capacity", inexact, _count_again),
     _Problem("things that are not as the journal tells", untrue, _begin_journal_again),
 )
-"""What is counted and told is last: other repairs change it."""
+"""Kept usage and the journal come last, because the other repairs change them."""
