@@ -1,1 +1,1 @@
-"""What providers use and can give of each class, kept by triggers, whoever writes."""
+"""Each provider's usage and capacity by class, kept by triggers, no matter who writes."""

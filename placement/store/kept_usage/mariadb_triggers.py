@@ -1,4 +1,4 @@
-"""The triggers of MariaDB, which calls them for each row."""
+"""The triggers of MariaDB, which fire for each row."""
 
 from placement.store.kept_usage.trigger import (
     DELETED,
@@ -14,7 +14,7 @@ from placement.store.trigger_set import Trigger, TriggerSet
 
 
 def capacity(row: str) -> str:
-    """Return what a row of ``inventories`` adds to the capacity of a provider."""
+    """Return the SQL for the capacity of a row of ``inventories``."""
     return f"TRUNCATE(({row}.total - {row}.reserved) * {row}.allocation_ratio, 0)"
 
 
@@ -52,6 +52,6 @@ TRIGGERS = (
     Trigger(PROVIDER_MOVED, "AFTER UPDATE ON resource_providers", f"FOR EACH ROW {_MOVE}"),
     Trigger(PROVIDER_DELETED, "AFTER DELETE ON resource_providers", f"FOR EACH ROW {_FORGET}"),
 )
-"""The last one is made when everything has been counted: where all are there, the count is exact."""
+"""The last one is created once everything has been counted: if all of them exist, the count is exact."""
 
 SET = TriggerSet(TRIGGERS)

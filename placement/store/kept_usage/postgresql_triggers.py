@@ -1,9 +1,9 @@
 """The triggers of PostgreSQL.
 
-On ``allocations`` there is one call for each statement: rows are locked in ascending order, so that two statements
-never wait for each other crosswise. On ``inventories`` there is one for each row, which is cheaper for the few that a
-provider has. For the same reason a provider's row is locked before what is kept of it, by the triggers of writers that
-would lock it last: the reference changes its generation at the end.
+Those on ``allocations`` fire once for each statement and lock rows in ascending order, so that two statements cannot
+deadlock. Those on ``inventories`` fire for each row, which is cheaper for the few that a provider has. To rule out
+deadlocks as well, the triggers lock a provider's row before its kept usage for writers that would lock it last: the
+reference changes the generation at the end.
 """
 
 from placement.store.kept_usage.trigger import (
@@ -22,19 +22,19 @@ from placement.store.kept_usage.trigger import (
 from placement.store.trigger_set import Trigger, TriggerSet
 
 WRITE_GATE_KEY = 0x706C_6163_656D_6E74
-"""The advisory lock that writers of allocations hold: see ``store/kept_usage/write_gate.py``."""
+"""The advisory lock held by writers of allocations: see ``store/kept_usage/write_gate.py``."""
 
 GATE_SETTING = "placement.write_gate"
-"""The transaction's setting that tells the triggers that this server has already passed the gate."""
+"""The transaction-local setting by which this server tells the triggers that it has passed the gate."""
 
 
 def capacity(row: str) -> str:
-    """Return what a row of ``inventories`` adds to the capacity of a provider."""
+    """Return the SQL for the capacity of a row of ``inventories``."""
     return f"trunc(({row}.total - {row}.reserved) * {row}.allocation_ratio)"
 
 
 def _lock_providers(rows: str) -> str:
-    # As an array: of a set of rows PostgreSQL expects so many that it would read all providers.
+    # As an array: PostgreSQL estimates so many rows for the set itself that it would scan all providers.
     return (
         f"PERFORM 1 FROM resource_providers WHERE id = ANY (ARRAY(SELECT resource_provider_id FROM {rows})) "  # noqa: S608
         "ORDER BY id FOR NO KEY UPDATE;"

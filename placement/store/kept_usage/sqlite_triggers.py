@@ -1,4 +1,4 @@
-"""The triggers of SQLite, which calls them for each row."""
+"""The triggers of SQLite, which fire for each row."""
 
 from placement.store.kept_usage.trigger import (
     DELETED,
@@ -14,8 +14,8 @@ from placement.store.trigger_set import Trigger, TriggerSet
 
 
 def capacity(row: str) -> str:
-    """Return what a row of ``inventories`` adds to the capacity of a provider."""
-    # Not every SQLite is built with trunc().
+    """Return the SQL for the capacity of a row of ``inventories``."""
+    # Not every build of SQLite has trunc().
     return f"CAST(({row}.total - {row}.reserved) * {row}.allocation_ratio AS INTEGER)"
 
 
@@ -27,7 +27,7 @@ def _here(row: str) -> str:
 
 
 def _begin(row: str) -> str:
-    # Not INSERT OR IGNORE: inside a trigger the conflict policy of the outer statement (OR REPLACE) would win.
+    # Not INSERT OR IGNORE: inside a trigger the outer statement's conflict policy (OR REPLACE) would override it.
     return (
         "INSERT INTO provider_usages (resource_provider_id, resource_class_id, used) "  # noqa: S608
         f"SELECT {row}.resource_provider_id, {row}.resource_class_id, 0 "

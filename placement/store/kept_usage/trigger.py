@@ -1,9 +1,9 @@
-"""The names of the triggers that keep ``provider_usages`` exact, the same in each kind of database.
+"""The names of the triggers that keep ``provider_usages`` exact, the same for every kind of database.
 
-A row of ``provider_usages`` tells what a provider uses of a class, whoever writes ``allocations`` - this server, the
-reference, an operator with a SQL shell. Beside it stand what the provider can give of the class (``capacity``, null
-where it has no inventory) and the root of its tree, so that whole trees are summed up without a join. A row that falls
-to 0 stays: removing and making it again under load would only breed deadlocks.
+A row of ``provider_usages`` holds a provider's usage of a class, no matter who writes: this server, the
+reference, or an operator with a SQL shell. It also holds the provider's ``capacity`` of the class (null without an
+inventory) and the root of its tree, so that whole trees are summed without a join. A row whose usage falls to 0 stays:
+deleting and recreating it under load would only breed deadlocks.
 """
 
 INSERTED = "provider_usages_inserted"

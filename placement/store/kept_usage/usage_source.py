@@ -1,4 +1,4 @@
-"""Where usage is read from: kept per provider and class where triggers do that, otherwise summed up each time."""
+"""Where usage is read from: rows that triggers keep for each provider and class, or else a sum over allocations."""
 
 from sqlalchemy import BigInteger, FromClause, cast, func, select
 
@@ -17,8 +17,8 @@ _SUMMED = (
 
 
 def usage_source(*, keeps_usage: bool) -> FromClause:
-    """Return something to select from with ``resource_provider_id``, ``resource_class_id`` and ``used``.
+    """Return a selectable with ``resource_provider_id``, ``resource_class_id`` and ``used``.
 
-    A provider and class without a row uses nothing.
+    A provider and class without a row has no usage.
     """
     return provider_usages if keeps_usage else _SUMMED

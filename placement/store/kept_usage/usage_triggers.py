@@ -1,7 +1,7 @@
-"""Making, checking and removing the triggers that keep ``provider_usages`` exact, and counting what they start from.
+"""Install, check and remove the triggers that keep ``provider_usages`` exact, and count the usage they start from.
 
-They are no part of a migration's history: whatever stands in a database is compared with the text this release has,
-and made anew, with a fresh count, where it differs.
+They are not part of any migration: whatever a database has is compared with this release's definitions and, if it
+differs, replaced, with a fresh count.
 """
 
 from collections.abc import Callable
@@ -29,25 +29,25 @@ GROUP BY resource_provider_id, resource_class_id
 
 
 def triggers_in_place(connection: Connection) -> bool:
-    """Tell whether every trigger is there, enabled, and as this release makes it. One small query."""
+    """Tell whether every trigger exists, is enabled and is defined as in this release. Takes one small query."""
     return _SETS[connection.dialect.name].is_in_place(connection)
 
 
 def install(connection: Connection) -> None:
-    """Make the triggers anew and count what they start from, while nobody else can write it.
+    """Recreate the triggers and count what they start from, keeping all other writers out.
 
-    Within a transaction of ``schema_lock.exclusively``. MariaDB commits at each step; there the last trigger is made
-    after the count, so that an interrupted installation is not taken for a finished one.
+    Runs in a transaction of ``maintenance.exclusively``. MariaDB commits at each step, so there the last trigger is
+    created after the count: an interrupted installation is never mistaken for a complete one.
 
     Raises:
-        TriggersRefused: MariaDB withholds the privilege; the message names the missing grant.
+        TriggersRefused: MariaDB denies the privilege; the message names the missing grant.
     """
     remove(connection)
     _INSTALL[connection.dialect.name](connection)
 
 
 def remove(connection: Connection) -> None:
-    """Drop the triggers and their functions, as far as they are there."""
+    """Drop whichever of the triggers and their functions exist."""
     _SETS[connection.dialect.name].drop(connection)
 
 
@@ -75,9 +75,9 @@ def _install_mariadb(connection: Connection) -> None:
 
 
 def _count_mariadb(connection: Connection) -> None:
-    """Count behind locks on every row to be counted and every gap: they hold on Galera too, unlike LOCK TABLES.
+    """Count under locks on every row and every gap: unlike LOCK TABLES, these hold on Galera as well.
 
-    A writer that already holds some of them and wants more makes a deadlock, which this side loses: it tries again.
+    A writer that already holds some of them and waits for more causes a deadlock, which this side loses and retries.
     """
     for tries_left in reversed(range(COUNT_TRIES)):
         connection.commit()

@@ -1,13 +1,13 @@
-"""The gate before ``allocations`` on PostgreSQL: this server's writers pass it together, a foreign writer alone.
+"""The gate to ``allocations`` on PostgreSQL: this server's writers pass it side by side, foreign writers alone.
 
-The reference reads the usage, inserts, and only then compares the provider's generation; when that fails it tries
-again in the same transaction, counts its own first insert as earlier usage, and takes more than there is (54 of 50
+The reference reads the usage, inserts, and only then compares the provider's generation; if that fails it retries
+within the same transaction, sees its own first insert as earlier usage, and allocates more than there is (54 of 50
 units with eight clients). A trigger therefore makes a foreign writer wait, at its first DELETE or INSERT on
-``allocations`` - which the reference sends before it reads the usage - until it is the only writer. What it reads
-then stays true until it commits, and it cannot deadlock with another foreign writer either.
+``allocations`` (which the reference sends before it reads the usage), until it is the only writer. What it reads from
+then on stays true until it commits, and foreign writers cannot deadlock with each other either.
 
-This server locks the providers it writes to, so its own writers may pass together. They must do so before they lock
-anything else, because the reference locks in this order too: first the gate, then the provider.
+This server locks the providers it writes to, so its own writers may pass together. They must do so before they take any
+other lock, because the reference locks in this order as well: first the gate, then the provider.
 """
 
 from sqlalchemy import Connection, text
@@ -21,10 +21,10 @@ _PASS = PreparedStatement(
 
 
 def pass_write_gate(connection: Connection) -> None:
-    """Announce that this transaction is going to write allocations; its first statement on PostgreSQL.
+    """Announce that this transaction will write allocations; on PostgreSQL this must be its first statement.
 
-    Without it the trigger takes this transaction for a foreign one: slower, and a deadlock may have to be retried,
-    but nothing is lost.
+    Without it the trigger would treat the transaction as foreign: slower, and perhaps a deadlock to retry, but still
+    correct.
     """
     if connection.dialect.name == "postgresql":
         _PASS.tuples(connection)
