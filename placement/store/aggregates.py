@@ -1,4 +1,4 @@
-"""Aggregates: which providers belong together. An aggregate exists as soon as a provider is put into it."""
+"""Aggregates, sets of providers. An aggregate comes into being when the first provider is put into it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -42,14 +42,14 @@ _DELETE = PreparedStatement(
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The aggregates that a provider is in."""
+    """The aggregates of a provider, and its generation."""
 
     generation: int
     aggregates: list[str]
 
 
 def membership(tx: Transaction, uuid: str) -> Membership | None:
-    """Return the aggregates of the provider with a uuid, or None if there is no such provider."""
+    """Return the aggregates of the provider with this uuid, or None if there is no such provider."""
     rows = tx.tuples(_MEMBERSHIP, {"uuid": uuid})
     if not rows:
         return None
@@ -57,7 +57,7 @@ def membership(tx: Transaction, uuid: str) -> Membership | None:
 
 
 def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int]]:
-    """Return the roots of the trees that have a provider in each of some aggregates, by its uuid."""
+    """Map each aggregate to the roots of the trees that have a provider in it."""
     query = (
         select(AGGREGATE.uuid, resource_providers.c.root_provider_id)
         .select_from(
@@ -75,8 +75,8 @@ def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int
 
 
 def roots_in(aggregates: Collection[str]) -> Select[tuple[int]]:
-    """Return the query for the roots of the trees that have a provider in one of some aggregates."""
-    # A statement of its own: whoever asks may select from the same tables.
+    """Return a query for the roots of the trees that have a provider in any of these aggregates."""
+    # Aliased, because the enclosing statement may select from the same table.
     member = resource_providers.alias("member")
     source = placement_aggregates.join(resource_provider_aggregates, MEMBER.aggregate_id == AGGREGATE.id)
     return (
@@ -87,7 +87,7 @@ def roots_in(aggregates: Collection[str]) -> Select[tuple[int]]:
 
 
 def replace_aggregates(tx: Transaction, provider_id: int, uuids: Collection[str]) -> None:
-    """Put a provider, whose row is locked, into exactly these aggregates."""
+    """Make these exactly the aggregates of a provider, whose row the caller has locked."""
     wanted = _aggregate_ids(tx, sorted(set(uuids)))
     present = {id_ for (id_,) in tx.tuples(_IDS_OF_PROVIDER, {"provider_id": provider_id})}
     if left := present - wanted:
@@ -97,7 +97,7 @@ def replace_aggregates(tx: Transaction, provider_id: int, uuids: Collection[str]
 
 
 def _aggregate_ids(tx: Transaction, uuids: list[str]) -> set[int]:
-    """Return the ids of aggregates, making those that are new."""
+    """Return the ids of aggregates, creating missing ones."""
     ids = _existing_ids(tx, uuids)
     if new := [uuid for uuid in uuids if uuid not in ids]:
         insert_unless_exists(tx, placement_aggregates, [{"uuid": uuid} for uuid in new], key="uuid")

@@ -1,7 +1,7 @@
-"""Rows of allocations, and what is needed to change them: supplies to check against, and generations to move on.
+"""Rows of allocations, and what changing them takes: supplies to check against, and generations to increment.
 
-The order in which everything that changes allocations locks: consumers by uuid, then providers by id. Nobody waits
-for a consumer while holding a provider, except for one that is being inserted, which comes last.
+Whoever changes allocations locks consumers by uuid first, then providers by id. Nobody waits for a consumer while
+holding a provider, except when inserting a new consumer, which comes last.
 """
 
 from collections.abc import Collection, Sequence
@@ -30,7 +30,7 @@ from placement.store.tables import (
 )
 
 StockKey = tuple[int, int]
-"""The ids of a provider and of a resource class."""
+"""The ids of a provider and a resource class."""
 
 A = allocations.c
 
@@ -90,7 +90,7 @@ _ADVANCE_PROVIDERS = PreparedStatement(
 @lru_cache(maxsize=8)
 def _supply_query(locks: int, *, keeps_usage: bool) -> PreparedStatement:
     stock = StockSource(keeps_usage=keeps_usage)
-    # The condition on the usage itself keeps the database from summing up providers that nobody asked for.
+    # Restricting the usage itself keeps the database from summing up providers that nobody asked for.
     asked = stock.usage.c.resource_provider_id.in_(bindparam("providers", expanding=True))
     return PreparedStatement(
         select(
@@ -111,7 +111,7 @@ def _supply_query(locks: int, *, keeps_usage: bool) -> PreparedStatement:
 
 
 class HeldRow(NamedTuple):
-    """What a consumer holds of one provider and class."""
+    """A consumer's allocation of one class from one provider."""
 
     consumer_uuid: str
     provider_id: int
@@ -120,14 +120,14 @@ class HeldRow(NamedTuple):
 
 
 class SuppliesWithLocks(NamedTuple):
-    """The inventories of providers with their usage; and which locks there are anywhere."""
+    """The supplies of some providers, and the locks in use anywhere."""
 
     found: dict[StockKey, Supply]
     locks: UsedLocks
 
 
 class AllocationOfConsumer(NamedTuple):
-    """One allocation of a consumer, with all that its answer shows."""
+    """An allocation of a consumer, with everything that the answer shows."""
 
     provider_uuid: str
     provider_generation: int
@@ -141,7 +141,7 @@ class AllocationOfConsumer(NamedTuple):
 
 
 class AllocationOfProvider(NamedTuple):
-    """One allocation from a provider; a provider without any has one row without a consumer."""
+    """An allocation from a provider. A provider without allocations has one row without a consumer."""
 
     provider_generation: int
     consumer_uuid: str | None
@@ -152,17 +152,17 @@ class AllocationOfProvider(NamedTuple):
 
 
 def allocations_of_consumer(tx: Transaction, consumer_uuid: str) -> list[AllocationOfConsumer]:
-    """Return what a consumer holds."""
+    """Return a consumer's allocations."""
     return [AllocationOfConsumer(*row) for row in tx.rows(_OF_CONSUMER, {"consumer": consumer_uuid})]
 
 
 def allocations_of_provider(tx: Transaction, uuid: str) -> list[AllocationOfProvider]:
-    """Return what is held of a provider; no row at all for one that does not exist."""
+    """Return the allocations from a provider; no rows mean that it does not exist."""
     return [AllocationOfProvider(*row) for row in tx.rows(_OF_PROVIDER, {"provider": uuid})]
 
 
 def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[HeldRow]:
-    """Return what consumers hold; it stays so if they are locked."""
+    """Return the allocations of consumers. They cannot change while the consumers are locked."""
     return [HeldRow(*row) for some in chunks(list(consumer_uuids)) for row in tx.tuples(_HELD, {"consumers": some})]
 
 
@@ -174,7 +174,7 @@ def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[StockKey, S
 def supplies_with_locks(
     tx: Transaction, provider_ids: Collection[int], locks: Sequence[PlaceLock]
 ) -> SuppliesWithLocks:
-    """Return the same, and which of some locks there are, without a statement more."""
+    """Return the same, plus which of some locks are in use, without an extra statement."""
     query, names = _supply_query(len(locks), keeps_usage=tx.database.keeps_usage), lock_values(locks)
     rows = [row for some in chunks(list(provider_ids)) for row in tx.tuples(query, {**names, "providers": some})]
     found = {(row[0], row[1]): Supply(Inventory(*row[3:9]), row[2]) for row in rows}
@@ -182,7 +182,7 @@ def supplies_with_locks(
 
 
 def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None:
-    """Delete all that consumers hold."""
+    """Delete all allocations of some consumers."""
     for some in chunks(list(consumer_uuids)):
         tx.change(_DELETE, {"consumers": some})
 
@@ -202,6 +202,6 @@ def _inserted(row: HeldRow) -> dict[str, Any]:
 
 
 def advance_providers(tx: Transaction, ids: Collection[int], *, steps: int = 1) -> None:
-    """Move the generations of providers on; they are locked, so nothing is compared."""
+    """Increment the generations of providers. The caller has locked them, so nothing is compared."""
     for some in chunks(list(ids)):
         tx.change(_ADVANCE_PROVIDERS, {"ids": some, "steps": steps})

@@ -1,4 +1,4 @@
-"""All there is to know about many providers, in one statement for each kind of thing."""
+"""Everything about many providers, in one statement for each kind of thing."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from placement.store.tables import (
 )
 
 MOST_AHEAD = 200
-"""Rows without a number that a cursor may name: it has to fit into a header."""
+"""The most unnumbered rows that a cursor may list: it has to fit into a header."""
 
 _INV = inventories.c
 _PARENT = resource_providers.alias("parent")
@@ -42,15 +42,15 @@ _PROVIDERS = (
 
 
 class _BulkReading(NamedTuple):
-    """How something is read of all providers, and of those with some ids."""
+    """The statements that read something for all providers, and for those with given ids."""
 
     of_all: PreparedStatement
     of_some: PreparedStatement
 
 
 def _reading(query: Select[Any], provider: ColumnElement[int]) -> _BulkReading:
-    # By ids, not by what these were found by: PostgreSQL, which expects next to nobody of it, would look for them anew
-    # with every row.
+    # By id, not by the filter that found them: PostgreSQL underestimates how many rows the filter matches, and would
+    # evaluate it again for every row.
     is_one = provider.in_(bindparam("providers", expanding=True))
     return _BulkReading(PreparedStatement(query), PreparedStatement(query.where(is_one)))
 
@@ -78,7 +78,7 @@ def _stocks(*, keeps_usage: bool) -> _BulkReading:
 
 @dataclass(frozen=True, slots=True)
 class BulkRead:
-    """Providers, and what belongs to them by their id.
+    """Providers, and their properties by provider id.
 
     Args:
         providers: (id, uuid, name, generation, uuid of the parent, uuid of the root).
@@ -86,7 +86,7 @@ class BulkRead:
         traits: trait ids.
         aggregates: uuids.
         class_names, trait_names: by id.
-        journal: the cursor in the journal of whoever has read this, if there is one.
+        journal: the journal cursor that matches this snapshot, if there is one.
     """
 
     providers: Sequence[tuple[int, str, str, int, str | None, str]]
@@ -99,7 +99,7 @@ class BulkRead:
 
 
 def bulk_read(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> BulkRead:
-    """Return the providers that meet the conditions, with everything about them; within one snapshot."""
+    """Return the providers that meet the conditions, with everything about them. Needs a snapshot."""
     providers = tx.tuples(_PROVIDERS.where(*conditions))
     ids = [row[0] for row in providers] if conditions else None
     stocks: dict[int, list[Any]] = defaultdict(list)
@@ -133,7 +133,7 @@ def _journal(tx: Transaction) -> Cursor | None:
 
 
 def _of_providers(tx: Transaction, reading: _BulkReading, ids: Sequence[int] | None) -> Iterator[Sequence[Any]]:
-    """Yield the rows of some providers; of all unless they are given."""
+    """Yield the rows of some providers, or of all for None."""
     if ids is None:
         yield from tx.tuples(reading.of_all)
         return

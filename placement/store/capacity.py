@@ -7,7 +7,7 @@ from placement.store.stock import StockSource
 from placement.store.tables import inventories, resource_classes, resource_providers
 
 CapacityRow = tuple[str, str, int, float, int, int]
-"""Name of the provider, of the resource class; total, allocation ratio, reserved, used."""
+"""Provider name, resource class name, total, allocation ratio, reserved, used."""
 
 
 def _rows(*, keeps_usage: bool) -> Select[CapacityRow]:
@@ -34,5 +34,5 @@ _ROWS = {keeps_usage: _rows(keeps_usage=keeps_usage) for keeps_usage in (True, F
 
 
 def capacity_rows(tx: Transaction) -> list[CapacityRow]:
-    """Return what every provider has of every resource class, in the order of their ids."""
+    """Return every provider's stock of every class, in the order of their ids."""
     return tx.tuples(_ROWS[tx.database.keeps_usage])

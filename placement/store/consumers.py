@@ -1,4 +1,4 @@
-"""Rows of consumers. A consumer exists as long as it holds allocations."""
+"""Rows of consumers. A consumer exists as long as it has allocations."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -52,7 +52,7 @@ _INSERT = PreparedInsert(
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOwner:
-    """Whose consumer it is, as ids, and of what type."""
+    """The owner of a consumer and its type, as ids."""
 
     project_id: int
     user_id: int
@@ -70,25 +70,25 @@ class Consumer:
 
 
 def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Consumer]:
-    """Lock the consumers that exist, in the order of their uuids, and return them by uuid.
+    """Lock the existing consumers in the order of their uuids, and return them by uuid.
 
-    Whoever changes the allocations of a consumer locks its row first; what it holds stays as it is until the end of
-    the transaction.
+    Whoever changes a consumer's allocations locks its row first, so its allocations stay the same until the end of the
+    transaction.
     """
     rows = [row for some in chunks(sorted(uuids)) for row in tx.tuples(_LOCK, {"uuids": some})]
     return {uuid: Consumer(id_, uuid, generation, ConsumerOwner(*owner)) for id_, uuid, generation, *owner in rows}
 
 
 def consumer_generations(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
-    """Return the generations of the consumers that exist, by uuid. Locks nothing."""
+    """Return the generations of the existing consumers by uuid, without locking."""
     return dict(row for some in chunks(sorted(uuids)) for row in tx.tuples(_GENERATIONS, {"uuids": some}))
 
 
 def insert_consumers(tx: Transaction, owners: dict[str, ConsumerOwner]) -> None:
-    """Insert consumers that hold their first allocations.
+    """Insert consumers that are getting their first allocations.
 
-    Where somebody else inserts one of them at the same time, the unique uuid lets one of the two through; the other's
-    unit of work runs again and finds the consumer there.
+    If another transaction inserts the same consumer, the unique uuid makes one of the two fail; its unit of work runs
+    again and finds the consumer.
     """
     tx.insert(_INSERT, [_inserted(uuid, owner) for uuid, owner in sorted(owners.items())])
 
@@ -104,10 +104,10 @@ def _inserted(uuid: str, owner: ConsumerOwner) -> dict[str, Any]:
 
 
 def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, ConsumerOwner]]) -> None:
-    """Give consumers their owners and the next generation, those that are alike together.
+    """Set the owners of consumers and increment their generations, with one statement for equal changes.
 
     Raises:
-        ConcurrentUpdate: one of them is not at the generation it was read with.
+        ConcurrentUpdate: a consumer is no longer at the generation it was read with.
     """
     alike: dict[tuple[int, ConsumerOwner], list[int]] = defaultdict(list)
     for consumer, owner in changes:

@@ -1,4 +1,4 @@
-"""What fair shares are worked out from: how much there is in all, and who uses how much of it."""
+"""The input of fair shares: the total capacity, and who uses how much of it."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -28,14 +28,14 @@ _CLASS = allocations.c.resource_class_id
 # MariaDB sums integers to decimals.
 _SUM = cast(func.sum(allocations.c.used), BigInteger)
 UNTYPED = "unknown"
-"""The type of consumers that have none, as the API calls it."""
+"""The API's name for the type of consumers that have none."""
 _LOCK_CLASSES = (
     select(resource_classes.c.id)
     .where(resource_classes.c.id.in_(bindparam("ids", expanding=True)))
     .order_by(resource_classes.c.id)
     .with_for_update()
 )
-# What a consumer holds that has no row, or no project, is used all the same.
+# Outer joins: allocations of a consumer without a row or a project count as well.
 _HOLDERS = (
     allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)
     .outerjoin(projects, consumers.c.project_id == projects.c.id)
@@ -49,17 +49,17 @@ _MEMBERS = (
 
 
 OwnerColumn = Literal["project", "consumer_type"]
-"""Whose a consumer is, or of what type."""
+"""Whether consumers belong to their project or to their consumer type."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageScope:
-    """What of all that is allocated is asked about.
+    """Which part of all usage to consider.
 
     Args:
         class_ids: the resource classes.
-        aggregate: the uuid of the aggregate whose providers count; None for all.
-        types: the names of the consumer types; None for all. ``UNTYPED`` are consumers without one.
+        aggregate: the uuid of the aggregate whose providers count; None for all providers.
+        types: the names of the consumer types, ``UNTYPED`` for consumers without one; None for all.
         consumers: the uuids of the consumers; None for all.
     """
 
@@ -70,11 +70,11 @@ class UsageScope:
 
 
 HeldPlace = tuple[str, int | None, int, int, int, int]
-"""What a consumer holds: its uuid, the id of whose it is, the provider, the root of its tree, the class, how much."""
+"""An allocation: consumer uuid, owner id, provider, root of its tree, class, amount."""
 
 
 class Holding(NamedTuple):
-    """What one consumer holds of one class."""
+    """How much a consumer holds of a class."""
 
     consumer_uuid: str
     project_id: str | None
@@ -84,22 +84,22 @@ class Holding(NamedTuple):
 
 
 def totals(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -> dict[int, int]:
-    """Return class id -> how much may be allocated in all, of all providers or of those in an aggregate."""
+    """Return the total capacity by class id, of all providers or of those in an aggregate."""
     found: Counter[int] = Counter()
     shapes = tx.tuples(_totals(part=aggregate is not None), _values(class_ids, aggregate))
     for class_id, total, reserved, ratio, count in shapes:
-        # Rounded for each provider, as claims are.
+        # Rounded provider by provider, as for claims.
         found[class_id] += count * max(0, Inventory(total, reserved, allocation_ratio=ratio).capacity)
     return dict(found)
 
 
 def usage_by_project(tx: Transaction, scope: UsageScope) -> list[tuple[str | None, int, int]]:
-    """Return (project, class id, amount) of what is allocated; None is what belongs to no known project."""
+    """Return (project, class id, amount) of all usage; the project is None where it is unknown."""
     return _usage_by(tx, projects.c.external_id, scope)
 
 
 def usage_by_type(tx: Transaction, scope: UsageScope) -> list[tuple[str | None, int, int]]:
-    """Return (consumer type, class id, amount) of what is allocated; None are consumers without a type."""
+    """Return (consumer type, class id, amount) of all usage; the type is None for consumers without one."""
     return _usage_by(tx, consumer_types.c.name, scope)
 
 
@@ -116,9 +116,9 @@ def _usage_by(tx: Transaction, name: ColumnElement[Any], scope: UsageScope) -> l
 
 
 def lock_classes(tx: Transaction, class_ids: Collection[int]) -> None:
-    """Wait until no other transaction holds one of these classes locked, and lock them until the end of this one.
+    """Lock resource classes until the end of the transaction.
 
-    Allocations do not lock classes; only those wait for each other who ask for it.
+    Writing allocations does not lock classes; only transactions that call this wait for each other.
     """
     tx.tuples(_LOCK_CLASSES, {"ids": sorted(class_ids)})
 
@@ -126,13 +126,13 @@ def lock_classes(tx: Transaction, class_ids: Collection[int]) -> None:
 def holdings(
     tx: Transaction, class_ids: Collection[int], aggregate: str | None, *, of: Collection[int]
 ) -> list[Holding]:
-    """Return what each consumer holds of these classes that holds something of the classes ``of``."""
+    """Return what each consumer that holds anything of the classes ``of`` holds of the given classes."""
     values = {**_values(class_ids, aggregate), "of": sorted(of)}
     return [Holding._make(row) for row in tx.tuples(_holdings(part=aggregate is not None), values)]
 
 
 def held_places(tx: Transaction, of: Collection[int], owner: OwnerColumn) -> list[HeldPlace]:
-    """Return what consumers hold of the classes ``of``, and where. A cloud has tens of thousands of these rows."""
+    """Return all allocations of the classes ``of``. A cloud has tens of thousands of these rows."""
     return tx.tuples(_held_places(owner), {"of": sorted(of)})
 
 
@@ -155,14 +155,14 @@ def _values(class_ids: Collection[int], aggregate: str | None) -> dict[str, Any]
 def _counted(
     query: Select[Any], class_id: ColumnElement[int], provider: ColumnElement[int], *, part: bool
 ) -> Select[Any]:
-    """Restrict a query to the classes that count, and to the providers of the aggregate if there is one."""
+    """Restrict a query to the relevant classes, and to the providers of the aggregate if there is one."""
     query = query.where(class_id.in_(bindparam("classes", expanding=True)))
     return query.where(provider.in_(_MEMBERS)) if part else query
 
 
 @lru_cache(maxsize=2)
 def _totals(*, part: bool) -> Select[Any]:
-    """Count the inventories of each shape: a cloud has few."""
+    """Count inventories grouped by their figures: a cloud has few distinct ones."""
     shape = (_INV.resource_class_id, _INV.total, _INV.reserved, _INV.allocation_ratio)
     query = _counted(select(*shape, func.count()), _INV.resource_class_id, _INV.resource_provider_id, part=part)
     return query.group_by(*shape)
@@ -186,7 +186,7 @@ def _holdings(*, part: bool) -> Select[Any]:
     return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(*columns)
 
 
-# The ids of owners come with each of these rows, and their names once.
+# These rows carry only the owner's id; names are looked up once for each owner.
 @lru_cache(maxsize=2)
 def _held_places(owner: OwnerColumn) -> Select[Any]:
     owner_id = consumers.c.project_id if owner == "project" else consumers.c.consumer_type_id

@@ -1,4 +1,4 @@
-"""Inventories: what providers have of each resource class. Callers lock the provider's row before they write."""
+"""Inventories of providers by resource class. Callers lock the provider's row before they write."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ _DELETE = PreparedStatement(
 
 @dataclass(frozen=True, slots=True)
 class ProviderInventories:
-    """All inventories of one provider by name of their class, and when each was last changed (naive UTC)."""
+    """All inventories of a provider by class name, and when each was last changed (naive UTC)."""
 
     generation: int
     inventories: Mapping[str, Inventory]
@@ -72,7 +72,7 @@ class ProviderInventories:
 
 
 def stock(tx: Transaction, uuid: str) -> ProviderInventories | None:
-    """Return what the provider with a uuid has, or None if there is no such provider."""
+    """Return the inventories of the provider with this uuid, or None if there is no such provider."""
     rows = tx.rows(_STOCK, {"uuid": uuid})
     if not rows:
         return None
@@ -84,7 +84,7 @@ def stock(tx: Transaction, uuid: str) -> ProviderInventories | None:
 
 
 def inventories_of(tx: Transaction, provider_id: int) -> dict[str, Inventory]:
-    """Return a provider's inventories by name of their class, in the order of the class ids."""
+    """Return a provider's inventories by class name, in the order of the class ids."""
     rows = tx.tuples(_BY_NAME, {"provider_id": provider_id})
     return {name: Inventory(*amounts) for name, *amounts in rows}
 
@@ -95,14 +95,14 @@ def class_ids_of(tx: Transaction, provider_id: int) -> set[int]:
 
 
 def classes_in_use(tx: Transaction, provider_id: int, class_ids: Collection[int]) -> list[str]:
-    """Return the names of those classes of which something is allocated, in the order of the class ids."""
+    """Return the names of those classes that are allocated from a provider, in the order of the class ids."""
     if not class_ids:
         return []
     return [name for (name,) in tx.tuples(_IN_USE, {"provider_id": provider_id, "class_ids": sorted(class_ids)})]
 
 
 def insert_inventories(tx: Transaction, provider_id: int, added: Mapping[int, Inventory]) -> None:
-    """Insert inventories by id of their class; the provider has none of these classes."""
+    """Insert inventories, by class id; the provider must not have any of these classes."""
     if added:
         rows = [
             {"resource_provider_id": provider_id, "resource_class_id": class_id, **_fields(inventory)}
@@ -112,12 +112,12 @@ def insert_inventories(tx: Transaction, provider_id: int, added: Mapping[int, In
 
 
 def _fields(inventory: Inventory) -> dict[str, Any]:
-    # asdict() copies what needs no copy; a provider's registration would spend a fortieth of its time there.
+    # Not asdict(), which makes needless copies: they would take a fortieth of the time to register a provider.
     return {column.name: getattr(inventory, column.name) for column in _AMOUNTS}
 
 
 def update_inventories(tx: Transaction, provider_id: int, changed: Mapping[int, Inventory]) -> None:
-    """Change inventories by id of their class; the provider has one of each."""
+    """Update inventories, by class id; the provider must have all of these classes."""
     if changed:
         rows = [
             {
@@ -131,14 +131,14 @@ def update_inventories(tx: Transaction, provider_id: int, changed: Mapping[int, 
 
 
 def delete_inventories(tx: Transaction, provider_id: int, class_ids: Collection[int]) -> int:
-    """Delete the inventories of some classes and return how many there were. Nothing of them may be allocated."""
+    """Delete inventories and return how many there were. None of the classes may be allocated."""
     if not class_ids:
         return 0
     return tx.change(_DELETE, {"provider_id": provider_id, "class_ids": sorted(class_ids)})
 
 
 def inventories_by_class(tx: Transaction, provider_id: int) -> dict[int, Inventory]:
-    """Return a provider's inventories by id of their class."""
+    """Return a provider's inventories by class id."""
     return {class_id: Inventory(*amounts) for class_id, *amounts in tx.tuples(_BY_ID, {"provider_id": provider_id})}
 
 
@@ -149,9 +149,9 @@ def replace_inventories(
     *,
     present: Mapping[int, Inventory] | None = None,
 ) -> None:
-    """Make a provider have exactly these inventories, by id of their class; rows that stay the same are not touched.
+    """Make these exactly the inventories of a provider, by class id, without touching unchanged rows.
 
-    ``present`` is what it has now, for those who have read it. Nothing may be allocated of the classes that go
+    ``present`` spares a query if the caller has read the current inventories. No class that is dropped may be allocated
     (``classes_in_use``).
     """
     if present is None:

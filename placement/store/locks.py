@@ -1,7 +1,7 @@
-"""Places that somebody holds exclusively: of the class that their level has as a lock, everything is in use.
+"""Exclusively held places: those whose level's lock class is used up.
 
-Who holds a place has locked all providers below it while it was taken (services/planner/allocating.py), so whoever has
-locked one of these sees it here.
+Whoever takes a place exclusively locks all providers below it first (``services/planner/allocating.py``), so that
+anyone who has locked one of them sees the lock here.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,7 +32,7 @@ _INV = inventories.c
 
 
 class ExclusivePlace(NamedTuple):
-    """A provider of which all of a lock class is in use."""
+    """A provider whose lock class is used up."""
 
     id: int
     root: int
@@ -42,19 +42,19 @@ class ExclusivePlace(NamedTuple):
 
     @property
     def lock(self) -> tuple[int, int]:
-        """The inventory that is its lock: the provider and the class."""
+        """The locking inventory, as provider and class."""
         return self.id, self.class_id
 
 
 UsedLocks = Mapping[int, str | None]
-"""The ids of lock classes of which there is inventory, each with the trait of its level, as in PlaceLock."""
+"""Maps the ids of lock classes that have inventory to the trait of their level, as in PlaceLock."""
 
 
 def lock_columns(number: int) -> list[ColumnElement[Any]]:
-    """Return for each of so many classes its id, NULL unless a provider has inventory of it.
+    """Return a column for each of ``number`` classes: its id, or NULL if no provider has inventory of it.
 
-    They are columns for a statement that is sent in any case: where there is no lock, none costs a statement. The
-    names of the classes are bound by ``lock_values``.
+    They are added to a statement that runs anyway, so that a cloud without locks pays for no extra statement.
+    ``lock_values`` binds the names of the classes.
     """
     return [
         select(resource_classes.c.id)
@@ -68,17 +68,17 @@ def lock_columns(number: int) -> list[ColumnElement[Any]]:
 
 
 def lock_values(locks: Sequence[PlaceLock]) -> dict[str, str]:
-    """Return what ``lock_columns`` binds."""
+    """Return the parameters of ``lock_columns``."""
     return {f"lock_{index}": lock.resource_class for index, lock in enumerate(locks)}
 
 
 def used_locks(locks: Sequence[PlaceLock], columns: Sequence[int | None]) -> UsedLocks:
-    """Return which locks there are, given what ``lock_columns`` found."""
+    """Return the locks in use, given the values of ``lock_columns``."""
     return {id_: lock.trait for lock, id_ in zip(locks, columns, strict=True) if id_ is not None}
 
 
 def locks_known(tx: Transaction, locks: Sequence[PlaceLock]) -> UsedLocks:
-    """Return the locks whose classes exist: what is asked by name, whether there is inventory of them or not."""
+    """Return the locks whose classes exist, whether or not there is inventory of them."""
     ids = tx.names.classes.ids(tx.connection, {lock.resource_class for lock in locks}) if locks else {}
     return {ids[lock.resource_class]: lock.trait for lock in locks if lock.resource_class in ids}
 
@@ -86,13 +86,13 @@ def locks_known(tx: Transaction, locks: Sequence[PlaceLock]) -> UsedLocks:
 def withheld_providers(
     tx: Transaction, locks: UsedLocks, roots: Collection[int] | None = None, *, overlay: Overlay = AS_IT_IS
 ) -> frozenset[int]:
-    """Return the places that are held exclusively, and all providers below them.
+    """Return the exclusively held places and all providers below them.
 
     Args:
         tx: the transaction.
-        locks: the locks.
-        roots: of which trees, and perhaps of others in between; None for all.
-        overlay: what would be given back; locks that this frees hold nothing.
+        locks: the locks to look for.
+        roots: the trees to search, None for all; trees with ids in between may be included.
+        overlay: what is assumed to be given back; locks that this frees do not count.
     """
     extent = EVERYWHERE if roots is None else _extent(roots)
     held = _places(tx, _held(extent.scope, keeps_usage=tx.database.keeps_usage), extent.values, locks)
@@ -105,7 +105,7 @@ def withheld_providers(
 
 
 def held_around(tx: Transaction, locks: UsedLocks, providers: Collection[int]) -> list[ExclusivePlace]:
-    """Return the places in the trees of some providers that are held exclusively."""
+    """Return the exclusively held places in the trees of some providers."""
     statement = _held(None, keeps_usage=tx.database.keeps_usage)
     return _places(tx, statement, {"providers": sorted(providers)}, locks)
 
@@ -113,7 +113,7 @@ def held_around(tx: Transaction, locks: UsedLocks, providers: Collection[int]) -
 def _places(
     tx: Transaction, statement: PreparedStatement, values: Mapping[str, Any], locks: UsedLocks
 ) -> list[ExclusivePlace]:
-    """Return the held places that a statement finds, without providers that are no places of the lock's level."""
+    """Return the held places that a statement finds, dropping providers without the trait of the lock's level."""
     rows = tx.tuples(statement, {**values, "locks": sorted(locks)})
     if not rows:
         return []
@@ -125,7 +125,7 @@ def _places(
 
 
 def parents_in(tx: Transaction, roots: Collection[int]) -> Mapping[int, int | None]:
-    """Return the parents of all providers of some trees, and perhaps of others in between."""
+    """Return the parents of all providers of some trees; trees with ids in between may be included."""
     if not roots:
         return {}
     extent = _extent(roots)
@@ -148,7 +148,7 @@ _HAS = PreparedStatement(
 
 @lru_cache(maxsize=2 * (len(Scope) + 1))
 def _held(scope: Scope | None, *, keeps_usage: bool) -> PreparedStatement:
-    """Return the statement: rows of ExclusivePlace; without a scope for the trees of ``providers``."""
+    """Return the statement for rows of ExclusivePlace; without a scope it searches the trees of ``providers``."""
     stock = stock_by_tree(keeps_usage=keeps_usage).c
     if scope is None:
         trees = select(_RP.root_provider_id).where(_RP.id.in_(bindparam("providers", expanding=True)))

@@ -1,7 +1,7 @@
-"""Ids of resource classes and traits by name and back.
+"""Translate names of resource classes and traits into ids and back.
 
-Standard names never change their ids, so those are cached; a custom name may be deleted and made again by any server
-on this database, so custom names are looked up in each transaction.
+Standard names never change their ids, so these are cached. Any server on this database may delete and recreate a custom
+name, so those are looked up in each transaction.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,7 +16,7 @@ from placement.store.tables import resource_classes, traits
 
 
 class NameTable:
-    """One table of names with a cache of the ids of its standard names."""
+    """A table of names, with a cache of the standard ones."""
 
     def __init__(self, table: Table, standard: Collection[str]) -> None:
         self._table = table
@@ -28,7 +28,7 @@ class NameTable:
         self._by_id = PreparedStatement(pairs.where(table.c.id.in_(bindparam("ids", expanding=True))))
 
     def ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
-        """Return the id of each of the names that exists; the others are left out."""
+        """Return the ids of those names that exist."""
         wanted = set(names)
         found = {name: self._id_by_name[name] for name in wanted & self._id_by_name.keys()}
         for some in chunks(sorted(wanted - found.keys())):
@@ -36,7 +36,7 @@ class NameTable:
         return found
 
     def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
-        """Return the name of each of the ids that exists."""
+        """Return the names of those ids that exist."""
         wanted = set(ids)
         found = {id_: self._name_by_id[id_] for id_ in wanted & self._name_by_id.keys()}
         for some in chunks(sorted(wanted - found.keys())):
@@ -54,7 +54,7 @@ class NameTable:
 
 
 class Names:
-    """The two tables of names of one database."""
+    """A database's tables of names."""
 
     def __init__(self) -> None:
         self.classes = NameTable(resource_classes, os_resource_classes.STANDARDS)

@@ -1,4 +1,4 @@
-"""Rows of projects, users and consumer_types: the names that consumers refer to, made when first seen."""
+"""Rows of projects, users and consumer_types: the names that consumers refer to, created on first use."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Ids = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class OwnerIds:
-    """The ids of names."""
+    """Ids by name."""
 
     projects: Ids
     users: Ids
@@ -37,11 +37,11 @@ class OwnerIds:
 
 
 def owner_ids(tx: Transaction, projects: Iterable[str], users: Iterable[str], types: Iterable[str]) -> OwnerIds:
-    """Return the ids of names, making what does not exist yet.
+    """Return the ids of names, creating missing ones.
 
-    Existing rows are neither written nor locked, so that the claims of one project do not wait for each other. A
-    transaction that makes a row keeps others that want the same one waiting; call this before anything is locked,
-    and none of them waits for a lock that the waiting ones hold.
+    Existing rows are neither written nor locked, so claims of one project do not wait for each other. A transaction
+    that creates a row blocks others that want the same one. Call this before taking any lock: then the blocked ones
+    hold no locks that this transaction could want, and no deadlock arises.
     """
     wanted = [sorted(set(names)) for names in (projects, users, types)]
     found = _found(tx, wanted)
@@ -71,7 +71,7 @@ def _insert_missing(tx: Transaction, wanted: list[list[str]], found: list[Ids]) 
 
 
 def _complete(tx: Transaction, column: Column[str], names: list[str], ids: Ids) -> Ids:
-    """Add names that the database takes for the same as others: MariaDB's collations may ignore case."""
+    """Add names that the database considers equal to others: MariaDB's collations may ignore case."""
     for name in names:
         if name not in ids:
             ids[name] = tx.execute(select(column.table.c.id).where(column == name)).scalar_one()

@@ -1,4 +1,4 @@
-"""Rows of planner_claims: what was answered to a claim. A row may outlive its consumer; they go little by little."""
+"""Rows of planner_claims: the answers to past claims. A row may outlive its consumer; sweeps delete it eventually."""
 
 import random
 from collections.abc import Collection
@@ -33,14 +33,14 @@ _WINDOW = (
     .order_by(_C.id)
     .limit(SWEPT_ROWS)
 )
-# Two that sweep at once may have found the same rows: neither is to wait for the other.
+# Concurrent sweeps may find the same rows; skip what another one has locked.
 _LOCK_IF_FREE = select(_C.id).where(_C.id.in_(bindparam("ids", expanding=True))).with_for_update(skip_locked=True)
 _DELETE = delete(planner_claims).where(_C.id.in_(bindparam("ids", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedClaim:
-    """What was answered to a claim: ``digest`` tells its body, ``generation`` is the consumer's after it."""
+    """The answer to a claim: ``digest`` identifies its body, ``generation`` is the consumer's after the claim."""
 
     consumer_uuid: str
     digest: str
@@ -49,13 +49,13 @@ class RememberedClaim:
 
 
 def remembered_claims(tx: Transaction, consumer_uuids: Collection[str]) -> dict[str, RememberedClaim]:
-    """Return what is remembered of consumers, by their uuid."""
+    """Return the remembered claims of consumers, by uuid."""
     rows = [row for some in chunks(sorted(consumer_uuids)) for row in tx.tuples(_BY_CONSUMERS, {"uuids": some})]
     return {row[0]: RememberedClaim(*row) for row in rows}
 
 
 def remember_claims(tx: Transaction, claims: Collection[RememberedClaim]) -> None:
-    """Remember claims, in the place of what was remembered of their consumers."""
+    """Remember claims, replacing earlier ones of the same consumers."""
     for some in chunks([claim.consumer_uuid for claim in claims]):
         tx.change(_FORGET, {"uuids": some})
     tx.insert(_INSERT, [_inserted(one) for one in claims])
@@ -71,7 +71,7 @@ def _inserted(claim: RememberedClaim) -> dict[str, Any]:
 
 
 def sweep_now_and_then(tx: Transaction) -> None:
-    """In one of some claims look at a few rows, anywhere, and forget those whose consumer is gone."""
+    """On one claim in CLAIMS_PER_SWEEP or so, delete those of a few rows, anywhere, whose consumer is gone."""
     if random.randrange(CLAIMS_PER_SWEEP):  # noqa: S311 - keeps no secret
         return
     highest = tx.execute(_HIGHEST).scalar() or 0

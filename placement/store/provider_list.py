@@ -1,4 +1,4 @@
-"""Lists of resource providers: one statement, whatever is filtered by."""
+"""Lists of resource providers, in one statement whatever the filter."""
 
 from collections.abc import Iterator, Mapping, Set
 from datetime import datetime
@@ -40,7 +40,7 @@ _MEMBERS = select(_MEMBER).join(
 
 
 class ProviderList(NamedTuple):
-    """Providers, and when the newest change of any of them was (naive UTC)."""
+    """Providers, and the time of the newest change to any of them (naive UTC)."""
 
     rows: list[ProviderRow]
     modified: datetime | None
@@ -49,9 +49,9 @@ class ProviderList(NamedTuple):
 def providers_matching(
     tx: Transaction, wanted: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
 ) -> ProviderList:
-    """Return the providers that pass a filter, given the ids of the names in it, in the order of their ids."""
+    """Return the providers that pass a filter, in the order of their ids. The caller resolves its names to ids."""
     conditions = conditions_of(tx, wanted, class_ids=class_ids, trait_ids=trait_ids)
-    # The driver's own rows: with thousands of providers, making objects of them costs more than the query.
+    # The driver's raw rows: for thousands of providers, building objects would cost more than the query.
     rows = tx.tuples(_ALL.where(*conditions))
     newest = max((row[5] for row in rows if row[5] is not None), default=None)
     return ProviderList([row[:5] for row in rows], _moment(newest))
@@ -60,18 +60,18 @@ def providers_matching(
 def conditions_of(
     tx: Transaction, wanted: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
 ) -> list[ColumnElement[bool]]:
-    """Return what a filter demands of rows of resource_providers."""
+    """Translate a filter into conditions on rows of resource_providers."""
     conditions = [*_of_identity(wanted), *_of_traits_not_had(wanted, trait_ids), *_of_aggregates_not_in(wanted)]
     passing = [*_having_traits(wanted, trait_ids), *_in_aggregates(wanted), *_having_room(tx, wanted, class_ids)]
     if passing:
-        # One set of ids: each in a set of its own would be a join of its own, and PostgreSQL, which expects next to
-        # nothing of such a set, would compare every provider of one with every provider of the next.
+        # Intersected into one set of ids: each set of its own would be another join, and PostgreSQL, which
+        # underestimates such sets, would compare every provider of one with every provider of the next.
         conditions.append(RP.id.in_(intersect(*passing) if len(passing) > 1 else passing[0]))
     return conditions
 
 
 def _moment(value: datetime | str | None) -> datetime | None:
-    """Convert a date as the driver gives it: SQLite has text."""
+    """Convert a timestamp from the driver, which is text on SQLite."""
     return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
@@ -113,17 +113,17 @@ def _of_aggregates_not_in(wanted: ProviderFilter) -> Iterator[ColumnElement[bool
 def _having_one_of_each(
     query: Select[int], provider: ColumnElement[int], *, key: ColumnElement[Any], sets: Set[frozenset[Any]]
 ) -> Select[int]:
-    """Narrow a query for links of providers and keys to the providers that have a key of each set.
+    """Narrow a query over (provider, key) links to providers that have at least one key of each set.
 
-    One group per provider and one count per set: a subquery per set would be a join per set, and with a hundred of
-    them PostgreSQL plans for minutes.
+    It groups by provider and counts for each set: a subquery per set would be a join per set, and with a hundred of
+    them PostgreSQL would spend minutes on planning.
     """
     query = query.where(key.in_(sorted(frozenset[Any]().union(*sets))))
     single = sorted(only for keys in sets if len(keys) == 1 for only in keys)
     counts = [_count_of(key.in_(sorted(keys))) >= 1 for keys in sets if len(keys) > 1]
     if single:
         counts.append(_count_of(key.in_(single)) == len(single))
-    # With one set, being among the links is enough.
+    # With a single set, any link is enough.
     return query.group_by(provider).having(and_(*counts)) if len(sets) > 1 else query
 
 
@@ -132,13 +132,13 @@ def _count_of(condition: ColumnElement[bool]) -> ColumnElement[int]:
 
 
 def _having_room(tx: Transaction, wanted: ProviderFilter, ids: Mapping[str, int]) -> Iterator[Select[int]]:
-    """Tell which providers can give all the amounts by themselves: domain.inventory.Inventory.fits in SQL."""
+    """Yield a query for providers that can serve all amounts alone: ``domain.inventory.Inventory.fits`` in SQL."""
     if not wanted.resources:
         return
     stock = StockSource(keeps_usage=tx.database.keeps_usage)
     have = stock.inventory.c
     asked = case(
-        # No max_unit is larger than UNBOUNDED, so what lies above is all the same, and sums stay within BIGINT.
+        # max_unit never exceeds UNBOUNDED, so larger amounts are equivalent; the clamp keeps sums within BIGINT.
         {ids[name]: literal(min(amount, UNBOUNDED + 1), BigInteger) for name, amount in wanted.resources.items()},
         value=have.resource_class_id,
     )

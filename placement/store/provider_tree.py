@@ -1,7 +1,7 @@
-"""Trees of resource providers: changing their shape without two requests making a loop or a wrong root together.
+"""Restructure trees of resource providers, so that two requests cannot make a cycle or a wrong root together.
 
-Whoever puts a provider into a tree or moves one holds the locks of the roots of all trees concerned, and looks at
-the trees only then.
+Whoever adds a provider to a tree or moves one locks the roots of all trees involved first, and reads the trees only
+then.
 """
 
 from collections.abc import Collection
@@ -28,9 +28,9 @@ _SET_PARENT = (
 
 
 def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:
-    """Return those of the providers that exist, by uuid, after locking the roots of their trees.
+    """Lock the roots of the trees of some providers, then return those of the providers that exist, by uuid.
 
-    While a lock is waited for, somebody may move a provider to another tree, which then has to be locked too.
+    While it waits for a lock, another transaction may move a provider to a tree that then has to be locked as well.
     """
     found = providers_by_uuid(tx, uuids)
     while True:
@@ -42,12 +42,12 @@ def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[s
 
 
 def parents_in_tree(tx: Transaction, root_id: int) -> dict[int, int | None]:
-    """Return the id of the parent of each provider of a tree, None for its root."""
+    """Return the parent of each provider of a tree, None for the root."""
     return dict(tx.tuples(_PARENTS, {"root_id": root_id}))
 
 
 def move_providers(tx: Transaction, ids: Collection[int], *, to_root: int) -> None:
-    """Make providers belong to the tree of another root."""
+    """Assign providers to the tree of another root."""
     tx.execute(_SET_ROOT, {"ids": sorted(ids), "new_root": to_root})
 
 

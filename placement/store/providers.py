@@ -1,7 +1,7 @@
-"""Resource providers: finding, locking and changing single rows. Lists and trees of them have modules of their own.
+"""Resource providers: find, lock and change single rows. Lists and trees have modules of their own.
 
-Whoever changes what a provider has or supplies locks its row first and moves its generation on in the same
-transaction; whoever needs several rows locks them in the order of their ids.
+Whoever changes what a provider has or supplies locks its row first and increments its generation in the same
+transaction; several rows are locked in the order of their ids.
 """
 
 from collections.abc import Collection
@@ -61,7 +61,7 @@ _LOCK_BY_IDS = PreparedStatement(
 _OF_PROVIDER = RP.id == bindparam("provider_id")
 _ADVANCE = update(resource_providers).where(_OF_PROVIDER).values(generation=RP.generation + 1)
 _NEXT_GENERATION = PreparedStatement(_ADVANCE)
-# A client may send any integer, so the type is not that of the column.
+# A client may send any integer, so the parameter's type is wider than the column's.
 _IS_EXPECTED = RP.generation == bindparam("expected", type_=BigInteger)
 _NEXT_GENERATION_IF = PreparedStatement(_ADVANCE.where(_IS_EXPECTED))
 _ADVANCE_BY_UUID = PreparedStatement(
@@ -87,7 +87,7 @@ _COLUMNS = (RP.uuid, RP.name, RP.generation, RP.parent_provider_id, RP.root_prov
 _INSERT_RETURNING = PreparedStatement(
     _INSERT.values({column: bindparam(column.name) for column in _COLUMNS}).returning(RP.id)
 )
-# PostgreSQL draws the id first, so that a row that is its own root need not be written twice.
+# PostgreSQL draws the id first, so that a root, which refers to itself, is written only once.
 _DRAWN = select(func.nextval(func.pg_get_serial_sequence(resource_providers.name, RP.id.name)).label("id")).cte("drawn")
 _INSERT_ROOT = PreparedStatement(
     _INSERT.from_select(
@@ -114,13 +114,13 @@ class LockedProvider(NamedTuple):
 
 
 def provider(tx: Transaction, uuid: str) -> Provider | None:
-    """Return the provider with a uuid, if there is one."""
+    """Return the provider with this uuid, or None."""
     rows = tx.rows(_BY_UUID, {"uuid": uuid})
     return Provider(*rows[0]) if rows else None
 
 
 def required_provider(tx: Transaction, uuid: str) -> Provider:
-    """Return the provider with a uuid.
+    """Return the provider with this uuid.
 
     Raises:
         ProviderNotFound: there is none.
@@ -138,10 +138,10 @@ def providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, Prov
 
 
 def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedProvider:
-    """Lock the provider with a uuid against other writers until the end of the transaction.
+    """Lock the provider with this uuid against other writers until the end of the transaction.
 
     Raises:
-        ProviderNotFound: there is none; its message ends with ``purpose``.
+        ProviderNotFound: there is none; the message ends with ``purpose``.
     """
     rows = tx.tuples(_LOCK_BY_UUID, {"uuid": uuid})
     if not rows:
@@ -150,7 +150,7 @@ def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedP
 
 
 def advance_provider(tx: Transaction, uuid: str, *, expected: int) -> LockedProvider:
-    """Lock the provider with a uuid, add one to its generation, and return it with the new one.
+    """Lock the provider with this uuid, increment its generation, and return it with the new one.
 
     Raises:
         ProviderNotFound: there is none.
@@ -164,9 +164,9 @@ def advance_provider(tx: Transaction, uuid: str, *, expected: int) -> LockedProv
 
 
 def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
-    """Lock providers in the order of their ids and return the present generation of those that still exist.
+    """Lock providers in the order of their ids and return the current generations of those that still exist.
 
-    SQLite needs no row locks: a writing transaction is alone from its beginning.
+    SQLite needs no row locks, because a writing transaction excludes all others from the start.
     """
     locked: dict[int, int] = {}
     for some in chunks(sorted(ids)):
@@ -183,10 +183,10 @@ def lock_providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str,
 
 
 def bump_generation(tx: Transaction, provider_id: int, *, expected: int | None) -> None:
-    """Add one to a provider's generation.
+    """Increment a provider's generation.
 
     Raises:
-        ConcurrentUpdate: the generation is not the ``expected`` one. None expects nothing.
+        ConcurrentUpdate: the generation is not the ``expected`` one; None skips the check.
     """
     if expected is None:
         tx.change(_NEXT_GENERATION, {"provider_id": provider_id})
@@ -195,12 +195,12 @@ def bump_generation(tx: Transaction, provider_id: int, *, expected: int | None) 
 
 
 def same_name_or_uuid(tx: Transaction, *, name: str, uuid: str) -> list[tuple[str, str]]:
-    """Return uuid and name of the providers that have this name or this uuid."""
+    """Return uuid and name of the providers with this name or this uuid."""
     return tx.tuples(_NAME_OR_UUID, {"name": name, "uuid": uuid})
 
 
 def name_is_taken(tx: Transaction, name: str, *, except_for: int) -> bool:
-    """Tell whether another provider has a name."""
+    """Tell whether another provider has this name."""
     return bool(tx.tuples(_NAME_IS_TAKEN, {"name": name, "provider_id": except_for})[0][0])
 
 
@@ -231,17 +231,17 @@ def _inserted_id(tx: Transaction, row: dict[str, Any]) -> int:
 
 
 def rename_provider(tx: Transaction, provider_id: int, name: str) -> None:
-    """Give a provider another name."""
+    """Rename a provider."""
     tx.change(_RENAME, {"provider_id": provider_id, "new_name": name})
 
 
 def has_children(tx: Transaction, provider_id: int) -> bool:
-    """Tell whether a provider is the parent of another."""
+    """Tell whether a provider has children."""
     return bool(tx.tuples(_HAS_CHILDREN, {"provider_id": provider_id})[0][0])
 
 
 def has_allocations(tx: Transaction, provider_id: int) -> bool:
-    """Tell whether anything of a provider is allocated."""
+    """Tell whether anything is allocated from a provider."""
     return bool(tx.tuples(_HAS_ALLOCATIONS, {"provider_id": provider_id})[0][0])
 
 
@@ -249,6 +249,6 @@ def delete_provider(tx: Transaction, provider_id: int) -> None:
     """Delete a provider with its inventories, traits, aggregates and kept usage."""
     for statement in _DELETE_WHAT_IT_HAS:
         tx.change(statement, {"provider_id": provider_id})
-    # MariaDB refuses to delete a row that refers to itself.
+    # MariaDB refuses to delete a row that references itself.
     tx.change(_LEAVE_TREE, {"provider_id": provider_id})
     tx.change(_DELETE, {"provider_id": provider_id})

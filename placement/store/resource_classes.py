@@ -16,7 +16,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import inventories, resource_classes
 
 FIRST_CUSTOM_ID = 10000
-"""Custom classes are numbered from here, as the reference does, so that later standard ones keep the low ids."""
+"""Custom classes are numbered from here, as in the reference, which leaves the low ids to future standard classes."""
 
 _STANDARD_FIRST = case((resource_classes.c.name.in_(os_resource_classes.STANDARDS), 0), else_=1)
 _ALL = select(
@@ -34,7 +34,7 @@ _LOCK = PreparedStatement(
 
 @dataclass(frozen=True, slots=True)
 class ResourceClass:
-    """A resource class; ``modified`` is naive UTC, or None where nobody noted it."""
+    """A resource class; ``modified`` is naive UTC, or None if it was not recorded."""
 
     id: int
     name: str
@@ -46,20 +46,20 @@ def _found(tx: Transaction, query: Select[Any]) -> list[ResourceClass]:
 
 
 def all_classes(tx: Transaction) -> list[ResourceClass]:
-    """Return all resource classes, standard ones first, in the order of their ids."""
+    """Return all resource classes, standard ones first, each kind in the order of ids."""
     return _found(tx, _ALL.order_by(_STANDARD_FIRST, resource_classes.c.id))
 
 
 def class_named(tx: Transaction, name: str) -> ResourceClass | None:
-    """Return the class of a name, if there is one."""
+    """Return the class with this name, or None."""
     return next(iter(_found(tx, _ALL.where(resource_classes.c.name == name))), None)
 
 
 def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]:
-    """Return the id of each class that exists, and see to it that none is deleted while this transaction lasts.
+    """Return the ids of those classes that exist, and prevent their deletion during this transaction.
 
-    Inventories do not refer to classes by a foreign key, so without the lock a class could go while its first
-    inventory comes. Standard classes cannot be deleted.
+    Inventories have no foreign key to classes, so without the lock a class could be deleted while it gets its first
+    inventory. Standard classes cannot be deleted.
     """
     ids = tx.names.classes.ids(tx.connection, [name for name in names if not is_custom(name)])
     for custom in chunks(sorted(name for name in names if is_custom(name))):
@@ -68,14 +68,14 @@ def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]
 
 
 def insert_class(tx: Transaction, name: str) -> bool:
-    """Insert a class; return False where the name is taken."""
+    """Insert a class; return False if the name is taken."""
     highest = select(func.max(resource_classes.c.id) + 1).scalar_subquery()
     id_ = tx.execute(select(func.coalesce(highest, 0))).scalar_one()
     return insert_unless_exists(tx, resource_classes, {"id": max(id_, FIRST_CUSTOM_ID), "name": name}, key="name")
 
 
 def rename_class(tx: Transaction, id_: int, name: str) -> None:
-    """Give a class another name."""
+    """Rename a class."""
     tx.execute(update(resource_classes).where(resource_classes.c.id == id_).values(name=name))
 
 

@@ -1,9 +1,9 @@
-"""What providers have of resource classes, what is in use and what is left: joined and computed here and nowhere else.
+"""Stock: what providers have of resource classes, what is used and what is left. It is joined and computed only here.
 
-Capacity is ``(total - reserved) * allocation_ratio``, a float, of which what is behind the point cannot be allocated.
-An amount is whole, so it fits into the float where it fits into the whole number: conditions compare with the float,
-as the reference's search does; whatever is shown or summed is cut off, as ``domain.inventory`` does and the
-reference's check of allocations. tests/store/test_stock.py shows that databases and Python agree.
+Capacity is ``(total - reserved) * allocation_ratio``, a float whose fraction cannot be allocated. An amount is whole,
+so it fits into the float exactly if it fits into the truncated number: conditions compare with the float, as the
+reference's search does, while anything shown or summed is truncated, as in ``domain.inventory`` and in the reference's
+check of allocations. ``tests/store/test_stock.py`` shows that the databases and Python agree.
 """
 
 from collections.abc import Mapping
@@ -15,17 +15,17 @@ from placement.store.kept_usage.usage_source import usage_source
 from placement.store.tables import inventories, provider_usages, resource_providers
 from placement.store.whole_numbers import whole
 
-# Numbers the planner is to know.
+# Literals rather than parameters, so that the query planner sees them.
 NOTHING: Any = literal_column("0", Integer)
 ONE: Any = literal_column("1", Integer)
 
 
 class StockSource:
-    """Inventories, what is in use of them beside each, and what is computed of both.
+    """Inventories joined with their usage, and expressions over both.
 
     Args:
-        keeps_usage: whether usage is kept, or has to be summed up.
-        name: what tells this one from others in the same statement.
+        keeps_usage: whether usage is kept, or has to be summed.
+        name: distinguishes this source from others in the same statement.
     """
 
     __slots__ = ("inventory", "usage")
@@ -37,33 +37,33 @@ class StockSource:
 
     @property
     def rows(self) -> Join:
-        """All inventories, with what is in use of each."""
+        """All inventories, with the usage of each."""
         return self.with_usage(self.inventory)
 
     @property
     def in_use(self) -> Join:
-        """The inventories of which something is or was in use."""
+        """The inventories that have, or once had, usage."""
         return self.inventory.join(self.usage, self._of_same)
 
     def with_usage(self, source: FromClause, *conditions: ColumnElement[bool]) -> Join:
-        """Return a source that has the inventories, with what is in use of each; NULL where nothing is.
+        """Join a source that contains the inventories with the usage of each, NULL where there is none.
 
         Args:
             source: the inventories, or a join with them.
-            conditions: what else is known of the usage that matters: where it is summed up, less is.
+            conditions: further restrictions on the usage, so that less has to be summed where it is not kept.
         """
         return source.outerjoin(self.usage, and_(self._of_same, *conditions))
 
     def of_class(
         self, source: FromClause, provider_id: ColumnElement[Any], class_id: ColumnElement[Any], *, or_none: bool
     ) -> Join:
-        """Return a source of providers, each with its stock of one class.
+        """Join a source of providers with their stock of one class.
 
         Args:
             source: the providers.
             provider_id: the column with their ids.
             class_id: the class.
-            or_none: whether providers without inventory of the class stay.
+            or_none: whether to keep providers without inventory of the class.
         """
         has, uses = self.inventory.c, self.usage.c
         return source.join(
@@ -74,38 +74,38 @@ class StockSource:
 
     @property
     def capacity(self) -> ColumnElement[Any]:
-        """How much may be allocated in all, as a float that is not cut off."""
+        """The capacity as an untruncated float."""
         return (self.inventory.c.total - self.inventory.c.reserved) * self.inventory.c.allocation_ratio
 
     @property
     def whole_capacity(self) -> ColumnElement[Any]:
-        """The same as ``domain.inventory.Inventory.capacity``: a whole number, still of type float."""
+        """The same as ``domain.inventory.Inventory.capacity``: a whole number, though still of type float."""
         return whole(self.capacity)
 
     @property
     def used(self) -> ColumnElement[Any]:
-        """How much is in use."""
+        """The amount in use."""
         return func.coalesce(self.usage.c.used, NOTHING)
 
     @property
     def left(self) -> ColumnElement[Any]:
-        """How much is left, not cut off; negative for a provider that has given away more than it has."""
+        """The amount left, untruncated; negative for a provider over capacity."""
         return self.capacity - self.used
 
     def rules(self, amount: ColumnElement[Any]) -> Mapping[str, ColumnElement[bool]]:
-        """Return the conditions that an amount can be taken under, by their names in an explanation."""
+        """Return the conditions for taking an amount, by their names in explanations."""
         has = self.inventory.c
         return {
             "capacity": amount <= self.left,
             "min_unit": has.min_unit <= amount,
             "max_unit": has.max_unit >= amount,
-            # Said twice for PostgreSQL's planner: of the modulo alone it expects one row in two hundred, and then joins
-            # thousands of rows one by one.
+            # The redundant comparison is for PostgreSQL's planner: for the modulo alone it estimates one row in two
+            # hundred and picks a nested loop over thousands of rows.
             "step_size": or_(has.step_size == ONE, amount % has.step_size == NOTHING),
         }
 
     def fits(self, amount: ColumnElement[Any]) -> ColumnElement[bool]:
-        """Return the condition that an amount can be taken: ``domain.inventory.Inventory.fits``."""
+        """Return the condition for taking an amount: ``domain.inventory.Inventory.fits`` in SQL."""
         return and_(*self.rules(amount).values())
 
     @property
@@ -117,11 +117,10 @@ class StockSource:
 
 
 def stock_by_tree(*, keeps_usage: bool) -> FromClause:
-    """Return something to select from, an inventory a row.
+    """Return a selectable with one row for each inventory.
 
-    It has root_provider_id, resource_provider_id, resource_class_id, capacity (cut off) and used.
-
-    Where triggers keep usage they keep all of this beside it: the joins take most of the time that sums take.
+    Its columns are root_provider_id, resource_provider_id, resource_class_id, capacity (truncated) and used.
+    Triggers that keep usage keep all of them in one table, because the joins would take most of the time of a sum.
     """
     if keeps_usage:
         return select(provider_usages).where(provider_usages.c.capacity.is_not(None)).subquery()

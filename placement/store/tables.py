@@ -1,8 +1,8 @@
-"""The tables: those of the reference's final schema, name by name, and ours beside them.
+"""The tables: those of the reference's final schema, name by name, and our own beside them.
 
-Monitoring tools and the reference server read and write the first group, so nothing is added to it and nothing is
-left out. Traps kept from the reference: ``allocations.consumer_id`` is the consumer's *uuid*; most links between
-tables are plain integers without a foreign key; every table has naive UTC ``created_at`` and ``updated_at``.
+Monitoring tools and the reference server read and write the first group, so nothing is added to it or left out. Traps
+inherited from the reference: ``allocations.consumer_id`` is the consumer's *uuid*; most links between tables are plain
+integers without a foreign key; every table has ``created_at`` and ``updated_at`` in naive UTC.
 """
 
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ metadata = MetaData()
 
 
 def utc_now() -> datetime:
-    """Return the time the way the tables keep it: UTC, naive, whole seconds being what MariaDB stores."""
+    """Return the current time as the tables store it: naive UTC. MariaDB truncates it to whole seconds."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
@@ -195,9 +195,9 @@ provider_usages = Table(
     Column("root_provider_id", Integer),
     Column("capacity", Double),
 )
-"""What each provider uses of a class, kept exact by triggers (store/kept_usage), and what it can give.
+"""Each provider's usage of a class, kept exact by triggers (store/kept_usage), and its capacity.
 
-``capacity`` is whole, and null where there is no inventory; only beside it does ``root_provider_id`` count.
+``capacity`` is a whole number, null without an inventory; ``root_provider_id`` is only meaningful where it is not null.
 """
 
 planner_claims = Table(
@@ -210,7 +210,7 @@ planner_claims = Table(
     Column("answer", Text, nullable=False),
     UniqueConstraint("consumer_uuid", name="uniq_planner_claims0consumer_uuid"),
 )
-"""What was answered to a planner claim, for when it is sent again (store/planner_claims.py)."""
+"""The answer to a planner claim, in case it is sent again (store/planner_claims.py)."""
 
 placement_journal = Table(
     "placement_journal",
@@ -245,7 +245,7 @@ placement_journal = Table(
     Index("placement_journal_project_idx", "project_id", "id"),
     sqlite_autoincrement=True,
 )
-"""What changed, in the order of its ids; an interface, described in docs/journal.md (store/journal)."""
+"""All changes, in the order of their ids; a public interface, described in docs/journal.md (store/journal)."""
 
 VERSION_TABLE = "placement_server_version"
-"""Where Alembic keeps the revision of our tables; the reference's own is ``alembic_version``."""
+"""Where Alembic stores the revision of our tables; the reference's own is in ``alembic_version``."""

@@ -1,4 +1,4 @@
-"""Traits: their names, and which providers have them. Standard traits come first, both kinds in the order of ids."""
+"""Traits and which providers have them. Standard traits come first, each kind in the order of ids."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ _TAKE = PreparedStatement(
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """A trait; ``modified`` is naive UTC, or None where nobody noted it."""
+    """A trait; ``modified`` is naive UTC, or None if it was not recorded."""
 
     id: int
     name: str
@@ -55,7 +55,7 @@ class Trait:
 
 @dataclass(frozen=True, slots=True)
 class ProviderTraits:
-    """The traits that a provider has."""
+    """The traits of a provider, and its generation."""
 
     generation: int
     traits: list[Trait]
@@ -69,12 +69,12 @@ def _found(tx: Transaction, query: PreparedStatement | Select[Any], values: Valu
 def traits_matching(
     tx: Transaction, *, names: Collection[str] | None = None, prefix: str = "", associated: bool | None = None
 ) -> list[Trait]:
-    """Return the traits with one of the names, with a prefix, and that some provider has or that none has."""
+    """Return the traits that match all conditions: a name, a prefix, and whether any provider has them."""
     query = _ALL
     if names is not None:
         query = query.where(TRAIT.name.in_(sorted(set(names))))
     if prefix:
-        # LIKE takes the underscores of names for wildcards, and on SQLite upper case for lower.
+        # Not LIKE, which treats underscores in names as wildcards and, on SQLite, ignores case.
         query = query.where(func.substr(TRAIT.name, 1, len(prefix)) == prefix)
     if associated is not None:
         query = query.where(_IS_IN_USE if associated else ~_IS_IN_USE)
@@ -82,7 +82,7 @@ def traits_matching(
 
 
 def trait_named(tx: Transaction, name: str) -> Trait | None:
-    """Return the trait of a name, if there is one."""
+    """Return the trait with this name, or None."""
     return next(iter(_found(tx, _BY_NAME, {"name": name})), None)
 
 
@@ -92,7 +92,7 @@ def traits_named(tx: Transaction, names: Collection[str]) -> list[Trait]:
 
 
 def insert_trait(tx: Transaction, name: str) -> bool:
-    """Insert a trait; return False where the name is taken."""
+    """Insert a trait; return False if the name is taken."""
     return insert_unless_exists(tx, traits, {"name": name}, key="name")
 
 
@@ -107,7 +107,7 @@ def delete_trait(tx: Transaction, id_: int) -> None:
 
 
 def traits_of(tx: Transaction, uuid: str) -> ProviderTraits | None:
-    """Return the traits of the provider with a uuid, or None if there is no such provider."""
+    """Return the traits of the provider with this uuid, or None if there is no such provider."""
     rows = tx.rows(_TRAITS_OF, {"uuid": uuid})
     if not rows:
         return None
@@ -115,7 +115,7 @@ def traits_of(tx: Transaction, uuid: str) -> ProviderTraits | None:
 
 
 def replace_provider_traits(tx: Transaction, provider_id: int, trait_ids: Collection[int]) -> bool:
-    """Give a provider, whose row is locked, exactly these traits; tell whether that changes anything."""
+    """Make these exactly the traits of a provider, whose row is locked; tell whether anything changed."""
     wanted = set(trait_ids)
     present = {id_ for (id_,) in tx.tuples(_IDS_OF_PROVIDER, {"provider_id": provider_id})}
     if lost := present - wanted:

@@ -1,4 +1,4 @@
-"""Triggers that belong together: made, found in place as this release makes them, and removed, on every database."""
+"""Sets of triggers: create them, compare them with this release's definitions, and drop them, on every database."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _STANDING = {
     "mysql": _IN_MARIADB,
     "mariadb": _IN_MARIADB,
 }
-"""What is there: each trigger's name, and its text, which is its function's on PostgreSQL."""
+"""Queries for the triggers in place: their names and bodies; on PostgreSQL the body is the function's."""
 
 
 class TriggersRefused(PlacementError):
@@ -42,7 +42,7 @@ class Trigger:
 
     @property
     def create(self) -> str:
-        """The statement that makes it."""
+        """The statement that creates it."""
         return f"CREATE TRIGGER {self.name} {self.fires} {self.body}"
 
     @property
@@ -53,20 +53,20 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class TriggerSet:
-    """Triggers of one kind of database, and the functions they call on PostgreSQL: text by name."""
+    """The triggers for one kind of database and, on PostgreSQL, the functions they call: bodies by name."""
 
     triggers: Sequence[Trigger]
     functions: Mapping[str, str] = field(default_factory=dict)
 
     def create(self, connection: Connection) -> None:
-        """Make functions and triggers."""
+        """Create functions and triggers."""
         if self.functions:
             self._create_functions(connection)
         for trigger in self.triggers:
             connection.exec_driver_sql(trigger.create)
 
     def _create_functions(self, connection: Connection) -> None:
-        # Run with the owner's rights and by fixed names: a user who may write a table need not know of ours.
+        # SECURITY DEFINER with a fixed search path: a user who may write a table needs no rights on ours.
         schema = connection.execute(text("SELECT quote_ident(current_schema())")).scalar_one()
         for name, body in self.functions.items():
             connection.exec_driver_sql(
@@ -75,10 +75,9 @@ class TriggerSet:
             )
 
     def replace(self, connection: Connection) -> None:
-        """Make functions and triggers where those of another release are, so that no change goes past both.
+        """Replace the functions and triggers of another release, so that no change slips past both versions.
 
-        On MariaDB each trigger is replaced by one statement, because each of these commits; elsewhere it is a matter
-        of the transaction.
+        On MariaDB, where DDL commits, one statement replaces each trigger; elsewhere the transaction covers it all.
         """
         if connection.dialect.name in {"mysql", "mariadb"}:
             for trigger in self.triggers:
@@ -88,7 +87,7 @@ class TriggerSet:
             self.create(connection)
 
     def drop(self, connection: Connection) -> None:
-        """Drop triggers and functions, as far as they are there."""
+        """Drop whichever of the triggers and functions exist."""
         for trigger in self.triggers:
             on_table = f" ON {trigger.table}" if connection.dialect.name == "postgresql" else ""
             connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS {trigger.name}{on_table}")
@@ -96,15 +95,15 @@ class TriggerSet:
             connection.exec_driver_sql(f"DROP FUNCTION IF EXISTS {function}()")
 
     def is_in_place(self, connection: Connection) -> bool:
-        """Tell whether every trigger is there, enabled, and as this release makes it. One small query."""
+        """Tell whether every trigger exists, is enabled and is defined as in this release. Takes one small query."""
         return self._standing(connection) >= self._made(connection.dialect.name)
 
     def fingerprint(self, dialect: str) -> str:
-        """Return what tells these triggers from those of another release."""
+        """Return a digest that distinguishes these triggers from another release's."""
         return _digest(self._made(dialect))
 
     def standing_fingerprint(self, connection: Connection) -> str:
-        """Return the fingerprint of the triggers that are there under these names, and enabled."""
+        """Return the fingerprint of the enabled triggers that exist under these names."""
         names = {trigger.name for trigger in self.triggers}
         return _digest(pair for pair in self._standing(connection) if pair[0] in names)
 
@@ -112,7 +111,7 @@ class TriggerSet:
         return {(trigger.name, self._shown(trigger, dialect)) for trigger in self.triggers}
 
     def _shown(self, trigger: Trigger, dialect: str) -> str:
-        """Return the text that the database shows of a trigger."""
+        """Return a trigger's body as the database reports it."""
         if dialect == "postgresql":
             return self.functions[trigger.body.rpartition(" ")[2].removesuffix("()")]
         return trigger.create if dialect == "sqlite" else trigger.body.removeprefix("FOR EACH ROW ")
@@ -123,7 +122,7 @@ class TriggerSet:
         return {(name, shown) for name, shown in connection.execute(text(query), wanted)}
 
     def some_are_there(self, connection: Connection) -> bool:
-        """Tell whether any of them is there, in whatever state."""
+        """Tell whether any of the triggers exists, in whatever state."""
         query = {
             "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal",
             "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
@@ -143,15 +142,15 @@ def _digest(texts: Iterable[tuple[str, str]]) -> str:
 def refusals_explained(
     connection: Connection, remove: Callable[[Connection], None], consequence: str
 ) -> Iterator[None]:
-    """Turn MariaDB's refusal to make triggers into the grant that is missing; those that were made are removed.
+    """Turn MariaDB's refusal to create triggers into an error that names the missing grant, and drop those created.
 
     Args:
         connection: the connection.
-        remove: removes them.
-        consequence: what follows from it, and what the grant is for.
+        remove: drops the triggers.
+        consequence: what the refusal entails, for the message.
 
     Raises:
-        TriggersRefused: MariaDB withholds the privilege.
+        TriggersRefused: MariaDB denies the privilege.
     """
     try:
         yield
@@ -166,7 +165,7 @@ def refusals_explained(
 
 
 def _refusal(error: DBAPIError) -> str | None:
-    """Return what an operator has to grant so that MariaDB makes triggers, or None for any other error."""
+    """Return the grant that an operator has to give for MariaDB to create triggers, or None for any other error."""
     arguments = error.orig.args if error.orig is not None else ()
     code = arguments[0] if arguments else None
     grant = _MARIADB_REFUSALS.get(code) if isinstance(code, int) else None

@@ -1,4 +1,4 @@
-"""Sums over allocations: of one provider, and of the consumers of a project."""
+"""Sums over allocations: of a provider, and of the consumers of a project."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def _of_provider(stock: StockSource) -> PreparedStatement:
     owner, has = resource_providers.c, stock.inventory.c
     stocked = stock.with_usage(
         resource_providers.outerjoin(stock.inventory, has.resource_provider_id == owner.id),
-        # Said again for the summed usage, which is summed up for this provider alone then.
+        # Redundant, but restricts usage that has to be summed to this provider.
         stock.usage.c.resource_provider_id == _ID_OF_PROVIDER,
     )
     return PreparedStatement(
@@ -64,20 +64,20 @@ _CONSUMERS = {user: _of_project((consumer_types.c.name, _COUNT), user=user) for 
 
 
 def usage_of_provider(tx: Transaction, uuid: str) -> list[tuple[int, int | None, int]]:
-    """Return (provider's generation, class id, amount) of each class that a provider has inventory of.
+    """Return (provider generation, class id, used amount) for each class that a provider has inventory of.
 
-    There is no row for an unknown provider, and one without a class for a provider without inventory.
+    There is no row for an unknown provider, and one row without a class for a provider without inventory.
     """
     return tx.tuples(_OF_PROVIDER[tx.database.keeps_usage], {"provider": uuid})
 
 
 def usage_of_project(tx: Transaction, project_id: str, user_id: str | None) -> list[tuple[str | None, int, int]]:
-    """Return (consumer type, class id, amount) of all that a project, or one user in it, holds."""
+    """Return (consumer type, class id, amount) of everything that a project, or one of its users, holds."""
     return tx.tuples(_AMOUNTS[user_id is not None], _parameters(project_id, user_id))
 
 
 def consumers_of_project(tx: Transaction, project_id: str, user_id: str | None) -> dict[str | None, int]:
-    """Return how many consumers of each type hold something for a project, or for one user in it."""
+    """Return the number of consumers with allocations by type, for a project or one of its users."""
     return dict(tx.tuples(_CONSUMERS[user_id is not None], _parameters(project_id, user_id)))
 
 

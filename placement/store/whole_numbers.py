@@ -1,4 +1,4 @@
-"""Cutting off what is behind the point, which every kind of database spells its own way. A cast rounds on most."""
+"""Truncate numbers, which each kind of database spells differently; on most of them a cast rounds."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from sqlalchemy.sql.functions import GenericFunction
 
 
 class whole(GenericFunction[float]):  # noqa: N801 - a function of SQL
-    """A number without what is behind the point, still as a float: sums of floats are cheap, and exact to 2^53."""
+    """A truncated number, still of type float: sums of floats are cheap, and exact up to 2^53."""
 
     type = Double()
     inherit_cache = True
@@ -22,7 +22,7 @@ def _truncate(element: Any, compiler: SQLCompiler, **options: Any) -> str:
 
 @compiles(whole, "sqlite")
 def _cast(element: Any, compiler: SQLCompiler, **options: Any) -> str:
-    # Not every SQLite is built with trunc().
+    # Not every build of SQLite has trunc().
     return f"CAST({compiler.process(element.clauses, **options)} AS INTEGER)"
 
 
