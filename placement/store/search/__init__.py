@@ -1,1 +1,1 @@
-"""The SQL of searches for candidates: which providers can serve, which trees, and what is shown of them."""
+"""The SQL of candidate searches: which providers and trees can serve a request, and their summaries."""

@@ -1,7 +1,7 @@
-"""Conjunctions of any-of sets of traits or aggregates as SQL: providers, or trees, that have one of each set.
+"""Conjunctions of any-of sets of traits or aggregates as SQL: providers, or trees, that have a member of each set.
 
-What a statement looks like depends on the shape of the conjunction alone. The ids are written into its text when it is
-sent: a planner that knows them knows how many providers have them, and a rare trait is worth another plan.
+The statement depends only on the shape of the conjunction. Ids are written into its text when it is sent: a query
+planner that sees them knows how many providers have them, and a rare trait deserves a different plan.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -19,7 +19,7 @@ _IN = resource_provider_aggregates.c
 
 
 class SetsShape(NamedTuple):
-    """How many sets have several members, and how many have one: none, one, or more (2)."""
+    """How many sets have several members, and how many have one: 0, 1, or 2 for more."""
 
     several: int
     singles: int
@@ -35,7 +35,7 @@ def sets_shape(sets: Collection[frozenset[str]]) -> SetsShape:
 
 
 def sets_parameters(name: str, sets: Collection[frozenset[str]], ids: Mapping[str, int]) -> dict[str, Any]:
-    """Return the values that the conditions on a conjunction of this name bind; unknown members are left out."""
+    """Return the values bound by the conditions on a conjunction of this name; unknown members are dropped."""
     singles = {only for any_of in sets if len(any_of) == 1 for only in any_of}
     several = [any_of for any_of in sets if len(any_of) > 1]
     values: dict[str, Any] = {f"{name}_{index}": known(any_of, ids) for index, any_of in enumerate(several)}
@@ -46,7 +46,7 @@ def sets_parameters(name: str, sets: Collection[frozenset[str]], ids: Mapping[st
 
 
 def known(names: Iterable[str], ids: Mapping[str, int]) -> list[int]:
-    """Return the ids of those of the names that have one, ascending."""
+    """Return the ids of the known names, ascending."""
     return sorted(ids[name] for name in names if name in ids)
 
 
@@ -87,12 +87,12 @@ def _among(id_: Any, links: Links) -> SqlCondition:
 def _with_each(links: Links, key: Any, sets: SetsShape, name: str) -> Links:
     """Narrow a query for the owners of keys to those that have a key of each set.
 
-    One subquery with a count for each set: a subquery for each set is a join each, and PostgreSQL plans a hundred of
-    them for minutes.
+    One subquery with a count for each set: a subquery per set would mean a join per set, and PostgreSQL spends minutes
+    on planning a hundred of them.
     """
     links = links.where(key.in_(_ids(f"{name}_any")))
     if sets.several + sets.singles == 1:
-        return links  # Being among the owners is enough.
+        return links  # With a single set, any link is enough.
     counts = [_count(key, f"{name}_{index}") >= 1 for index in range(sets.several)]
     if sets.singles:
         counts.append(_count(key, f"{name}_singles") == bindparam(f"{name}_count", type_=BigInteger))

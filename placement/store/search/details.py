@@ -1,4 +1,4 @@
-"""What only some requests need to know of trees: who meets which traits, whose child is who, who stands for a place."""
+"""Details of trees that only some requests need: which trait sets providers meet, their parents, and place anchors."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -23,13 +23,13 @@ _TraitRow = tuple[int, int | None, int, int | None]
 
 
 class TreeDetails(NamedTuple):
-    """What a search and the order of its candidates depend on; each is empty where it does not matter.
+    """Details that a search and the ranking of its candidates depend on; each is empty where it does not matter.
 
     Args:
-        met: for each provider which of the plan's trait sets it meets, as bits.
-        parents: the parents of all whom the way up from somebody who fits meets.
-        level_bits: for each provider that stands for a place of which levels, as bits.
-        homes: the roots of the trees that these are in.
+        met: the plan's trait sets that each provider meets, as bits.
+        parents: the parents of every provider on the way up from a fitting one.
+        level_bits: the levels whose places each provider anchors, as bits.
+        homes: the roots of the trees that these anchors are in.
     """
 
     met: dict[int, int]
@@ -39,13 +39,13 @@ class TreeDetails(NamedTuple):
 
 
 class DetailReader:
-    """Reads what one plan needs to know.
+    """Reads the details that one plan depends on.
 
     Args:
-        tx: where to read.
+        tx: the transaction.
         plan: what is asked for.
-        ids: the ids of the names in it.
-        with_places: whether it matters who stands for a place.
+        ids: the ids of the names in the plan.
+        with_places: whether anchors of places are needed.
     """
 
     def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds, *, with_places: bool) -> None:
@@ -61,11 +61,11 @@ class DetailReader:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything to know."""
+        """Whether the plan needs any details."""
         return bool(self._ties or self._sets_met or self._levels)
 
     def of_extent(self, extent: Extent, serving: Serving) -> TreeDetails:
-        """Read the details of all trees of an extent; ``serving`` are the providers that were found in them."""
+        """Read the details of all trees of an extent; ``serving`` are the providers found in them."""
         if not self._sets_met and not self._levels:
             return TreeDetails({}, self._parents(extent) if self._ties else {}, {}, {})
         rows = self._rows(extent, with_others=self._ties)
@@ -74,7 +74,7 @@ class DetailReader:
             parents |= serving.parents()
             above = {*parents.values()}.difference(parents, [None])
             if above and above.difference(serving.roots(), [row[2] for row in rows]):
-                # Somebody in between has none of the traits, and can serve nothing.
+                # A provider in between has none of the traits and cannot serve anything.
                 rows = self._rows(extent, with_others=True)
                 parents = _parents_in(rows)
         pairs = [(row[0], row[3]) for row in rows]
@@ -83,7 +83,7 @@ class DetailReader:
         return TreeDetails(_bits(pairs, self._sets_met), parents, bits, homes)
 
     def of_inhabitants(self, inhabitants: Inhabitants, fitting: Collection[int]) -> TreeDetails:
-        """Return the details of trees that were read already; ``fitting`` were found in these and perhaps others."""
+        """Return the details of trees that are already read; ``fitting`` were found in these and perhaps in others."""
         _roots, members, pairs = inhabitants
         wanted = {*self._sets_met, *self._levels}
         found = [pair for pair in pairs if pair[1] in wanted and pair[0] in members]
@@ -102,24 +102,24 @@ class DetailReader:
         return _bits(self._tx.tuples(_TRAITS_OF, values), self._sets_met)
 
     def parents_in_trees(self, roots: Collection[int]) -> ParentOf:
-        """Read whose child each provider of some trees is."""
+        """Read the parent of each provider of some trees."""
         return self._parents(Extent.listed(sorted(roots)))
 
     def _parents(self, extent: Extent) -> ParentOf:
         return dict(self._tx.tuples(_all_parents(extent.scope), extent.values))
 
     def _rows(self, extent: Extent, *, with_others: bool) -> list[_TraitRow]:
-        """Read each provider with each of its traits that matter; ``with_others`` those that have none, too."""
+        """Read each provider with each of its relevant traits, and those without any for ``with_others``."""
         traits = sorted({*self._sets_met, *self._levels})
         return self._tx.tuples(_with_traits(extent.scope, with_others=with_others), {**extent.values, "among": traits})
 
 
 def _bits(pairs: Iterable[tuple[int, int | None]], bits: Mapping[int, int]) -> dict[int, int]:
-    """Return for each provider what its traits stand for, in one number.
+    """Combine the bits of each provider's traits.
 
     Args:
-        pairs: a provider and a trait of it, or None.
-        bits: what a trait stands for.
+        pairs: providers with one of their traits, or None.
+        bits: the bits of a trait.
     """
     found: dict[int, int] = {}
     if bits:

@@ -1,4 +1,4 @@
-"""Devices and what is beside them: what trees have left, what there is in all, and what consumers take of it."""
+"""Devices and their surroundings: what trees have left, their capacity, and what consumers take."""
 
 from collections.abc import Collection
 from functools import lru_cache
@@ -15,19 +15,19 @@ ProviderAmount = tuple[int, int, int, int]
 """The root of a tree, a provider in it, a resource class, and an amount."""
 
 NewHolding = tuple[str, int, int, int]
-"""The uuid of a consumer, a provider, a resource class, and how much of it is taken."""
+"""The uuid of a consumer, a provider, a resource class, and the amount taken."""
 
 
 def left_by_provider(
     tx: Transaction, classes: Collection[int], roots: Collection[int] | None = None
 ) -> list[ProviderAmount]:
-    """Return what each provider, or each one of some trees, has left of some classes, where that is anything."""
+    """Return what each provider, of all trees or of some, has left of some classes, if more than nothing."""
     statement = _amounts(left=True, keeps_usage=tx.database.keeps_usage, listed=roots is not None)
     return tx.tuples(statement, {"classes": sorted(classes), **({"roots": sorted(roots)} if roots is not None else {})})
 
 
 def capacity_by_provider(tx: Transaction, classes: Collection[int]) -> list[ProviderAmount]:
-    """Return what each provider has of some classes, in use or not."""
+    """Return each provider's capacity of some classes, in use or not."""
     statement = _amounts(left=False, keeps_usage=tx.database.keeps_usage, listed=False)
     return tx.tuples(statement, {"classes": sorted(classes)})
 
@@ -54,7 +54,7 @@ _TRAITS = select(_HAS.resource_provider_id, _HAS.trait_id).where(_HAS.trait_id.i
 
 
 def newest_taken(tx: Transaction, classes: Collection[int], most: int) -> list[NewHolding]:
-    """Return what is taken of some classes, the newest allocations first, and no more rows than that."""
+    """Return the newest allocations of some classes, up to ``most``, newest first."""
     return tx.tuples(_NEWEST, {"classes": sorted(classes), "most": most})
 
 

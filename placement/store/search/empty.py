@@ -1,7 +1,7 @@
-"""Which condition on single providers left nobody: one statement that answers with one row for each demand.
+"""Which condition on single providers left none: one statement that returns a row for each demand.
 
-For a log line, where a whole explanation would cost more than the search. Whether demands that can all be served can be
-served together is not asked here.
+Meant for a log line, where a full explanation would cost more than the search. Whether demands that can each be served
+can also be served together is not considered.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ STEPS = (
     "forbidden_aggregates",
     "in_tree",
 )
-"""The conditions in the order in which an explanation counts them, by their names there."""
+"""The conditions, in the order and by the names of an explanation."""
 
 Conditions = dict[str, list[ColumnElement[bool]]]
 
@@ -58,16 +58,16 @@ class _RefusalShape:
 
 
 def conditions_that_left_nobody(tx: Transaction, plan: Plan, ids: NamedIds, asked: Sequence[int]) -> dict[int, str]:
-    """Return for each demand that no provider can serve, by its index, the first condition that none is left after.
+    """Return, for each demand that no provider can serve, the first condition after which none is left.
 
-    ``asked`` are the demands, by their indices, that are looked at: each costs as much as to search for it did.
+    ``asked`` are the indices of the demands to look at: each costs as much as searching for it did.
     """
     if not asked:
         return {}
     demands = tuple([demand_shape(plan, demand) for demand in plan.demands])
     shape = _RefusalShape(demands, tuple(asked), tx.database.keeps_usage)
     furthest = dict(tx.tuples(_furthest(shape), parameters(plan, ids)))
-    # Where there is no row at all, nobody has inventory.
+    # Without any row, no provider has inventory.
     reached = {index: furthest.get(index) or 0 for index in asked}
     return {index: STEPS[step] for index, step in reached.items() if step < len(STEPS)}
 
@@ -78,7 +78,7 @@ def _weight(shape: _RefusalShape) -> int:
 
 @remembered(_weight)
 def _furthest(shape: _RefusalShape) -> PreparedStatement:
-    """Return the statement: rows of (demand, how many conditions in turn the best provider meets)."""
+    """Return the statement for rows of (demand, number of conditions that the best provider meets in turn)."""
 
     def made() -> Executable:
         selects = [_refusals(shape, index) for index in shape.asked]
@@ -95,7 +95,7 @@ def _refusals(shape: _RefusalShape, index: int) -> Select[Any]:
     for position in range(len(demand.contended)):
         stock = StockSource(keeps_usage=shape.keeps_usage, name=f"{index}_{position}")
         class_id = bindparam(f"d{index}_class_{position}", type_=BigInteger)
-        # Who has the first class but not the second is to be told apart from nobody.
+        # Outer joins after the first class: a provider that has only that one must be told apart from none at all.
         source = stock.of_class(source, provider.c.id, class_id, or_none=position > 0)
         conditions["inventory"].append(stock.inventory.c.id.is_not(None))
         for rule, condition in stock.rules(bindparam(f"d{index}_amount_{position}", type_=BigInteger)).items():
@@ -124,7 +124,7 @@ def _add_provider_conditions(conditions: Conditions, demand: DemandShape, index:
 def _steps_met(conditions: Conditions) -> ColumnElement[int]:
     """Return how many steps a provider meets in turn.
 
-    Nested the way it is, a comparison with NULL counts as not met.
+    The CASEs are nested so that a comparison with NULL counts as not met.
     """
     met: ColumnElement[int] = literal_column(str(len(STEPS)))
     for number, step in reversed(list(enumerate(STEPS))):

@@ -1,7 +1,7 @@
-"""The facts an explanation needs, read in a few statements, however many groups and providers there are.
+"""Read the facts for an explanation, in a few statements however many groups and providers there are.
 
-Nothing is narrowed here: whom a condition refuses is what has to be told. Which providers meet which condition is
-worked out from plain pairs, so that a statement does not depend on what a request consists of.
+Nothing is narrowed, because the explanation is about the providers that conditions refuse. Which provider meets which
+condition is computed from plain pairs, so the statements do not depend on the request.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ SHARES = os_traits.MISC_SHARES_VIA_AGGREGATE
 
 
 class Named(NamedTuple):
-    """A provider as people know it."""
+    """A provider with its uuids and name, as shown to people."""
 
     id: int
     uuid: str
@@ -64,18 +64,18 @@ def facts_for(tx: Transaction, plan: Plan, ids: NamedIds) -> Facts:
 
 
 def named_providers(tx: Transaction, ids: Iterable[int]) -> dict[int, Named]:
-    """Return how some providers are called."""
+    """Return the names of some providers."""
     wanted = sorted(set(ids))
     return {row[0]: Named(*row) for row in tx.tuples(_NAMED, {"ids": wanted})} if wanted else {}
 
 
 def _needs_every_provider(request: CandidateRequest) -> bool:
-    """Tell whether ancestry matters, or providers without inventory."""
+    """Tell whether ancestry matters, or providers without inventory do."""
     return bool(request.same_subtree) or not all(group.resources for group in request.groups)
 
 
 class _FactReader:
-    """Reads facts; ``home`` is the root of each provider that was read."""
+    """Reads facts; ``home`` has the root of every provider read so far."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
@@ -90,7 +90,7 @@ class _FactReader:
         return dict(map(itemgetter(0, 2), rows))
 
     def stocks(self, classes: Mapping[str, int]) -> dict[str, Stocks]:
-        """Return what each provider has of some classes."""
+        """Return each provider's stock of some classes."""
         statement = _stocks(keeps_usage=self._tx.database.keeps_usage)
         rows = self._tx.tuples(statement, {"classes": sorted(classes.values())})
         self._note(map(itemgetter(1, 2), rows))
@@ -100,7 +100,7 @@ class _FactReader:
         return {name: by_id[id_] for name, id_ in classes.items()}
 
     def holders(self, statement: PreparedStatement, ids: Mapping[str, int]) -> dict[str, set[int]]:
-        """Return for each trait, or aggregate, the providers that have it, or are in it."""
+        """Return the providers that have each trait, or are in each aggregate."""
         found: dict[int, set[int]] = {id_: set() for id_ in ids.values()}
         rows = self._tx.tuples(statement, {"wanted": sorted(found)}) if found else []
         self._note(map(itemgetter(1, 2), rows))
@@ -109,7 +109,7 @@ class _FactReader:
         return {name: found[id_] for name, id_ in ids.items()}
 
     def shares(self, sharing: Collection[int]) -> dict[int, list[int]]:
-        """Return for each provider that shares the roots of the trees it shares an aggregate with."""
+        """Map each sharing provider to the roots of the trees that it shares an aggregate with."""
         found: dict[int, list[int]] = defaultdict(list)
         for provider, root in self._tx.tuples(_ANCHORS, {"sharing": sorted(sharing)}):
             found[provider].append(root)
@@ -149,7 +149,7 @@ _NAMED = PreparedStatement(
 
 @lru_cache(maxsize=2)
 def _stocks(*, keeps_usage: bool) -> PreparedStatement:
-    """Return the statement: rows of ``Stocks``."""
+    """Return the statement for rows of ``Stocks``."""
     stock = StockSource(keeps_usage=keeps_usage)
     columns = (
         _INV.resource_class_id,

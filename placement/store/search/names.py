@@ -1,4 +1,4 @@
-"""The names in a candidate request as ids of this database, and the few facts that steer the search."""
+"""Resolve the names in a candidate request to ids, and read the few facts that steer the search."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,9 +32,9 @@ _HAS = resource_provider_traits.c
 
 
 def _first_with(trait: Any) -> ScalarSelect[int]:
-    """Return the least provider with a trait, NULL if there is none.
+    """Return the lowest id of a provider with a trait, NULL if there is none.
 
-    The least comes from the index; whether there is one at all, PostgreSQL would find out by reading the whole table.
+    The minimum comes straight from the index, whereas PostgreSQL would answer EXISTS by scanning the whole table.
     """
     return select(func.min(_HAS.resource_provider_id)).where(_HAS.trait_id == trait).scalar_subquery()
 
@@ -44,9 +44,9 @@ _SHARER = _first_with(bindparam("sharing_trait"))
 
 @lru_cache(maxsize=16)
 def _cloud(levels: int, locks: int) -> PreparedStatement:
-    """Return the statement for the facts.
+    """Return the statement for the facts that steer the search.
 
-    They are the highest root, the least provider that shares, the traits of levels in use, the classes of locks in use.
+    They are the highest root, the lowest sharing provider, the traits of levels in use, and the lock classes in use.
     """
     in_use = [
         select(traits.c.id)
@@ -59,11 +59,11 @@ def _cloud(levels: int, locks: int) -> PreparedStatement:
 
 @dataclass(frozen=True, slots=True)
 class NamedIds:
-    """Ids by name. What a request names and the database does not know is absent.
+    """Ids by name. Names that the database does not know are absent.
 
-    ``highest_root`` bounds the ids of root providers, and is not compared; ``shares`` says whether any provider shares
-    with other trees; ``levels`` are the traits of the levels that were asked for, None for one that no provider has;
-    ``locks`` are the locks that were asked for and of which there is inventory.
+    ``highest_root`` bounds the ids of roots, and is not compared; ``shares`` says whether any provider shares with
+    other trees; ``levels`` are the traits of the requested levels, None for one that no provider has; ``locks`` are the
+    requested locks that have inventory.
     """
 
     classes: Mapping[str, int]
@@ -82,11 +82,11 @@ class NamedIds:
 
 
 def ids_for(tx: Transaction, plan: Plan, levels: Sequence[str] = (), *, locks: Sequence[PlaceLock] = ()) -> NamedIds:
-    """Look up all names of a plan, and which of the traits that mark levels, and of the lock classes, are in use.
+    """Look up all names of a plan, and which level traits and lock classes are in use.
 
     Raises:
-        Invalid: a resource class or trait does not exist. Unknown aggregates and providers are no error: nothing is
-            in them.
+        Invalid: a resource class or trait does not exist. Unknown aggregates and providers are no error: they are just
+            empty.
     """
     request = plan.request
     classes = tx.names.classes.ids(tx.connection, _class_names(request))

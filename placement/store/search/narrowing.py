@@ -1,6 +1,6 @@
-"""Which trees can serve a plan, and with whom: the first phase of a search, which the database does.
+"""Find the trees that can serve a plan, and their providers: the first phase of a search, done by the database.
 
-What comes out is ids; what the search needs to know of them besides is read afterwards (``trees``), of these alone.
+The result is ids; whatever else the search needs to know is read afterwards (``trees``), and only for these.
 """
 
 from collections import defaultdict
@@ -23,16 +23,16 @@ from placement.store.search.shapes import narrowing_shape, parameters
 from placement.store.tables import resource_provider_aggregates, resource_providers
 
 Options = dict[int, list[list[int]]]
-"""For each tree, by the id of its root, and each demand of the plan: the providers that can serve it."""
+"""Maps each tree, by the id of its root, to the providers that can serve each demand of the plan."""
 
 
 class Sharing(NamedTuple):
-    """Providers that share with other trees and can serve something of a plan.
+    """Sharing providers that can serve something of a plan.
 
     Args:
-        options: for each demand those that can serve it.
+        options: those that can serve each demand.
         home: the root of the tree that each is in.
-        serving: what the database found.
+        serving: the rows that the database found.
     """
 
     options: list[set[int]]
@@ -41,11 +41,11 @@ class Sharing(NamedTuple):
 
 
 class Narrowed(NamedTuple):
-    """What is left of the trees of an extent.
+    """What narrowing leaves of an extent.
 
     Args:
         options: the trees in which every demand has a provider, by root id; providers ascend.
-        serving: what the database found of the trees' own providers, those of other trees among them.
+        serving: the rows found for the trees' own providers, including those of trees that dropped out.
     """
 
     options: Options
@@ -59,11 +59,11 @@ class Narrowing:
     """Finds the trees in which every demand of a plan has a provider.
 
     Args:
-        tx: where to read.
+        tx: the transaction.
         plan: what is asked for.
-        ids: the ids of the names in it.
-        with_fit_counts: whether to tell how many times what is asked fits on each provider.
-        spared: providers that count as if nothing of them were in use; who asks for that judges them.
+        ids: the ids of the names in the plan.
+        with_fit_counts: whether to compute fit counts.
+        spared: providers whose usage is ignored; the caller has to judge them itself.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Narrowing:
         self._tx = tx
         self._was_in_vain = False
         self._served: set[int] = set()
-        """Demands that somebody was found to serve, where no tree was left."""
+        """Demands known to have a provider, although no tree was left."""
         self._values = {**parameters(plan, ids), "spared": sorted(spared)}
         self._shape = narrowing_shape(
             plan, ids, keeps_usage=tx.database.keeps_usage, with_fit_counts=with_fit_counts, spares=bool(spared)
@@ -89,12 +89,12 @@ class Narrowing:
 
     @property
     def signature(self) -> Hashable | None:
-        """What two narrowings have in common only if they find the same; None where providers are spared."""
+        """A key that two narrowings share only if they find the same; None if providers are spared."""
         return None if self._shape.spares else (self._shape, repr(sorted(self._values.items())))
 
     @property
     def is_possible(self) -> bool:
-        """Whether the names in the request leave any hope: an unknown aggregate or tree has no members."""
+        """Whether the request's names leave any hope: an unknown aggregate or tree has no members."""
         for group in self.plan.request.groups:
             if group.in_tree is not None and group.in_tree not in self.ids.roots:
                 return False
@@ -107,7 +107,7 @@ class Narrowing:
 
     @property
     def only_root(self) -> int | None:
-        """The root of the one tree that in_tree leaves, if it does. May send what ``sharing`` sends."""
+        """The root of the single tree that in_tree leaves, if it does. May send the statement of ``sharing``."""
         for index, demand in enumerate(self.plan.demands):
             if self._shape.demands[index].in_tree and demand.group.in_tree and not self.sharing.options[index]:
                 return self.ids.roots[demand.group.in_tree]
@@ -115,16 +115,16 @@ class Narrowing:
 
     @cached_property
     def nobody(self) -> Mapping[int, str]:
-        """The demands that no provider can serve, by their indices, each with the condition that none is left after.
+        """The indices of demands that no provider can serve, each with the condition after which none is left.
 
-        Those that somebody was found to serve are not asked about. One statement, if any are.
+        Demands already known to have a provider are not checked. Sends one statement, if any are left to check.
         """
         asked = [number for number, of in enumerate(self.plan.demands) if self._is_open(number, of)]
         return conditions_that_left_nobody(self._tx, self.plan, self.ids, asked)
 
     @property
     def _is_hopeless(self) -> bool:
-        """Whether nobody can serve some demand; not asked where that costs about as much as to read all trees."""
+        """Whether some demand has no provider at all; not checked if that costs about as much as a full read."""
         are_open = [self._is_open(number, of) for number, of in enumerate(self.plan.demands)]
         is_cheap = 0 < 2 * sum(are_open) <= len(are_open)
         return self._was_in_vain and is_cheap and not self._shape.spares and bool(self.nobody)
@@ -133,13 +133,13 @@ class Narrowing:
         return number not in self._served and not demand.ignores_usage
 
     def narrowed(self, extent: Extent, *, with_parents: bool = False) -> Narrowed:
-        """Return what is left of the trees of an extent. One statement, and one more where providers share.
+        """Return what is left of the trees of an extent, by one statement, plus one if providers share.
 
-        Where some trees were read in vain, one may come before, which tells that there is no other.
+        If an earlier read was in vain, a statement may go first that rules all other trees out.
 
         Args:
             extent: the trees to look at.
-            with_parents: whether to tell the parents of providers.
+            with_parents: whether to read the parents of providers.
         """
         if extent.scope is Scope.ALL and self._is_hopeless:
             return NOTHING_LEFT
@@ -166,16 +166,16 @@ class Narrowing:
         return any(self.sharing.options[demand] for demand in demands)
 
     def own_providers(self, demands: Sequence[int], roots: Collection[int] | None = None) -> Serving:
-        """Return the providers of trees themselves that can serve some demands, with their parents.
+        """Return the trees' own providers that can serve some demands, with their parents.
 
-        ``roots`` are those of the trees that are asked about, not too many for a statement; None for all.
+        ``roots`` selects trees, no more than fit into a statement; None means all.
         """
         extent = EVERYWHERE if roots is None else Extent.listed(sorted(roots))
         return self._serving(extent, with_parents=True, only=tuple(demands))
 
     @cached_property
     def sharing(self) -> Sharing:
-        """The sharing providers of all trees that can serve anything of the plan. One statement, if there are any."""
+        """The sharing providers of all trees that can serve anything of the plan. One statement, if any exist."""
         options: list[set[int]] = [set() for _ in self.plan.demands]
         if not self.ids.shares:
             return Sharing(options, {})
@@ -197,7 +197,7 @@ class Narrowing:
         return Serving(self._tx.tuples(statement, {**self._values, **extent.values}), columns)
 
     def _add_sharing(self, options: Options, extent: Extent) -> None:
-        """Add each sharing provider to the trees it shares with; such a tree may have nothing fitting of its own."""
+        """Add each sharing provider to the trees it shares with, even those without a fitting provider of their own."""
         home = self.sharing.home
         served = {
             provider: [demand for demand, servants in enumerate(self.sharing.options) if provider in servants]
@@ -207,7 +207,7 @@ class Narrowing:
         for root, provider in self._tx.tuples(_shared_with(self._shape.root, scope=extent.scope), values):
             for demand in served[provider]:
                 providers = options[root][demand]
-                # In its own tree it has been found before.
+                # Within its own tree it may have been found already.
                 if root != home[provider] or provider not in providers:
                     providers.append(provider)
 
@@ -217,7 +217,7 @@ _PROVIDER = resource_providers.c
 
 @lru_cache(maxsize=64)
 def _shared_with(root: RootShape, *, scope: Scope) -> PreparedStatement:
-    """Return the statement: rows of (root id, id of a sharing provider that shares an aggregate with that tree)."""
+    """Return the statement for rows of (root id, id of a sharing provider that shares an aggregate with that tree)."""
     shares = resource_provider_aggregates.alias("shares")
     member = resource_provider_aggregates.alias("member")
     return PreparedStatement(

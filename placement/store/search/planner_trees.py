@@ -1,4 +1,4 @@
-"""What the planner wants to know of many provider trees at once: their places, and what is left in them."""
+"""What the planner reads about many trees at once: their places, and what is left in them."""
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
@@ -23,7 +23,7 @@ def places(
 ) -> list[tuple[int, int | None, int, int]]:
     """Return (provider, parent, root, trait) for every provider that has any of these traits.
 
-    ``roots`` are those of the trees that are asked about; None for all.
+    ``roots`` selects trees; None means all.
     """
     if not trait_ids:
         return []
@@ -32,22 +32,22 @@ def places(
 
 
 def parents_of(tx: Transaction, providers: Collection[int]) -> list[tuple[int, int | None]]:
-    """Return (provider, parent) for some providers, and perhaps for others in between."""
+    """Return (provider, parent) for some providers; others with ids in between may be included."""
     return tx.tuples(_parents(listed=_is_listed(providers)), _values(providers)) if providers else []
 
 
 def roots_of(tx: Transaction, providers: Collection[int]) -> dict[int, int]:
-    """Return the root of the tree of each of some providers, and perhaps of others in between."""
+    """Return the root of each provider's tree; others with ids in between may be included."""
     return dict(tx.tuples(_roots(listed=_is_listed(providers)), _values(providers))) if providers else {}
 
 
 def parents_in(tx: Transaction, roots: Collection[int]) -> list[tuple[int, int | None]]:
-    """Return (provider, parent) for the providers of some trees, and perhaps of others in between."""
+    """Return (provider, parent) for the providers of some trees; trees with ids in between may be included."""
     return tx.tuples(_parents_in(listed=_is_listed(roots)), _values(roots)) if roots else []
 
 
 def in_use(tx: Transaction, roots: Collection[int]) -> list[int]:
-    """Return the providers of such trees of which anything is in use."""
+    """Return the providers of some trees that have usage; trees with ids in between may be included."""
     if not roots:
         return []
     statement = _in_use(listed=_is_listed(roots), keeps_usage=tx.database.keeps_usage)
@@ -55,19 +55,19 @@ def in_use(tx: Transaction, roots: Collection[int]) -> list[int]:
 
 
 def free_amounts(tx: Transaction, class_ids: Sequence[int]) -> dict[int, float]:
-    """Return how much of classes all providers together have left."""
+    """Return how much all providers together have left of each class."""
     if not class_ids:
         return {}
     return dict(tx.tuples(_free(keeps_usage=tx.database.keeps_usage), {"classes": list(class_ids)}))
 
 
 def free_by_provider(tx: Transaction, class_ids: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return (provider, class, how much is left) of all providers; less than nothing of one that gave too much away."""
+    """Return (provider, class, amount left) for all providers; the amount is negative for one over capacity."""
     return tx.tuples(_free_by_provider(keeps_usage=tx.database.keeps_usage), {"classes": list(class_ids)})
 
 
 def free_by_tree(tx: Transaction, class_ids: Sequence[int]) -> list[tuple[int, int, float]]:
-    """Return (root, class, how much of it the providers of the tree have left together) for all trees that have it."""
+    """Return (root, class, amount left by its providers) for all trees that have inventory of the class."""
     if not class_ids:
         return []
     return tx.tuples(_free_by_tree(keeps_usage=tx.database.keeps_usage), {"classes": list(class_ids)})
@@ -154,5 +154,5 @@ def _free_by_tree(*, keeps_usage: bool) -> PreparedStatement:
 
 
 def _summed_up(stock: StockSource) -> Any:
-    # Whoever has given away more than there is takes nothing from what others have left.
+    # A provider over capacity must not reduce what the others have left.
     return cast(func.sum(case((stock.left > 0, stock.left), else_=0)), Double)

@@ -1,4 +1,4 @@
-"""Which ids: ranges and lists of them in WHERE clauses."""
+"""Restrict WHERE clauses to ranges and lists of ids."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -13,17 +13,17 @@ from placement.store.tables import resource_providers
 
 
 def is_between(column: Any, first: str, last: str) -> ColumnElement[bool]:
-    """Return the condition that a column lies between two parameters, both included.
+    """Return the condition that a column lies between two parameters, inclusive.
 
-    The bounds are written into the statement's text when it is sent: a prepared statement of PostgreSQL that does not
-    know them expects one row in two hundred, and is kept for twenty trees and for twenty thousand alike.
+    The bounds are written into the text when it is sent: without them PostgreSQL would estimate one row in two hundred
+    for a prepared statement, and use the same plan for twenty trees as for twenty thousand.
     """
     bounds = [bindparam(name, type_=Integer, literal_execute=True) for name in (first, last)]
     return column.between(*bounds)  # type: ignore[no-any-return]
 
 
 class Scope(Enum):
-    """Which trees a statement is about."""
+    """Which trees a statement covers."""
 
     ALL = "all"
     RANGE = "a range of root ids: first_root, last_root"
@@ -31,14 +31,14 @@ class Scope(Enum):
 
 
 class Extent(NamedTuple):
-    """The trees that something is about: what a statement says of them, and the ids that it binds."""
+    """A set of trees: the kind of condition that selects it, and the ids to bind."""
 
     scope: Scope
     values: Mapping[str, Any]
 
     @classmethod
     def between(cls, first: int, last: int) -> "Extent":
-        """Return the trees with root ids in a range, both ends included."""
+        """Return the trees with root ids in a range, inclusive."""
         return cls(Scope.RANGE, {"first_root": first, "last_root": last})
 
     @classmethod
@@ -51,7 +51,7 @@ EVERYWHERE = Extent(Scope.ALL, {})
 
 
 def within(root_id: Any, scope: Scope) -> list[ColumnElement[bool]]:
-    """Return the conditions that a tree is in the scope, given the column with the id of its root."""
+    """Return the conditions that a tree is in scope, given the column with its root id."""
     if scope is Scope.RANGE:
         return [is_between(root_id, "first_root", "last_root")]
     if scope is Scope.LISTED:
@@ -68,7 +68,7 @@ _PROVIDERS_OF_ROOTS = (
 
 
 class _is_looked_up(GenericFunction[bool]):  # noqa: N801 - as a function of SQL
-    """Whether a column has one of the ids that a query finds."""
+    """Whether a column equals one of the ids that a query finds."""
 
     type = Boolean()
     inherit_cache = True
@@ -82,11 +82,11 @@ def _in_query(element: Any, compiler: SQLCompiler, **options: Any) -> str:
 
 @compiles(_is_looked_up, "postgresql")
 def _any_of_array(element: Any, compiler: SQLCompiler, **options: Any) -> str:
-    # Of IN its planner makes a join, for which it reads all rows of the cloud once some hundred trees are asked for.
+    # PostgreSQL would turn IN into a join, and read all rows of the cloud once a hundred or so trees are asked for.
     column, query = element.clauses
     return f"{compiler.process(column, **options)} = ANY (ARRAY{compiler.process(query, **options)})"
 
 
 def is_of_roots(provider: Any) -> ColumnElement[bool]:
-    """Return the condition that a provider, given the column with its id, is in a tree with one of the ``roots``."""
+    """Return the condition that a provider, given by its id column, is in a tree with one of the ``roots``."""
     return _is_looked_up(provider, _PROVIDERS_OF_ROOTS)

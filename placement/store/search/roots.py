@@ -1,4 +1,4 @@
-"""What is asked of the roots of trees, and of trees as a whole, as SQL."""
+"""Conditions on the roots of trees, and on trees as a whole, as SQL."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from placement.store.search.ranges import Scope, within
 
 @dataclass(frozen=True, slots=True)
 class RootShape:
-    """What is asked of the root of a tree, and of the tree as a whole."""
+    """The shape of the conditions on a tree's root and on the tree as a whole."""
 
     required: SetsShape
     forbidden: bool
@@ -27,7 +27,7 @@ class RootShape:
 
 
 def root_conditions(root: RootShape, root_id: Any, *, scope: Scope) -> list[ColumnElement[bool]]:
-    """Return what must hold for the root of a tree, given the column with its id."""
+    """Return the conditions on a tree, given the column with its root id."""
     conditions: list[ColumnElement[bool]] = []
     if root.required != NO_SETS:
         conditions.append(has_one_of_each(root_id, root.required, "root_required"))

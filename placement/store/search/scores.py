@@ -1,4 +1,4 @@
-"""What the trees of a cloud have and use in all, by root: the sums that tell a good tree from a better one."""
+"""Capacity and usage of whole trees, by root: the sums that trees are scored by."""
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
@@ -12,25 +12,25 @@ from placement.store.stock import stock_by_tree
 from placement.store.tables import provider_usages, resource_providers
 
 TreeSums = tuple[int, ...]
-"""The root of a tree, then its capacity of each class, then its use of each class."""
+"""The root of a tree, then its capacity of each class, then its usage of each class."""
 
 ABSENT = -1
-"""The id of a class that does not exist: nobody has any of it."""
+"""The id of a class that does not exist, and that no provider has."""
 
 
 def tree_sums(
     tx: Transaction, classes: Sequence[int], others: Sequence[int], roots: Collection[int] | None = None
 ) -> list[TreeSums]:
-    """Return the sums of every tree that has an inventory of any class in ``classes`` or ``others``, in any order.
+    """Return the sums of every tree that has inventory of any class in ``classes`` or ``others``, in any order.
 
-    The capacity of an inventory is whole, as ``domain.inventory`` has it; what is reserved does not count. Conditions
-    on trees are left to whoever reads the best of them: here they would cost more than all sums.
+    Capacity is whole and excludes what is reserved, as in ``domain.inventory``. Conditions on trees are left to whoever
+    reads the best of them: here they would cost more than all sums.
 
     Args:
-        tx: where to read.
-        classes: the ids of the classes to sum up; ABSENT for one that does not exist.
-        others: further classes whose owners are to be found.
-        roots: the trees to sum up; None for all.
+        tx: the transaction.
+        classes: the ids of the classes to sum; ABSENT for one that does not exist.
+        others: further classes whose owners to include.
+        roots: the trees to sum; None for all.
     """
     numbered = {f"class_{index}": class_id for index, class_id in enumerate(classes)}
     statement = _sums(len(classes), keeps_usage=tx.database.keeps_usage, listed=roots is not None)
@@ -41,18 +41,18 @@ def tree_sums(
 def sums_by_name(
     tx: Transaction, classes: Sequence[str], others: Sequence[str], roots: Collection[int] | None = None
 ) -> list[TreeSums]:
-    """Return the same for classes by their names."""
+    """Return the same for classes given by name."""
     ids = tx.names.classes.ids(tx.connection, {*classes, *others})
     return tree_sums(tx, [ids.get(name, ABSENT) for name in classes], [ids[name] for name in others], roots)
 
 
 def class_sums(tx: Transaction, classes: Sequence[int], roots: Collection[int] | None = None) -> list[TreeSums]:
-    """Return the same where usage is kept, with None for what a tree has and uses of a class of which it has nothing.
+    """Return the same from kept usage, with None for a class that a tree has no inventory of.
 
     Args:
-        tx: where to read.
-        classes: the ids of the classes to sum up, which are there.
-        roots: the trees to sum up; None for all.
+        tx: the transaction.
+        classes: the ids of the classes to sum, all of which exist.
+        roots: the trees to sum; None for all.
     """
     numbered = {f"class_{index}": class_id for index, class_id in enumerate(classes)}
     statement = _sums(len(classes), keeps_usage=True, listed=roots is not None, or_none=True)
@@ -61,10 +61,10 @@ def class_sums(tx: Transaction, classes: Sequence[int], roots: Collection[int] |
 
 
 def roots_with_unstocked_use(tx: Transaction, roots: Collection[int] | None = None) -> set[int]:
-    """Return the trees in which something is in use of what its provider has no inventory of; such use is in no sum.
+    """Return the trees with usage of classes that the provider has no inventory of: no sum includes such usage.
 
     Args:
-        tx: where to read.
+        tx: the transaction.
         roots: the trees to look at; None for all.
     """
     listed = {} if roots is None else {"roots": sorted(roots)}

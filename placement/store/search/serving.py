@@ -1,6 +1,6 @@
 """The providers that can serve a demand alone: the SQL that narrows, and its rows.
 
-One statement for all demands (UNION ALL). Everything a provider can be judged by alone is judged here: capacity, unit
+One statement covers all demands (UNION ALL). It checks everything that depends on a single provider: capacity, unit
 rules, traits, aggregates, tree; what depends on others is left to the search.
 """
 
@@ -42,17 +42,17 @@ from placement.store.stock import NOTHING, StockSource
 from placement.store.tables import resource_providers
 from placement.store.whole_numbers import whole
 
-# A number the planner is to know.
+# A literal rather than a parameter, so that the query planner sees it.
 MILLION: Any = literal_column("1000000.0", Double)
 
 
 class Columns(tuple[str, ...]):
-    """The names of a statement's columns, in its order: made with its select, so that nobody counts them."""
+    """The column names of a statement in order, built together with its select, so that positions cannot drift."""
 
     __slots__ = ()
 
     def at(self, *names: str) -> tuple[int, ...]:
-        """Return where columns are in a row."""
+        """Return the positions of columns in a row."""
         return tuple(self.index(name) for name in names)
 
 
@@ -60,29 +60,29 @@ DEMAND, ROOT, PROVIDER, PARENT, FIT_COUNT = "demand", "root", "provider", "paren
 
 
 def room_of(place: int) -> str:
-    """Return the name of the column with the room of a contended class, given its place in the plan's list."""
+    """Return the name of the column with a contended class's room; ``place`` is its index in the plan."""
     return f"room_{place}"
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Providers that can serve demands alone: a row for each provider and demand."""
+    """Providers that can serve demands alone, with a row for each provider and demand."""
 
     rows: list[tuple[Any, ...]]
     columns: Columns
 
     def roots(self) -> set[int]:
-        """Return the roots of all trees that these are in."""
+        """Return the roots of all their trees."""
         (root,) = self.columns.at(ROOT)
         return {row[root] for row in self.rows}
 
     def parents(self) -> dict[int, int | None]:
-        """Return the parent of each, where the statement was asked for it."""
+        """Return the parent of each provider. The statement must include parents."""
         provider, parent = self.columns.at(PROVIDER, PARENT)
         return {row[provider]: row[parent] for row in self.rows}
 
     def fit_counts(self) -> dict[int, float]:
-        """Return how many times what is asked of each fits on it: the sum over all demands that it can serve."""
+        """Return each provider's fit count, summed over all demands that it can serve."""
         provider, count = self.columns.at(PROVIDER, FIT_COUNT)
         found: dict[int, float] = {}
         for row in self.rows:
@@ -91,7 +91,7 @@ class Serving:
 
 
 class ServingStatement(NamedTuple):
-    """The statement for Serving, and where its rows have what."""
+    """The statement whose rows make up Serving, and their columns."""
 
     statement: PreparedStatement
     columns: Columns
@@ -103,11 +103,11 @@ def _weight(shape: NarrowingShape, only: tuple[int, ...] | None = None) -> int: 
 
 @remembered(_weight)
 def serving_providers(shape: NarrowingShape, only: tuple[int, ...] | None = None) -> ServingStatement:
-    """Return the statement: a row for each provider that can serve a demand alone.
+    """Return the statement with a row for each provider and each demand that it can serve alone.
 
-    Rows have (demand, root id, provider id, room of each contended class), then the parent and the fit count where the
-    shape asks for them. The fit count is summed over the classes, in whole millionths, still as a float: sums of these
-    are exact, and the same in whatever order rows come. ``only`` says which demands are asked about.
+    Rows have (demand, root id, provider id, room of each contended class), then the parent and the fit count if the
+    shape includes them. The fit count is summed over the classes, in whole millionths of type float: such sums are
+    exact, whatever the order of the rows. ``only`` selects demands.
     """
     indices = range(len(shape.demands)) if only is None else only
 
@@ -120,7 +120,7 @@ def serving_providers(shape: NarrowingShape, only: tuple[int, ...] | None = None
 
 
 def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
-    """Return who can serve one demand; the columns are the same for all demands of a shape."""
+    """Return the select for one demand; its columns are the same for all demands of a shape."""
     demand = shape.demands[index]
     provider = resource_providers.alias(f"rp{index}")
     source: Any = provider
@@ -131,8 +131,9 @@ def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
         stock = StockSource(keeps_usage=shape.keeps_usage, name=f"{index}_{position}")
         class_id = bindparam(f"d{index}_class_{position}", type_=Integer, literal_execute=True)
         amount = bindparam(f"d{index}_amount_{position}", type_=BigInteger)
-        # Who has one class has the next, which PostgreSQL's planner does not expect: it multiplies the shares of
-        # providers that have each. A row without inventory does not fit, so an outer join finds the same.
+        # Classes correlate: a provider that has one usually has the next, but PostgreSQL's planner multiplies their
+        # selectivities. Rows without inventory do not fit, so an outer join gives the same result with a better
+        # estimate.
         may_lack = shape.scope is Scope.ALL and position > 0
         source = stock.of_class(source, provider.c.id, class_id, or_none=may_lack)
         fits = stock.capacity > NOTHING if demand.ignores_usage else _fits(shape, stock, provider.c.id, amount)
@@ -160,9 +161,9 @@ def _fits(shape: NarrowingShape, stock: StockSource, provider_id: Any, amount: A
 
 
 def _guessed_as_half(condition: SqlCondition) -> SqlCondition:
-    """Say a condition so that PostgreSQL's planner expects every other row to meet it.
+    """Wrap a condition in CASE, so that PostgreSQL's planner estimates that every other row meets it.
 
-    What it expects of the parts is multiplied and far too little in a whole cloud, which most rows meet.
+    Otherwise it multiplies the selectivities of the parts, which is far too low for a whole cloud, where most rows fit.
     """
     return case((condition, true()), else_=false())
 
@@ -189,7 +190,7 @@ def _provider_conditions(shape: NarrowingShape, index: int, provider: Any) -> li
 
 
 def _membership(shape: NarrowingShape, demand: DemandShape, provider: Any, name: str) -> SqlCondition:
-    """Membership in each of the sets; for the unsuffixed group a root's membership spans its tree."""
+    """Return the condition of being in an aggregate of each set; for the unsuffixed group a root's spans its tree."""
     own = is_in_one_of_each(provider.c.id, demand.member_of, name)
     if demand.granular or shape.sharing:
         return own

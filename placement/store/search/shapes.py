@@ -1,6 +1,6 @@
-"""What a narrowing statement is made of, and the values that it binds.
+"""The shape of a narrowing statement, and the values it binds.
 
-A statement is made once per *shape* of request - how many conditions of which sort - and kept; the values are bound.
+A statement is built once for each *shape* of request (how many conditions of which kind) and kept; values are bound.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DemandShape:
-    """What the conditions of a demand are made of. ``contended`` has a class's place in the plan's list, or None."""
+    """The shape of a demand's conditions. ``contended`` has each class's index in the plan's list, or None."""
 
     granular: bool
     contended: tuple[int | None, ...]
@@ -31,17 +31,16 @@ class DemandShape:
 
     @property
     def conditions(self) -> int:
-        """About how many conditions that makes: the weight of its statement."""
+        """The approximate number of conditions: the weight of its statement."""
         return 1 + len(self.contended) + self.required.several + self.member_of.several
 
 
 @dataclass(frozen=True, slots=True)
 class NarrowingShape:
-    """What a narrowing statement is made of.
+    """The shape of a narrowing statement.
 
-    ``sharing`` asks for providers that share instead of the trees' own; ``with_fit_counts`` for how many times what a
-    demand asks fits on each provider; ``with_parents`` for the parent of each. ``spares`` lets some providers through
-    that have no room now, but could have.
+    ``sharing`` selects sharing providers instead of the trees' own; ``with_fit_counts`` adds fit counts and
+    ``with_parents`` parents; ``spares`` admits given providers that have no room now, but could have.
     """
 
     demands: tuple[DemandShape, ...]
@@ -56,7 +55,7 @@ class NarrowingShape:
 
     @property
     def conditions(self) -> int:
-        """About how many conditions that makes: the weight of its statement."""
+        """The approximate number of conditions: the weight of its statement."""
         of_root = self.root.required.several + self.root.tree_traits.several
         return sum(demand.conditions + of_root for demand in self.demands)
 
@@ -71,7 +70,7 @@ def narrowing_shape(
             required=sets_shape([frozenset({name}) for name in plan.request.root_required]),
             forbidden=bool(plan.request.root_forbidden),
             forbidden_aggregates=bool(plan.forbidden_root_aggregates),
-            # Where providers share, the trait may come from outside the tree, so the tree cannot be judged by its own.
+            # If providers share, a trait may come from outside the tree, so its own providers do not decide.
             tree_traits=NO_SETS if ids.shares else sets_shape(plan.trait_sets),
         ),
         contended=len(plan.contended),
@@ -102,7 +101,7 @@ def demand_shape(plan: Plan, demand: Demand) -> DemandShape:
 
 
 def parameters(plan: Plan, ids: NamedIds) -> Parameters:
-    """Return the values of everything that a statement for this plan may bind."""
+    """Return the values of all parameters that a statement for this plan may have."""
     root_required = [frozenset({name}) for name in plan.request.root_required]
     values: Parameters = {
         "root_forbidden": known(plan.request.root_forbidden, ids.traits),

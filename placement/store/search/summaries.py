@@ -1,6 +1,6 @@
-"""Provider summaries: what the providers of some trees have, use and are. Read last, for the answer's trees only.
+"""Provider summaries: inventory, usage and traits of some trees' providers. Read last, for the trees of the answer.
 
-Who is in them is read before, where all candidates are wanted and the search needs to know it, too.
+The providers themselves are read earlier if all candidates are wanted and the search needs them as well.
 """
 
 from collections import defaultdict
@@ -20,10 +20,10 @@ from placement.store.stock import StockSource
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
 LISTED = 500
-"""Up to so many trees or providers are named one by one; more are read as one range of ids, with what lies between."""
+"""Up to this many trees or providers are listed by id; more are read as one range, with everything in between."""
 
 MOST_BETWEEN = 4
-"""Providers are read as a range if it has at most so many times as many ids; others are far from each other."""
+"""Providers are read as a range if it spans at most this many ids for each; otherwise they are too scattered."""
 
 
 class TreeMember(NamedTuple):
@@ -36,7 +36,7 @@ class TreeMember(NamedTuple):
 
 
 class StockRow(NamedTuple):
-    """What a provider has and uses of one resource class."""
+    """A provider's inventory and usage of a resource class."""
 
     class_id: int
     total: int
@@ -46,7 +46,7 @@ class StockRow(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """How much may be allocated in all."""
+        """The amount that may be allocated in total."""
         return Inventory(self.total, self.reserved, allocation_ratio=self.allocation_ratio).capacity
 
 
@@ -54,8 +54,7 @@ class StockRow(NamedTuple):
 class Summaries:
     """The providers of some trees, in columns: an answer may have many thousands of them.
 
-    ``stocks`` and ``traits`` (ids, ascending) are by provider id; their values are plain tuples and lists in the
-    shape of StockRow.
+    ``stocks`` and ``traits`` (ids, ascending) are by provider id; stocks are plain tuples in the shape of StockRow.
     """
 
     members: dict[int, TreeMember] = field(default_factory=dict)
@@ -66,12 +65,12 @@ class Summaries:
 
 
 class Inhabitants(NamedTuple):
-    """Who is in some trees.
+    """The providers of some trees.
 
     Args:
-        roots: the ids of their roots.
-        members: their providers, by id.
-        traits: (provider, trait) for each trait that these have, and perhaps others.
+        roots: the ids of the roots.
+        members: the providers, by id.
+        traits: (provider, trait) for each of their traits; other providers may be included.
     """
 
     roots: Collection[int]
@@ -80,18 +79,18 @@ class Inhabitants(NamedTuple):
 
 
 def inhabitants(tx: Transaction, roots: Collection[int]) -> Inhabitants:
-    """Return who is in the trees with these root ids, of which there is at least one."""
+    """Return the providers of the trees with these roots, of which there must be at least one."""
     members = _members(tx, roots)
     return Inhabitants(roots, members, _of_providers(tx, _traits, members))
 
 
 def tree_summaries(tx: Transaction, roots: Collection[int], known: Inhabitants | None = None) -> Summaries:
-    """Return all providers of the trees with these root ids.
+    """Return the summaries of all providers of the trees with these roots.
 
     Args:
-        tx: where to read.
-        roots: the ids.
-        known: who is in these trees, and perhaps in others, where that was read already.
+        tx: the transaction.
+        roots: the root ids.
+        known: the providers of these trees, and perhaps of others, if already read.
     """
     if not roots:
         return Summaries()
@@ -119,7 +118,7 @@ def _members(tx: Transaction, roots: Collection[int]) -> dict[int, TreeMember]:
     listed = len(roots) <= LISTED
     values: dict[str, Any] = {"ids": sorted(roots)} if listed else {"first": min(roots), "last": max(roots)}
     rows = tx.tuples(_providers(listed=listed), values)
-    # What TreeMember._make does, without a call in Python for each of many thousands.
+    # The same as TreeMember._make, but without a Python call for each of many thousands.
     found = map(partial(tuple.__new__, TreeMember), rows)
     return {member[0]: member for member in found if listed or member[2] in roots}
 
@@ -127,7 +126,7 @@ def _members(tx: Transaction, roots: Collection[int]) -> dict[int, TreeMember]:
 def _of_providers(
     tx: Transaction, statement: Callable[..., PreparedStatement], providers: Collection[int]
 ) -> list[Any]:
-    """Return the rows of a statement for some providers, and perhaps for others in between."""
+    """Return the rows of a statement for some providers; others with ids in between may be included."""
     if len(providers) <= LISTED:
         return tx.tuples(statement(listed=True), {"ids": list(providers)})
     first, last = min(providers), max(providers)
@@ -137,7 +136,7 @@ def _of_providers(
 
 
 def _grouped(rows: list[Any]) -> tuple[dict[int, list[StockRow]], set[int]]:
-    """Return what comes behind the provider id in each row, by provider, and all classes in it."""
+    """Group rows by provider id, the first column; also return all classes in them."""
     stocks: dict[int, list[StockRow]] = defaultdict(list)
     for row in rows:
         stocks[row[0]].append(row[1:])

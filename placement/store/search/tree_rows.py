@@ -1,4 +1,4 @@
-"""What the planner reads of provider trees, in three statements: who is in them, what they have, and which traits."""
+"""What the planner reads of trees, in three statements: their providers, and the stocks and traits of these."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
@@ -16,7 +16,7 @@ from placement.store.tables import inventories, resource_provider_traits, resour
 
 
 class Relevant(NamedTuple):
-    """The ids of the classes and traits that matter; None for all."""
+    """The ids of the relevant classes and traits; None for all."""
 
     class_ids: Collection[int] | None = None
     trait_ids: Collection[int] | None = None
@@ -26,7 +26,7 @@ EVERYTHING = Relevant()
 
 
 class NamedMember(NamedTuple):
-    """A provider of a tree: first as in TreeMember."""
+    """A provider of a tree; starts with the fields of TreeMember."""
 
     id: int
     uuid: str
@@ -36,12 +36,12 @@ class NamedMember(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name, or the uuid if it has none."""
         return self.own_name or self.uuid
 
 
 class StockWithUnits(NamedTuple):
-    """What a provider has and uses of one resource class: first as in StockRow."""
+    """A provider's stock of a resource class; starts with the fields of StockRow."""
 
     class_id: int
     total: int
@@ -57,7 +57,7 @@ class TreeRows(NamedTuple):
     """The providers of some trees.
 
     ``stocks`` (plain tuples in the shape of StockWithUnits) and ``traits`` (ids, ascending) are by provider id; other
-    providers may be among them.
+    providers may be included.
     """
 
     members: dict[int, NamedMember]
@@ -66,14 +66,14 @@ class TreeRows(NamedTuple):
 
 
 def tree_rows(tx: Transaction, roots: Collection[int], relevant: Relevant = EVERYTHING) -> TreeRows:
-    """Return all providers of the trees with these root ids, of which there is at least one.
+    """Return all providers of the trees with these roots, of which there must be at least one.
 
     Args:
-        tx: where to read.
-        roots: the ids.
-        relevant: of which classes and traits there is anything.
+        tx: the transaction.
+        roots: the root ids.
+        relevant: the classes and traits to read.
     """
-    # What NamedMember._make does, without a call in Python for each of many thousands.
+    # The same as NamedMember._make, but without a Python call for each of many thousands.
     as_members = map(partial(tuple.__new__, NamedMember), _rows(tx, _providers, roots))
     members = {member[0]: member for member in as_members if member[2] in roots}
     stocks: dict[int, list[Any]] = defaultdict(list)
@@ -95,7 +95,7 @@ def _rows(
     roots: Collection[int],
     only: Collection[int] | None = None,
 ) -> list[Any]:
-    """Return the rows of a statement for some trees, and perhaps for others in between."""
+    """Return the rows of a statement for some trees; trees with ids in between may be included."""
     if only is not None and not only:
         return []
     listed = len(roots) <= LISTED
@@ -111,7 +111,7 @@ _HAS = resource_provider_traits.c
 
 
 def _of_trees(columns: Any, source: Any, only: Any, *, listed: bool) -> PreparedStatement:
-    """Return a statement for trees that are listed or in a range; ``only`` is the column that it is narrowed by."""
+    """Return a statement for trees by list or range, narrowed by the column ``only`` if given."""
     roots = _RP.root_provider_id
     among = roots.in_(bindparam("ids", expanding=True)) if listed else is_between(roots, "first", "last")
     narrowed = [] if only is None else [only.in_(bindparam("only", expanding=True))]

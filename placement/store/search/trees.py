@@ -1,4 +1,4 @@
-"""The trees a search walks through: what narrowing left of them, read in chunks of root ids, as far as it is wanted."""
+"""The trees that a search walks through: what narrowing leaves, read in chunks of root ids as far as needed."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -16,17 +16,17 @@ from placement.store.search.serving import DEMAND, PROVIDER, Serving, room_of
 from placement.store.search.summaries import Inhabitants, inhabitants
 
 Room = dict[tuple[int, str], float]
-"""How much of a contended class a provider has for all slots together, by (provider, class)."""
+"""A provider's room for all slots together, by (provider, contended class)."""
 
 
 class TreeReader:
-    """Reads the trees that a narrowing leaves; the Reader of ``candidates.reading`` for real databases.
+    """Reads the trees that a narrowing leaves: the Reader of ``candidates.reading`` for real databases.
 
     Args:
-        tx: where to read.
-        narrowing: which trees can serve. Where it tells fit counts, trees come with what places depend on.
+        tx: the transaction.
+        narrowing: finds the trees. If it computes fit counts, trees come with the facts about their places.
         all_wanted: whether all trees will be read at once, and most of them summarised in the answer.
-        limits: in which portions trees are read by id.
+        limits: the sizes of the chunks.
     """
 
     def __init__(
@@ -38,52 +38,52 @@ class TreeReader:
         self.plan, self._ids = narrowing.plan, narrowing.ids
         with_places = narrowing.with_fit_counts
         self._details = DetailReader(tx, self.plan, self._ids, with_places=with_places)
-        # What the search needs to know of the trees comes with what the answer tells of them, so it is read once.
+        # The answer shows everything that the search needs to know of the trees, so it is read only once.
         self._reads_inhabitants = all_wanted and self._details.is_needed
-        # Where providers are tied together, all parents are read anyway.
+        # For same_subtree all parents are read anyway.
         self._with_parents = with_places and not self.plan.request.same_subtree and not self._reads_inhabitants
         self.inhabitants: Inhabitants | None = None
-        """Who is in the trees that were found, and in those of the providers that share, where that was read."""
+        """The providers of the trees found, and of those with sharing providers, if they were read."""
         self.home: Mapping[int, int] = {}
-        """The roots of the providers that share, once trees have been read."""
+        """The roots of the sharing providers, once trees have been read."""
         self.found_any = False
-        """Whether a tree in which every slot has a provider was read."""
+        """Whether any tree with a provider for every slot has been read."""
 
     @property
     def is_possible(self) -> bool:
-        """Whether the names in the request leave any hope."""
+        """Whether the request's names leave any hope."""
         return self._narrowing.is_possible
 
     @property
     def only_root(self) -> int | None:
-        """The root of the one tree that in_tree leaves, if it does."""
+        """The root of the single tree that in_tree leaves, if it does."""
         return self._narrowing.only_root
 
     @property
     def shares(self) -> bool:
-        """Whether a tree may serve with what others share."""
+        """Whether trees may be served by sharing providers."""
         return self._ids.shares and self.is_possible and bool(self._narrowing.sharing.home)
 
     @property
     def shared_demands(self) -> AbstractSet[int]:
-        """The demands of the plan that others may serve."""
+        """The demands of the plan that sharing providers may serve."""
         options = self._narrowing.sharing.options if self.shares else ()
         return {demand for demand, providers in enumerate(options) if providers}
 
     @property
     def nobody(self) -> Mapping[int, str]:
-        """The demands that no provider can serve, each with the condition that none is left after."""
+        """The demands that no provider can serve, each with the condition after which none is left."""
         return self._narrowing.nobody
 
     @property
     def most_listed(self) -> int:
-        """How many trees can be read by a list of their roots: it is written into the statement for each demand."""
+        """The most trees that can be read by a list of their roots, which the statement repeats for each demand."""
         return MOST_PARAMETERS // (len(self.plan.demands) + 4)
 
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
     ) -> list[TreeSums]:
-        """Return what trees have and use of classes: those that have any of these, or of others. One statement."""
+        """Return the sums of ``classes`` for trees that have any of these or of ``found_by``. One statement."""
         return sums_by_name(self._tx, classes, found_by, roots)
 
     def trees(self, wanted: int | None) -> Iterator[Tree]:
@@ -92,7 +92,7 @@ class TreeReader:
             yield from read.trees
 
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
-        """Yield the trees in portions, by root id, each with the highest root id that it may reach.
+        """Yield the trees in chunks, by root id, each with the highest root id that it covers.
 
         Args:
             wanted: how many candidates are wanted; None reads all trees at once.
@@ -113,7 +113,7 @@ class TreeReader:
             first, found = first + span, found + len(read.trees)
             span *= self._limits.growth
             if wanted and 0 < found < wanted:
-                # Where trees lie as dense as so far, twice what is lacking is enough.
+                # If trees stay as dense as so far, twice the number that is missing is enough.
                 span = min(span, 2 * first * (wanted - found) // found)
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
@@ -125,7 +125,7 @@ class TreeReader:
         return self._read(EVERYWHERE)
 
     def _read(self, extent: Extent) -> TreesRead:
-        """Read what is left of an extent: a statement for narrowing, and at most three for details."""
+        """Read what narrowing leaves of an extent: its own statements, and at most three for details."""
         narrowed = self._narrowing.narrowed(extent, with_parents=self._with_parents)
         self.home = self._narrowing.sharing.home
         if not narrowed.options:
@@ -147,7 +147,7 @@ class TreeReader:
         )
 
     def _room(self, serving: Serving) -> Room:
-        """Return how much these providers have of the classes that slots compete for."""
+        """Return the room of these providers in the contended classes."""
         room: Room = {}
         demand, provider = serving.columns.at(DEMAND, PROVIDER)
         for place, name in enumerate(self.plan.contended):
@@ -157,7 +157,7 @@ class TreeReader:
         return room
 
     def _details_of(self, narrowed: Narrowed, fits: Mapping[int, float], extent: Extent) -> TreeDetails:
-        """Return what only some requests need to know of the trees that are left, and of those that share."""
+        """Return the details of the trees that are left, and of the sharing providers, if the request needs any."""
         if self._reads_inhabitants:
             self.inhabitants = inhabitants(self._tx, {*narrowed.options, *self.home.values()})
             return self._details.of_inhabitants(self.inhabitants, fits)
@@ -166,7 +166,7 @@ class TreeReader:
             found.parents.update(self._details.parents_in_trees({*self.home.values()}))
         return found._replace(met=self._met_by_sharing | found.met)
 
-    # Providers that share are the same for all trees, so what is known of them is worked out once.
+    # Sharing providers are the same for all trees, so their facts are computed once.
 
     @cached_property
     def _shared_room(self) -> Room:

@@ -1,4 +1,4 @@
-"""Reads a whole cloud for requests that are about all of it: a fixed number of statements, whatever is asked."""
+"""Read a whole cloud, for requests about all of it, in a fixed number of statements whatever the request."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -57,12 +57,12 @@ _ROOTS_OF = PreparedStatement(
 
 
 def whole_cloud(tx: Transaction, ids: NamedIds, *, with_aggregates: bool = False) -> WholeCloud:
-    """Return all providers with what is named. At most five statements.
+    """Return all providers with everything named. At most five statements.
 
     Args:
-        tx: where to read.
-        ids: what is named.
-        with_aggregates: whether to tell which aggregates the trees are in.
+        tx: the transaction.
+        ids: the named classes, traits and aggregates.
+        with_aggregates: whether to read the aggregates of the trees.
     """
     classes = {"classes": sorted(ids.classes.values())}
     shares: dict[int, list[int]] = defaultdict(list)
@@ -82,7 +82,7 @@ def whole_cloud(tx: Transaction, ids: NamedIds, *, with_aggregates: bool = False
 
 
 def roots_by_aggregate(tx: Transaction) -> Mapping[str, frozenset[int]]:
-    """Return the roots of the trees that have a provider in each aggregate."""
+    """Map each aggregate to the roots of the trees that have a provider in it."""
     found: dict[str, set[int]] = defaultdict(set)
     for root, uuid in tx.tuples(_MEMBERS):
         found[uuid].add(root)
@@ -90,12 +90,12 @@ def roots_by_aggregate(tx: Transaction) -> Mapping[str, frozenset[int]]:
 
 
 def roots_of_providers(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
-    """Return the root of the tree of each of the providers that exist."""
+    """Return the root of the tree of each provider that exists."""
     return dict(tx.tuples(_ROOTS_OF, {"uuids": sorted(uuids)})) if uuids else {}
 
 
 def _marks(tx: Transaction, ids: NamedIds) -> tuple[dict[str, int], dict[int, int]]:
-    """Return the bit of each named trait and aggregate, and the bits of each provider."""
+    """Return the bit of each named trait and aggregate, and the combined bits of each provider."""
     named = [(_OF_TRAITS, id_, name) for name, id_ in ids.traits.items()]
     named += [(_OF_AGGREGATES, id_, uuid) for uuid, id_ in ids.aggregates.items()]
     bits = {name: 1 << number for number, (_of, _id, name) in enumerate(sorted(named))}
