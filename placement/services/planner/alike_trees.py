@@ -1,6 +1,6 @@
-"""Trees that are alike take the same members in the same places: what comes next in one of them is known of the others.
+"""Reuse of placements: trees of one form take the same members in the same places, in the same order.
 
-Said of members that want the same, where what is taken of a tree changes nothing in another one.
+This holds for members that want the same, as long as taking from one tree changes nothing in another.
 """
 
 from typing import TYPE_CHECKING
@@ -13,36 +13,36 @@ if TYPE_CHECKING:
     from placement.candidates.canonical import CanonicalForm
 
 _ForFurther = list[tuple[DrawnHost, RankedProposal | None]]
-"""For the second member, the third, and so on: a tree of a form, with what they got there."""
+"""For the second member, the third, and so on: a tree of a form, and what it gave them."""
 
 
 class AlikeTrees:
-    """What the next member gets in trees of each form, once so many have been placed there.
+    """What trees of each form give the next member, after a number of members have been placed there.
 
     Args:
-        planning: of one candidate in each tree, before anything is taken.
-        overlay: what would differ before anything is taken.
+        planning: plans one candidate in each tree, before anything is taken.
+        overlay: the assumed changes before anything is taken.
     """
 
     def __init__(self, planning: Planning, overlay: Overlay) -> None:
         self._planning = planning
         self._overlay = overlay
         self._members: dict[int, int] = {}
-        """How many have been placed in each tree."""
+        """How many members have been placed in each tree."""
         self._with_others: set[int] = set()
-        """The trees of which somebody else took something, too."""
+        """The trees that others have taken from as well."""
         self._drawn: dict[int, tuple[DrawnHost, _ForFurther] | None] = {}
-        """Trees without ids, with what is known of all like them."""
+        """Canonical forms of trees, with what is known of each form."""
         self._found: dict[CanonicalForm, _ForFurther] = {}
 
     def note(self, root: int, *, is_own: bool) -> None:
-        """Take note that the next member was placed in a tree; or that somebody else took something of it."""
+        """Note that a tree has been taken from, by the next member or, unless ``is_own``, by somebody else."""
         self._members[root] = self._members.get(root, 0) + 1
         if not is_own:
             self._with_others.add(root)
 
     def _as_it_was(self, root: int) -> tuple[DrawnHost, _ForFurther] | None:
-        """Return a tree before anything was taken, with what is known of all like it."""
+        """Return a tree as it was before anything was taken, with what is known of its form."""
         if root in self._with_others:
             return None
         if root not in self._drawn:
@@ -57,7 +57,7 @@ class AlikeTrees:
         return drawn is not None and len(drawn[1]) >= self._members[root]
 
     def next_of(self, root: int) -> RankedProposal | None:
-        """Return what the next member gets in a tree of which it is known; None if nothing."""
+        """Return what the next member gets in a tree, None for nothing. It must be known."""
         drawn = self._as_it_was(root)
         assert drawn is not None
         target, found = drawn
@@ -68,7 +68,7 @@ class AlikeTrees:
         return (fails, negated_score, root, FIRST), moved(proposal, source, target)
 
     def learn(self, root: int, ranked: RankedProposal | None) -> None:
-        """Take note of what the next member gets in a tree, once it was composed in again."""
+        """Remember what the next member gets in a tree that has been composed in again."""
         drawn = self._as_it_was(root)
         if drawn is None or not self._planning.is_certain(root):
             return

@@ -1,7 +1,7 @@
-"""Writes what members of a claim are to hold, if it still fits: the short part of a claim, and the only one that locks.
+"""Write the allocations of a claim if they still fit: the short part of a claim, and the only one that locks.
 
-The plan was made of a snapshot. Everything that it takes from is locked at once, in the order of ids, as for every
-allocation; then it fits still, or nothing is written.
+The plan was made on a snapshot. Every provider it takes from is locked first, in the order of ids, as for any
+allocation; then either everything still fits or nothing is written.
 """
 
 from collections import Counter
@@ -18,16 +18,16 @@ from placement.store.planner_claims import RememberedClaim, remember_claims, swe
 
 
 class Outdated(Exception):
-    """The plan no longer holds: somebody else has taken of it, or has claimed for a consumer. Nothing was written."""
+    """The plan is stale: somebody else has taken from it, or claimed for one of its consumers. Nothing was written."""
 
 
 @writes
 def allocate(tx: Transaction, drafts: Sequence[Draft], digest: str) -> dict[str, str]:
-    """Let each member hold what it is to hold; return the answer for each, by the uuid of its consumer.
+    """Allocate each member's draft; return the answers by consumer uuid.
 
     Raises:
-        Outdated: it does not fit any more.
-        ConcurrentUpdate: a consumer that is to be replaced is at another generation.
+        Outdated: the drafts no longer fit.
+        ConcurrentUpdate: a consumer to be replaced is at another generation.
     """
     claims = [draft.consumer for draft in drafts]
     situation = claiming.meet(tx, claims, frozenset[str]().union(*[draft.alone for draft in drafts]))
@@ -50,7 +50,7 @@ def allocate(tx: Transaction, drafts: Sequence[Draft], digest: str) -> dict[str,
 
 
 def _check_names(drafts: Sequence[Draft], situation: Situation) -> None:
-    """Find out whether a consumer has been made meanwhile, or a provider or a class has gone."""
+    """Refuse drafts if one of their consumers has been created since, or a provider or class deleted."""
     new = [draft.member.uuid for draft in drafts if not draft.member.replaces]
     named = [place for draft in drafts for place, _amount in draft.consumer.portions()]
     if not situation.consumers.keys().isdisjoint(new):
@@ -64,7 +64,7 @@ def _check_names(drafts: Sequence[Draft], situation: Situation) -> None:
 def _check_alone(
     tx: Transaction, drafts: Sequence[Draft], situation: Situation, supplies: Mapping[Place, Supply]
 ) -> None:
-    """Find out whether anybody else is where a member is to be alone."""
+    """Refuse drafts if anybody else uses what a member wants exclusively."""
     alone = frozenset[str]().union(*[draft.alone for draft in drafts])
     if not alone:
         return

@@ -1,4 +1,4 @@
-"""What could be done about this request, best first? The use case behind POST /planner/v1/candidates."""
+"""The candidates for a request, best first: the use case behind POST /planner/v1/candidates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -38,16 +38,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PlannerAnswer:
-    """Candidates, the best first, with the trees they take from.
+    """Candidates, best first, with the trees they take from.
 
     Args:
         candidates: the candidates.
-        members: the providers that they name, and others.
+        members: the providers named in them, and others.
         providers: all providers of the trees that they take from.
         levels: the names of the levels that scores count, outermost first.
-        searched: how many trees were looked into, because something in them may be among the best.
-        complete: whether the search for the best was carried through everywhere.
-        explained: what was left after each condition, if that was asked for.
+        searched: how many trees were searched, because they might have contained one of the best.
+        complete: whether the search for the best hit no budget anywhere.
+        explained: what was left after each condition, if requested.
     """
 
     candidates: list[PlannedCandidate]
@@ -68,14 +68,14 @@ def planned_candidates(
     overlay: Overlay = AS_IT_IS,
     changes: Changes = AS_THEY_ARE,
 ) -> PlannerAnswer:
-    """Find the best candidates of a planner request, in one snapshot.
+    """Find the best candidates for a planner request, in one snapshot.
 
     Args:
         tx: the transaction.
         request: the request.
-        options: the operator's.
-        overlay: what would differ from the cloud as it is.
-        changes: what would differ besides, by uuids.
+        options: the operator's options.
+        overlay: assumed changes to the cloud.
+        changes: further assumed changes, by uuid.
 
     Raises:
         InvalidAt: the request, or a change, names something that does not exist.
@@ -112,7 +112,7 @@ def _answer(
 
 
 def _explained(ground: Ground, options: PlannerOptions, overlay: Overlay, *, nothing_found: bool) -> Explained | None:
-    """Explain a request, where that was asked for, in the cloud as it is."""
+    """Explain a request on the cloud as it is, if the request asks for that."""
     if not ground.request.explain:
         return None
     as_it_is = ground if overlay.is_empty else Ground(ground.tx, ground.request, options)
@@ -120,7 +120,7 @@ def _explained(ground: Ground, options: PlannerOptions, overlay: Overlay, *, not
 
 
 def why_not(found: Explained) -> str:
-    """Return in a sentence why a request has no candidate."""
+    """Say in one sentence why a request has no candidate."""
     cause = found.explanation.cause
     if cause is not None:
         return cause_in_words(cause, found.explanation.shortfall)

@@ -1,4 +1,4 @@
-"""A cloud as a client supposes it to be: what of it is gone, given back, or there besides."""
+"""Changes to the cloud that a client wants assumed: what is gone, given back, or added."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ from placement.store.search.whole_cloud import roots_by_aggregate, roots_of_prov
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A cloud as it would be: nothing of this is written.
+    """Assumed changes to the cloud, none of which is written.
 
     Args:
-        without: trees that are gone, by any of their providers, or by an aggregate that one of them is in.
-        more: further trees, empty: the provider whose tree they are like, and how many.
-        released: consumers that have given back all that they hold.
+        without: trees that are gone, given by any of their providers or by an aggregate of one of them.
+        more: hypothetical, empty trees: a provider whose tree they are modelled on, and how many.
+        released: consumers that have given back everything they hold.
     """
 
     without: Sequence[str] = ()
@@ -30,7 +30,7 @@ AS_THEY_ARE = Changes()
 
 
 def overlay_of(tx: Transaction, changes: Changes, overlay: Overlay = AS_IT_IS) -> Overlay:
-    """Return an overlay with changes, but for further trees. A consumer that holds nothing gives nothing back.
+    """Put changes, except hypothetical trees, on top of an overlay. A consumer without allocations gives nothing back.
 
     Raises:
         InvalidAt: there is no such provider or aggregate.
@@ -48,7 +48,7 @@ def overlay_of(tx: Transaction, changes: Changes, overlay: Overlay = AS_IT_IS) -
 
 
 def more_trees(tx: Transaction, changes: Changes) -> list[MoreTrees]:
-    """Return the further trees.
+    """Return the hypothetical trees.
 
     Raises:
         InvalidAt: there is no such provider.

@@ -1,8 +1,8 @@
 """Plan and allocate: the use case behind POST /planner/v1/claims.
 
-A claim is planned in one snapshot, for all its members, without a lock (``gang``). What was chosen is then locked,
-checked and written (``allocating``). Where somebody else was faster it is planned again; it is refused only by a plan
-that found nothing, which is true of the snapshot, and has locked nothing.
+A claim is planned for all its members in one snapshot, without locks (``gang``). What was chosen is then locked,
+checked and written (``allocating``). If somebody else was faster, the claim is planned again; it is only refused by a
+plan that found nothing, which is true of its snapshot and needed no lock.
 """
 
 import contextlib
@@ -31,28 +31,28 @@ from placement.store.consumers import consumer_generations
 __all__ = ["ClaimTerms", "Gate", "NoCandidate", "Outcome", "claim", "claim_what_fits"]
 
 ATTEMPTS = 40
-"""How often a claim is planned before it gives up. Each time it lost, somebody else has won."""
+"""How often a claim is planned before it gives up. Each time it loses, somebody else has won."""
 
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
-"""After a lost race a claim waits, by chance, up to the first of these; twice as long each time, up to the second."""
+"""The bound of the random pause after a lost race: starts at the first, doubles each time, ends at the second."""
 
 PORTION = 250
-"""So many members are allocated in one transaction where they need not be allocated together."""
+"""How many members are allocated in one transaction where they need not all be allocated together."""
 
 Gate = Callable[[Transaction, Sequence[ClaimMember]], None]
-"""Asked inside the snapshot before anything is planned; raises where a claim must not go on."""
+"""Called inside the snapshot before anything is planned; raises to stop the claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimTerms:
-    """How members are claimed for.
+    """The terms of a claim.
 
     Args:
-        digest: tells this claim from others; the same again gets the same answer while the consumers stand.
-        gates: what else must agree.
-        dry_run: whether only to plan: the answer is what a claim would get, and nothing is written or locked.
-        whole: whether all members are to have a place, or none.
-        gang: how all members are to lie on the fabric.
+        digest: identifies the claim; a repetition gets the same answer while its consumers are unchanged.
+        gates: further checks that have to pass.
+        dry_run: only plan: return what a claim would get, without writing or locking anything.
+        whole: whether either all members get a place or none.
+        gang: how the members have to lie on the fabric.
     """
 
     digest: str
@@ -64,12 +64,12 @@ class ClaimTerms:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What has become of members, by the uuids of their consumers.
+    """The fate of each member, by consumer uuid.
 
     Args:
-        answers: the text for each that has a place.
-        is_new: whether any of these was written now.
-        refused: why the others have none.
+        answers: the answers for those that have a place.
+        is_new: whether any of these was written just now.
+        refused: the reasons why others have none.
     """
 
     answers: Mapping[str, str]
@@ -78,7 +78,7 @@ class Outcome:
 
 
 class _ClaimPlan(NamedTuple):
-    """What is to be written, what was written by the same claim before, and who is left out."""
+    """What to write, what an earlier run of the same claim has written, and who is left out."""
 
     drafts: Sequence[Draft] = ()
     known: Mapping[str, str] = {}
@@ -86,14 +86,14 @@ class _ClaimPlan(NamedTuple):
 
 
 def claim_what_fits(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms) -> Iterator[Outcome]:
-    """Find the best place for as many members as have one, the largest first, and allocate them in portions.
+    """Find the best places for as many members as fit, the largest first, and allocate them in portions.
 
     Yields:
-        The outcome of each portion, once that is committed.
+        The outcome of each portion, once it is committed.
 
     Raises:
         InvalidAt: a request names something that does not exist.
-        Unavailable: the database cannot be reached; what was yielded stays.
+        Unavailable: the database cannot be reached; portions already yielded stay.
     """
     terms = replace(terms, whole=False)
     in_order = by_difficulty(members)
@@ -103,16 +103,16 @@ def claim_what_fits(database: Database, members: Sequence[ClaimMember], terms: C
 
 
 def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms) -> Outcome:
-    """Find the best place for each member and allocate it, in one transaction.
+    """Find the best place for each member and allocate them, in one transaction.
 
     Args:
         database: the database.
         members: who wants what.
-        terms: how.
+        terms: the terms of the claim.
 
     Raises:
-        NoCandidate: there was no place at an instant since this was called, and all members were to have one.
-        ConcurrentUpdate: likewise; a consumer holds something else, or others were faster too often.
+        NoCandidate: all members were to have a place, and at some moment since the call there was none for one of them.
+        ConcurrentUpdate: all were to have one, and a consumer holds something else or others were faster too often.
         InvalidAt: a request names something that does not exist.
     """
     is_plain = terms.whole and terms.gang.are_none and not (terms.dry_run or terms.gates)
@@ -120,7 +120,7 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
         answers = claim_in_company(database, members, terms.digest)
         if answers is not None:
             return Outcome(answers, is_new=True)
-    composers = Composers()  # A claim is bounded as a whole, however often it is planned.
+    composers = Composers()  # Shared by all attempts: the budget is for the claim as a whole.
     for attempt in range(ATTEMPTS):
         with database.claim_turns.taken(longest_wait_s=LONGEST_WAIT_S):
             plan = _planned(database, members, terms, composers=composers, attempt=attempt)
@@ -143,17 +143,17 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
 def _planned(
     tx: Transaction, members: Sequence[ClaimMember], terms: ClaimTerms, *, composers: Composers, attempt: int
 ) -> _ClaimPlan:
-    """Return a place for each member in one snapshot, or what was answered to the same claim before.
+    """Return a place for each member in one snapshot, or the earlier answer to the same claim.
 
     Args:
         tx: the snapshot.
         members: who wants what.
-        terms: how.
-        composers: those of the claim.
-        attempt: how often it has lost a race.
+        terms: the terms of the claim.
+        composers: the claim's composers.
+        attempt: how many races it has lost.
 
     Raises:
-        NoCandidate: there is none.
+        NoCandidate: there is no place.
         ConcurrentUpdate: a consumer is at another generation, or holds something else.
     """
     uuids = [member.uuid for member in members]
@@ -167,7 +167,7 @@ def _planned(
     for gate in terms.gates:
         gate(tx, members)
     overlay = released(tx, [member.uuid for member in members if member.replaces])
-    # What nobody will write is the best, and what is wrong with it is seen now or never.
+    # A dry run has no race to lose, so it takes the best; and no write will check the units for it.
     doubt = 0 if terms.dry_run else max(attempt, int(tx.database.claim_turns.pressure))
     among, checks_units = choices_after(doubt), terms.dry_run or attempt > 0
     drafting = Drafting(tx, composers, overlay, among=among, checks_units=checks_units)
@@ -190,7 +190,7 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
         return placement.drafts
     lacking = shortage(drafting.tx, in_order, drafting.overlay)
     if placement.drafts and lacking is None:
-        # The one that was stuck goes first now.
+        # Retry with the stuck member first.
         first = placement.stuck
         search = together(drafting, [first, *[member for member in in_order if member is not first]])
         if search.stuck is None:
@@ -202,13 +202,13 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
 def _conflicts(
     members: Sequence[ClaimMember], generations: Mapping[str, int], *, spared: Collection[str]
 ) -> dict[str, ConcurrentUpdate]:
-    """Return by uuid why members cannot claim because of what they hold, but for those that are spared."""
+    """Return, by uuid, the conflicts with what members hold already; skip those that are spared."""
     asked = [member for member in members if member.uuid not in spared]
     return {member.uuid: conflict for member in asked if (conflict := _conflict(member, generations))}
 
 
 def _conflict(member: ClaimMember, generations: Mapping[str, int]) -> ConcurrentUpdate | None:
-    """Return why there can be no claim for a consumer that holds something already, unless that is to be replaced."""
+    """Return the conflict if a consumer holds something that is not to be replaced, or is at another generation."""
     seen, said = generations.get(member.uuid), member.consumer.consumer_generation
     if seen is not None and not member.replaces:
         return ConcurrentUpdate(

@@ -1,8 +1,8 @@
-"""Claims that wait in one worker at the same time, planned together in one snapshot by the thread of one of them.
+"""Plan claims that wait in one worker together, in one snapshot, by the thread of one of them.
 
-Most of what a claim costs is planning: the trees that are read for one serve all. Each is then allocated by its own
-thread in a transaction of its own, so that the journal has it as its own, and one's refusal is not another's. Nobody is
-refused here: a claim that found nothing beside the others is planned alone.
+Most of the cost of a claim is planning, and the trees read for one serve all. Each claim is then allocated by its own
+thread in its own transaction, so that the journal attributes it correctly and refusals do not spread. Nobody is refused
+here: a claim that finds nothing beside the others is planned alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,20 +21,20 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.consumers import consumer_generations
 
 TIMES = 3
-"""So often a claim goes with others; one that has lost all these races is planned alone."""
+"""How many races a claim may lose in company before it is planned alone."""
 
 LONGEST_WAIT_S = 2.0
-"""So long a party waits for its turn at most: another claim may be planning in a large cloud."""
+"""How long a party waits for its turn at most: another claim may be planning in a large cloud."""
 
 
 @dataclass(slots=True)
 class SharedPlan:
-    """A claim that is planned with others, and what they find for it.
+    """A claim planned with others, and the result.
 
     Args:
-        members: who wants what; all or none of them.
-        attempt: how often it has lost a race.
-        drafts: where each member has a place; None where the claim is to be planned alone.
+        members: who wants what; either all get a place or none.
+        attempt: how many races it has lost.
+        drafts: a place for each member, or None if the claim has to be planned alone.
     """
 
     members: Sequence[ClaimMember]
@@ -43,12 +43,12 @@ class SharedPlan:
 
 
 def claim_in_company(database: Database, members: Sequence[ClaimMember], digest: str) -> Mapping[str, str] | None:
-    """Plan with those who claim at the same time, and allocate; return the answers, or None if nothing is decided.
+    """Plan with the claims of the same moment, and allocate; return the answers, or None if the claim is undecided.
 
     Args:
         database: the database.
-        members: who wants what: all or none of them, and none replaces what it holds.
-        digest: as of ``ClaimTerms``.
+        members: who wants what: all or none, and none replaces what it holds.
+        digest: as in ``ClaimTerms``.
 
     Raises:
         ConcurrentUpdate: as ``claim``.
@@ -71,14 +71,14 @@ def claim_in_company(database: Database, members: Sequence[ClaimMember], digest:
 
 
 def _plan_together(database: Database, plans: Sequence[SharedPlan]) -> None:
-    if len(plans) > 1:  # Alone it would be planned twice if there is no place.
+    if len(plans) > 1:  # A single claim without a place would be planned twice.
         for plan, drafts in zip(plans, _drafts(database, plans), strict=True):
             plan.drafts = drafts
 
 
 @reads
 def _drafts(tx: Transaction, plans: Sequence[SharedPlan]) -> list[Sequence[Draft] | None]:
-    """Return a place for each member of each claim, beside those of the claims before it."""
+    """Return places for the members of each claim, beside those of the claims before it."""
     doubt = max(int(tx.database.claim_turns.pressure), *[plan.attempt for plan in plans])
     drafting = Drafting(tx, Composers(), AS_IT_IS, among=choices_after(doubt), checks_units=doubt > 0)
     simple = [plan for plan in _of_new_consumers(tx, plans) if _is_possible(drafting, plan.members)]
@@ -88,7 +88,7 @@ def _drafts(tx: Transaction, plans: Sequence[SharedPlan]) -> list[Sequence[Draft
 
 
 def _of_new_consumers(tx: Transaction, plans: Sequence[SharedPlan]) -> Iterator[SharedPlan]:
-    """Yield the claims for consumers of which nobody knows anything yet; others are not as simple."""
+    """Yield the claims whose consumers are all new: the only ones simple enough to be planned together."""
     seen: set[str] = {*consumer_generations(tx, [member.uuid for plan in plans for member in plan.members])}
     for plan in plans:
         uuids = [member.uuid for member in plan.members]
@@ -98,7 +98,7 @@ def _of_new_consumers(tx: Transaction, plans: Sequence[SharedPlan]) -> Iterator[
 
 
 def _is_possible(drafting: Drafting, members: Sequence[ClaimMember]) -> bool:
-    """Tell whether all names in what members want exist. Who names others is to learn that alone."""
+    """Tell whether all names in the members' requests exist. If not, only that claim should get the error."""
     try:
         for member in members:
             drafting.ground(member)
@@ -108,7 +108,7 @@ def _is_possible(drafting: Drafting, members: Sequence[ClaimMember]) -> bool:
 
 
 def _placed(placing: Placing, members: Sequence[ClaimMember]) -> Sequence[Draft] | None:
-    """Place all members. Where one has no place, those before it still take theirs from others: these plan anew."""
+    """Place all members. On failure those placed already still take from others, which are merely planned again."""
     first = len(placing.drafts)
     if all(placing.has_placed(member) for member in by_difficulty(members)):
         return placing.drafts[first:]

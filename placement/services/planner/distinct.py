@@ -1,4 +1,4 @@
-"""What sharing providers alone serve is found in each tree that they share with; here it is found once."""
+"""Find only once what sharing providers alone serve, rather than in each tree that they share with."""
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -9,9 +9,9 @@ from placement.domain.tree import Tree
 
 
 def once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
-    """Yield trees but those that give nothing of their own, where one before them shares the same with others.
+    """Yield trees, skipping those that contribute nothing of their own and share the same as an earlier one.
 
-    Thousands of hosts have the same pools: each would be read and composed for what the first of them has given.
+    Thousands of hosts may use the same pools: each would be read and composed, just to repeat what the first has given.
     """
     known: set[tuple[tuple[int, ...], ...]] = set()
 
@@ -28,7 +28,7 @@ def once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
 
 
 def not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
-    """Yield proposals but those that another tree gave already."""
+    """Yield proposals, skipping those that another tree has given already."""
     seen = set()
     for proposal in proposals:
         taken = frozenset((provider, name) for provider, of in proposal.amounts.items() for name in of.items())

@@ -1,4 +1,4 @@
-"""Finds places for members in one snapshot, beside what those before them would take. Locks and writes nothing."""
+"""Find places for members in one snapshot, beside those planned before. Locks and writes nothing."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,11 @@ from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction
 
 MOST_CHOICES = 16
-"""Among so many of the best places at most is chosen after lost races."""
+"""The most places to choose among after lost races."""
 
 
 def choices_after(doubt: int) -> int:
-    """Return among how many of the best places is to be chosen, the more the more races were lost."""
+    """Return how many of the best places to choose among: twice as many for each lost race."""
     return min(1 << doubt, MOST_CHOICES)
 
 
@@ -28,12 +28,12 @@ class Drafting:
 
     Args:
         tx: the transaction.
-        composers: those of the claim.
-        overlay: what would differ before any member is placed.
-        among: a place is one of so many of the best, by chance: who has lost a race is not to lose the next to the same
+        composers: the claim's composers.
+        overlay: assumed changes before any member is placed.
+        among: choose at random among this many of the best places, so that a claim does not keep losing to the same
             competitors.
-        checks_units: whether places are left out where inventories do not allow in sum what is taken of them. Seldom
-            is there such a place, and whoever writes will see it.
+        checks_units: whether to drop places whose inventories disallow the sum of what is taken. Such places are rare,
+            and the write would detect them.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class Drafting:
         self._grounds: dict[Prepared, Ground] = {}
 
     def prepared(self, member: ClaimMember) -> Prepared:
-        """Return what a member wants: the same object for all that want the same."""
+        """Return what a member wants: the same object for all members that want the same."""
         return self.composers.prepared(member.request, member.options)
 
     def planning(self, member: ClaimMember, overlay: Overlay) -> Planning:
-        """Return the plans of a member in the cloud as it would be."""
+        """Return the planning of a member under an overlay."""
         return Planning(self.ground(member), overlay)
 
     def ground(self, member: ClaimMember) -> Ground:
@@ -70,7 +70,7 @@ class Drafting:
         return self._grounds[prepared]
 
     def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> Lineup:
-        """Return what is there for so many members that want the same; ``apart``: each in another tree."""
+        """Return the lineup for a number of members that want the same; with ``apart`` each takes another tree."""
         ground = self.ground(member)
         return lineup_for(ground, overlay, members=members, apart=apart, checks_units=self._checks_units)
 
@@ -89,7 +89,7 @@ class Drafting:
 
 
 def draft_of(member: ClaimMember, proposal: Proposal, planning: Planning) -> Draft:
-    """Return a proposal as a draft for a member."""
+    """Turn a proposal into a draft for a member."""
     members = planning.members
     allocations = {members[provider].uuid: amounts for provider, amounts in proposal.amounts.items()}
     mappings = {

@@ -1,7 +1,7 @@
-"""Places for the members of a gang that say how they want to lie on the fabric: in one rack, on different hosts.
+"""Place the members of a gang that has rules on the fabric, such as one rack, or different hosts.
 
-Which hosts they go to is searched by sums of what trees have left (``allocators.fabric``); only the hosts that were
-chosen are planned in. What they turn out not to hold is learnt, and the search begins anew.
+Hosts are chosen by a search over sums of what trees have left (``allocators.fabric``), and only chosen hosts are
+planned in. If they turn out not to hold their members, the search learns that and starts again.
 """
 
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from placement.services.planner.composers import Prepared
 
 STEPS_OF_A_FABRIC = 50_000
-"""So many hosts are looked at in all, in memory."""
+"""The budget of the search in memory, in hosts looked at."""
 
 
 def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> Sequence[Draft]:
@@ -30,11 +30,11 @@ def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: G
 
     Args:
         drafting: the snapshot.
-        members: the members, as they were listed.
-        rules: how they are to lie.
+        members: the members, in the order of the request.
+        rules: how they have to lie.
 
     Raises:
-        NoCandidate: there is none.
+        NoCandidate: there are no such places.
     """
     if rules.together is None and rules.apart is not None:
         placement = one_by_one(drafting, members, closing=OnePerPlace(located(drafting.tx, rules.apart)))
@@ -48,7 +48,7 @@ def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: G
 
 
 class _FabricSearch:
-    """One gang on one fabric."""
+    """The search for one gang on one fabric."""
 
     def __init__(self, drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> None:
         self._drafting = drafting
@@ -62,7 +62,7 @@ class _FabricSearch:
         self._fabric = self._laid_out(self._layout.sites())
 
     def found(self) -> Sequence[Draft] | None:
-        """Return a place for each member."""
+        """Return a place for each member, or None."""
         found = self._found()
         if found is None:
             self._fabric = self._laid_out(self._layout.sites_by_provider())
@@ -70,7 +70,7 @@ class _FabricSearch:
         return found
 
     def room(self) -> FabricRoom:
-        """Return what has been learnt of the room there is."""
+        """Return what the search has learnt about the room."""
         complete = self._room.complete and not self._budget.was_hit
         is_one_kind = len(self._number) == 1
         roomiest = self._fabric.roomiest(budget=self._budget) if is_one_kind and self._by_place else None
@@ -95,7 +95,7 @@ class _FabricSearch:
         return None if postings is None else self._dealt([members])
 
     def _dealt(self, groups: Sequence[Sequence[ClaimMember]]) -> list[Draft]:
-        """Give the places that were found to members, group by group."""
+        """Deal the places found to members, group by group."""
         found: list[Draft] = []
         drafts = iter(self._room.drafts)
         for group in groups:
@@ -114,7 +114,7 @@ class _FabricSearch:
         return tuple([counts[kind] for kind in range(len(self._number))])
 
     def _refused(self, postings: Sequence[Posting]) -> Sequence[Posting]:
-        """Return what hosts do not hold: first those where no provider serves, and their neighbours with them."""
+        """Return what hosts do not hold. If single providers rule out a host, check its neighbours as well."""
         refused: list[Posting] = []
         for kind in range(len(self._number)):
             alone = tuple([int(one == kind) for one in range(len(self._number))])

@@ -1,4 +1,4 @@
-"""The hosts of a cloud as the fabric that a gang is placed on: the racks they are in, and what they have left."""
+"""The hosts of a cloud as the fabric for a gang: the racks they are in, and what they have left."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -14,25 +14,25 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.planner_trees import free_by_tree
 
 EVERYWHERE = "everywhere"
-"""The one place of a gang that may be anywhere."""
+"""The single place of a gang that may go anywhere."""
 
 Free = Mapping[int, Sequence[float] | None]
-"""By root how much trees have left of some classes, or more; None where that is not known."""
+"""By root, what a tree has left of some classes, or an upper bound; None if unknown."""
 
 
 class Located(NamedTuple):
-    """A level of the fabric, with the place that each host is in."""
+    """A level of the fabric, with the place of each host."""
 
     level: FabricLevel
     names: Mapping[int, str]
 
     def place(self, root: int) -> Hashable:
-        """Return the place of a host; None if it is in none."""
+        """Return the place of a host, None if it is in none."""
         return root if self.level.is_host else self.names.get(root)
 
 
 class OnePerPlace:
-    """Closes a place to others once a member of a gang is there; hosts in no place are not open to anybody."""
+    """Closes a place once it has a member of the gang. Hosts outside all places are never open."""
 
     def __init__(self, located: Located) -> None:
         self._located = located
@@ -41,28 +41,28 @@ class OnePerPlace:
             self._hosts[name].append(root)
 
     def is_open(self, root: int) -> bool:
-        """Tell whether a host is open to anybody at all."""
+        """Tell whether a host may be used at all."""
         return self._located.place(root) is not None
 
     def beside(self, root: int) -> Sequence[int]:
-        """Return the hosts that are closed once somebody is on a host, itself included."""
+        """Return the hosts that a member on a host closes, including that host."""
         return [root] if self._located.level.is_host else self._hosts[self._located.names[root]]
 
 
 def located(tx: Transaction, level: FabricLevel) -> Located:
-    """Return in which place of a level each host is."""
+    """Return the place of each host on a level."""
     members = hosts_in(tx, {*chain.from_iterable(level.places.values())})
     return Located(level, names_of_hosts(level.places, members))
 
 
 class FabricLayout:
-    """The sites of one gang in one snapshot.
+    """The sites for one gang in one snapshot.
 
     Args:
         tx: the snapshot.
-        rules: how members are to lie.
+        rules: how members have to lie.
         room: what they want.
-        overlay: what would differ before any of them has taken anything.
+        overlay: assumed changes before any of them is placed.
     """
 
     def __init__(self, tx: Transaction, rules: GangRules, room: HostRoom, overlay: Overlay) -> None:
@@ -70,7 +70,7 @@ class FabricLayout:
         self._room = room
         self._overlay = overlay
         together = rules.together
-        # In as few hosts as possible is what is wanted of the hosts of any place.
+        # A preference for few hosts holds anywhere, so it needs no places.
         is_anywhere = together is None or (together.level.is_host and not together.required)
         self._together = None if together is None or is_anywhere else located(tx, together.level)
         self._apart = located(tx, rules.apart) if rules.apart else None
@@ -80,16 +80,16 @@ class FabricLayout:
         self.classes = sorted({name for amounts in self.requested for name in amounts})
 
     def sites(self) -> list[Site]:
-        """Return the hosts that may serve, the best first, with what the sums of their trees have left.
+        """Return the hosts that may serve, best first, with the sums of what their trees have left.
 
-        Where a provider has given away more than it has, that may be less than what the others there have.
+        A provider over capacity may push such a sum below what the others in the tree have left.
         """
         number = len(self.classes)
         rows = self._room.grounds[0].reader.sums(self.classes, ())
         return self._sites({row[0]: [row[at] - row[at + number] for at in range(1, number + 1)] for row in rows})
 
     def sites_by_provider(self) -> list[Site]:
-        """Return the same with what providers have left: dearer, and never too little."""
+        """Return the same by what single providers have left: more expensive, but never too low."""
         ids = self._tx.names.classes.ids(self._tx.connection, {*self.classes})
         column = {ids[name]: at for at, name in enumerate(self.classes)}
         found: dict[int, list[float]] = defaultdict(lambda: [0.0] * len(column))
@@ -104,13 +104,13 @@ class FabricLayout:
         known = {**free}
         if any(ground.has_sharing for ground in grounds):
             known = dict.fromkeys([tree.root for ground in grounds for tree in ground.reader.all_trees().trees])
-        # What is given back there counts, too: who is asked will know.
+        # An overlay may give something back there, so leave the answer to planning.
         known.update({one.root: None for one in grounds[0].stocks.under(self._overlay).values()})
         sites = [self._site(root, known[root]) for root in self._in_order([*known])]
         return [site for site in sites if site is not None]
 
     def _site(self, root: int, free: Sequence[float] | None) -> Site | None:
-        """Return a host as a site; None if it is in no place that it would have to be in."""
+        """Return a host as a site, or None if it lacks a place that the rules need."""
         place: Hashable = self._together.place(root) if self._together else EVERYWHERE
         if place is None and self._takes_all:
             place = ("alone", root)

@@ -1,4 +1,4 @@
-"""Why the members of a gang have no places that lie on the fabric as they are to, in words."""
+"""Explain in words why a gang has no places that satisfy its rules on the fabric."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from placement.store.search.facts import named_providers
 
 
 class FabricRoom(NamedTuple):
-    """What was learnt of the room on a fabric.
+    """What the search has learnt about the room on a fabric.
 
     Args:
-        has_hosts: whether any host is where members may go.
-        roomiest: the place that holds most of them, and how many; None where they want different things.
-        most: how many of them each place holds at most, likewise.
+        has_hosts: whether any host satisfies the rules.
+        roomiest: the place that holds most members, and how many; None if they want different things.
+        most: the most members that each place holds, or None in the same case.
         complete: whether everything was tried.
     """
 
@@ -30,13 +30,13 @@ class FabricRoom(NamedTuple):
 def refusal_by_rules(
     drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules, room: FabricRoom
 ) -> NoCandidate:
-    """Return why there are no places.
+    """Return the refusal that explains why there are no places.
 
     Args:
         drafting: the snapshot.
-        members: who wants them.
-        rules: how they are to lie.
-        room: what was learnt.
+        members: the members to be placed.
+        rules: how they have to lie.
+        room: what the search has learnt.
     """
     number = len(members)
     for member in {drafting.prepared(one): one for one in reversed(members)}.values():

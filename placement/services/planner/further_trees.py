@@ -1,4 +1,4 @@
-"""Candidates in trees that are not there: each is like one that is, but empty, and names the providers of that one."""
+"""Candidates in hypothetical trees: each is modelled on an existing one, but empty, and names that tree's providers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,13 +15,13 @@ from placement.store.search.tree_rows import NamedMember
 
 
 class FurtherTrees:
-    """One request planned in further trees; all trees like the same one give the same candidates.
+    """Plans one request in hypothetical trees; all that are modelled on the same tree give the same candidates.
 
     Args:
         tx: the transaction.
         request: the request.
-        options: the operator's.
-        overlay: what would differ in the trees that there are, and in those that share with them.
+        options: the operator's options.
+        overlay: assumed changes to existing trees, including those that share with the hypothetical ones.
     """
 
     def __init__(self, tx: Transaction, request: PlannerRequest, options: PlannerOptions, overlay: Overlay) -> None:
@@ -30,14 +30,14 @@ class FurtherTrees:
         self._options = options
         self._overlay = overlay
         self.members = dict[int, NamedMember]()
-        """The providers of the trees that they are like."""
+        """The providers of the trees that served as models."""
         self.complete = True
-        """Whether no search was cut off."""
+        """Whether no search hit its budget."""
         self.searched = 0
-        """In how many trees something was looked for."""
+        """How many trees were searched."""
 
     def candidates(self, more: Sequence[MoreTrees]) -> list[PlannedCandidate]:
-        """Return the best candidates in all of them, the best first."""
+        """Return the best candidates in all of them, best first."""
         found = [one for addition in more for one in self._in_trees_like(addition)]
         return sorted(found, key=lambda one: one.rank)[: self._request.limit]
 

@@ -1,9 +1,8 @@
-"""Places for all members of a gang, or for none, planned in one snapshot.
+"""Places for all members of a gang or for none, planned in one snapshot.
 
-First each takes the best that the ones before have left, the largest first. That is fast, and mostly enough. Where a
-member finds nothing, the members are placed again by a search that goes back: a member that stands in the way of
-another moves on to its next best place, in the same tree or in another one. What members take is an overlay, so that
-to go back costs nothing.
+First each member, the largest first, takes the best that is left. That is fast and mostly enough. If a member finds
+nothing, a backtracking search places all of them again: a member in the way of another moves on to its next best place,
+in the same tree or another. What members take is an overlay, so backtracking costs nothing.
 """
 
 from collections import Counter
@@ -20,21 +19,21 @@ from placement.services.planner.members import ClaimMember, Draft
 from placement.services.planner.planning import Planning
 
 PLACES_OF_A_TREE = 16
-"""So many places in a tree are tried for a member."""
+"""The most places in a tree to try for a member."""
 
 PLACES_OF_A_GANG = 100
-"""So many places are tried in all."""
+"""The most places to try in all."""
 
 STEPS_FOR_A_GROUP = 300
-"""What a group adds to the cost of a tree in which nothing is found, beside the search: reading it, and the like."""
+"""The steps charged for each group when a tree yields nothing: reading it and the like, besides the search."""
 
 
 @dataclass(frozen=True, slots=True)
 class GangPlan:
-    """Places of members, in the order in which they were placed.
+    """The places of members, in the order in which they were placed.
 
     Args:
-        drafts: one for each member, or for each before the one that found nothing.
+        drafts: one for each member, or for each before the stuck one.
         stuck: the member that found nothing, None if all have places.
         complete: whether everything was tried.
     """
@@ -45,7 +44,7 @@ class GangPlan:
 
 
 def by_difficulty(members: Sequence[ClaimMember]) -> list[ClaimMember]:
-    """Return members in the order in which they are placed: who waits for room must not find it crumbled."""
+    """Return members in the order of placement, largest first: those must find room before it is fragmented."""
     return sorted(members, key=_difficulty, reverse=True)
 
 
@@ -57,22 +56,22 @@ def _difficulty(member: ClaimMember) -> tuple[int, int]:
 
 
 class Closes(Protocol):
-    """Closes hosts to members because of others."""
+    """Closes hosts to members because of other members."""
 
     def is_open(self, root: int) -> bool:
-        """Tell whether a host is open to anybody at all."""
+        """Tell whether a host may be used at all."""
 
     def beside(self, root: int) -> Collection[int]:
-        """Return the hosts that are closed once somebody is on a host, itself included."""
+        """Return the hosts that a member on a host closes, including that host."""
 
 
 def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: Closes | None = None) -> GangPlan:
-    """Give each member in turn the best that is left.
+    """Give each member in turn the best place that is left.
 
     Args:
         drafting: the snapshot.
         members: the members.
-        closing: closes hosts because of who is on others, if anybody does.
+        closing: closes hosts because of members on others; None for no such rule.
     """
     placing = Placing(drafting, members, closing)
     for member in members:
@@ -84,10 +83,10 @@ def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: C
 def as_many_as_fit(
     drafting: Drafting, members: Sequence[ClaimMember]
 ) -> tuple[Sequence[Draft], Sequence[tuple[GangPlan, Sequence[ClaimMember]]]]:
-    """Do the same, and go on without those that find nothing: no other member that wants the same finds more.
+    """Do the same, but skip members that find nothing, and all others that want the same: they would find no more.
 
     Returns:
-        The places; then, for all that want the same and have none, how far the first of them came, and who they are.
+        The drafts; then, for each kind of member without a place, how far the first of them got, and all of them.
     """
     placing = Placing(drafting, members)
     stuck: dict[Prepared, tuple[GangPlan, list[ClaimMember]]] = {}
@@ -101,7 +100,7 @@ def as_many_as_fit(
 
 
 class Placing:
-    """Places members one after the other. Each has its share of the steps that are left."""
+    """Places members one after the other. Each gets its share of the remaining steps."""
 
     def __init__(self, drafting: Drafting, members: Sequence[ClaimMember], closing: Closes | None = None) -> None:
         self.drafts: list[Draft] = []
@@ -114,7 +113,7 @@ class Placing:
         self._lineups = dict[Prepared, Lineup]()
 
     def lineup(self, member: ClaimMember) -> Lineup:
-        """Return what is there for a member."""
+        """Return the lineup for a member."""
         kind = self._drafting.prepared(member)
         if kind not in self._lineups:
             self._lineups[kind] = self._drafting.lineup(
@@ -124,7 +123,7 @@ class Placing:
         return self._lineups[kind]
 
     def has_placed(self, member: ClaimMember) -> bool:
-        """Give a member its place; tell whether there is one."""
+        """Place a member, if there is a place; tell whether there was."""
         self._drafting.composers.share_out(among=self._waiting)
         self._waiting -= 1
         draft = self._open_best(member)
@@ -139,7 +138,7 @@ class Placing:
         return True
 
     def _open_best(self, member: ClaimMember) -> Draft | None:
-        """Return the best place of a member on a host that is open."""
+        """Return the best place of a member on an open host."""
         while draft := self._drafting.best(member, self.lineup(member), self._overlay):
             if self._closing is None or self._closing.is_open(draft.proposal.root):
                 return draft
@@ -153,7 +152,7 @@ class Placing:
 
 
 def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
-    """Place all members wherever it takes for all to have a place."""
+    """Place all members, backtracking where needed."""
     search = _GangSearch(drafting, members)
     try:
         drafts = search.placed(members, drafting.overlay)
@@ -165,14 +164,14 @@ def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
 
 
 class _OutOfPlaces(Exception):
-    """As many places as may be tried have been tried."""
+    """The limit on places tried has been reached."""
 
 
 class _Left(NamedTuple):
-    """A tree that has nothing for members that want this.
+    """A tree that is exhausted for members that want the same.
 
-    There is no room; or with one of them in any place there, the others were stuck. Members that want the same may
-    change places, so no other one of them need be there.
+    Either it has no room, or the other members were stuck wherever one of these was placed in it. Members that want the
+    same are interchangeable, so no other one of them needs to go there.
     """
 
     wanted: Prepared
@@ -180,12 +179,12 @@ class _Left(NamedTuple):
 
 
 class _GangSearch:
-    """Goes through the places of members, depth first."""
+    """A depth-first search through the places of members."""
 
     def __init__(self, drafting: Drafting, members: Sequence[ClaimMember]) -> None:
         self._drafting = drafting
         self._places_left = PLACES_OF_A_GANG
-        # As long as nobody is placed: later none of them has more.
+        # Before anybody is placed: later none of these trees has more room.
         self._roots = dict[Prepared, list[int]]()
         for member in members:
             if (prepared := drafting.prepared(member)) not in self._roots:
@@ -195,7 +194,7 @@ class _GangSearch:
     def placed(
         self, members: Sequence[ClaimMember], overlay: Overlay, left: tuple[_Left, ...] = ()
     ) -> list[Draft] | None:
-        """Return places for members beside what an overlay takes; None if there are none.
+        """Return places for members under an overlay, or None if there are none.
 
         Raises:
             _OutOfPlaces: too many were tried.
@@ -223,9 +222,9 @@ class _GangSearch:
         return None
 
     def _places(self, member: ClaimMember, root: int, planning: Planning) -> Iterator[Draft]:
-        """Yield the places of a member in a tree, as far as they are tried."""
+        """Yield the places of a member in a tree, up to the limit."""
         proposals = list(islice(planning.proposals(only=root), PLACES_OF_A_TREE + 1))
-        # One more than is tried tells whether there are more.
+        # One more than the limit shows whether any were left out.
         self.is_complete = self.is_complete and len(proposals) <= PLACES_OF_A_TREE
         for draft in self._drafting.drafts(member, proposals[:PLACES_OF_A_TREE], planning):
             self._places_left -= 1
@@ -234,7 +233,7 @@ class _GangSearch:
             yield draft
 
     def _goes_on(self, planning: Planning) -> bool:
-        """Tell whether to look into another tree after one that was of no use."""
+        """Tell whether to go on to another tree after one that did not help."""
         budget = self._drafting.composers.budget
         budget.take(STEPS_FOR_A_GROUP * len(planning.prepared.plan.slots))
         self.is_complete = self.is_complete and not budget.is_used_up
@@ -245,5 +244,5 @@ class _GangSearch:
 
 
 def with_more_places(member: ClaimMember) -> ClaimMember:
-    """Return a member who wants to know one place of a tree more than is tried."""
+    """Return a member that asks for one place more in a tree than are tried."""
     return replace(member, request=replace(member.request, per_tree=PLACES_OF_A_TREE + 1))

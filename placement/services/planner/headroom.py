@@ -1,4 +1,4 @@
-"""How many more of each of these fit? The use case behind /planner/v1/headroom, the command and the metrics."""
+"""How many more copies of requests fit: the use case behind /planner/v1/headroom, the command and the metrics."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ NO_OPTIONS: Mapping[str, PlannerOptions] = MappingProxyType({})
 
 
 class Listing(NamedTuple):
-    """What is listed besides the numbers: the trees with room, or aggregates, and models of trees; at most so many."""
+    """What to list besides the numbers: trees with room, aggregates, and models of trees, up to a limit for each."""
 
     trees: bool = False
     aggregates: bool = False
@@ -48,11 +48,11 @@ class RequestRoom:
     """The headroom of one request.
 
     Args:
-        found: how many fit where.
-        copies: how many fit, in all.
-        trees: the roots of the trees with most room, and how many fit there.
-        aggregates: how many fit into all trees of each aggregate, those with most room.
-        models: what one more tree would be good for.
+        found: the headroom by tree.
+        copies: how many copies fit in total.
+        trees: the roots of the trees with most room, and how many copies fit there.
+        aggregates: the aggregates with most room, and how many copies fit into all their trees.
+        models: what one more tree of each model would add.
     """
 
     found: Headroom
@@ -64,7 +64,7 @@ class RequestRoom:
 
 @dataclass(frozen=True, slots=True)
 class Headrooms:
-    """The headroom of each request by its name, that of a mix of them, and the providers that are mentioned, by id."""
+    """The headroom of each request by name, that of a mix of them, and the mentioned providers by id."""
 
     of: Mapping[str, RequestRoom]
     mix: Copies | None = None
@@ -84,21 +84,21 @@ def headrooms(
 ) -> Headrooms:
     """Count how many copies of each request fit, in one snapshot.
 
-    A fixed number of statements, and O(trees) work for each request; with rules about places, some for each 2,000
-    trees, which tell how many kinds there are, and some for each 500 kinds.
+    Takes a fixed number of statements, and O(trees) work for each request; with rules about places, a few more for each
+    2,000 trees, to find the kinds of trees, and a few for each 500 kinds.
 
     Args:
         tx: the transaction.
-        requests: by name.
-        listing: what is told besides the numbers.
-        mix: how large a part of all copies each of some requests has, if they are to fit together; 1 in all.
-        changes: what would differ from the cloud as it is.
-        options: the operator's, for the planner's requests.
-        locks: what places have as locks: nothing fits into one of which somebody holds all.
+        requests: the requests by name.
+        listing: what to list besides the numbers.
+        mix: the proportions, adding up to 1, in which copies of some requests have to fit together.
+        changes: assumed changes to the cloud.
+        options: the operator's options for planner requests.
+        locks: the locks of places: nothing fits into a place that somebody holds exclusively.
 
     Raises:
         Invalid: a resource class or trait does not exist.
-        InvalidAt: a change names what there is not.
+        InvalidAt: a change names something that does not exist.
     """
     asked = {name: _in_groups(request, options.get(name)) for name, request in requests.items()}
     ids = ids_for(tx, plan_for(all_together(asked.values())), locks=locks)
@@ -114,7 +114,7 @@ def headrooms(
 
 
 def _depends_on_places(request: CountedRequest, ids: NamedIds) -> TypeGuard[PlannerRequest]:
-    """Tell whether it takes more than sums to tell how many copies fit into a tree."""
+    """Tell whether sums alone cannot decide how many copies fit into a tree."""
     return isinstance(request, PlannerRequest) and bool(has_rules(request) or ids.locks)
 
 
@@ -126,7 +126,7 @@ def _placed(
     fleets: Fleets,
     overlay: Overlay,
 ) -> dict[str, PlacedCopies]:
-    """Return what counts copies of requests that depend on places; which trees are alike is seen once for all."""
+    """Return the counters for requests that depend on places. They share the kinds of trees."""
     like, kinds = fleets.cloud.like, TreeKinds(tx, overlay, fleets)
     return {
         name: PlacedCopies(tx, request, options[name], overlay=overlay, like=like, kinds=kinds)
@@ -135,33 +135,33 @@ def _placed(
 
 
 def _supposed(tx: Transaction, ids: NamedIds, changes: Changes, *, overlay: Overlay, with_aggregates: bool) -> Fleets:
-    """Return the cloud as it would be, with nothing free of what somebody holds exclusively."""
+    """Return the cloud with its assumed changes, where exclusively held places have nothing free."""
     cloud = whole_cloud(tx, ids, with_aggregates=with_aggregates)
     return fleets_of(_without_held(tx, as_it_would_be(cloud, overlay, more_trees(tx, changes)), ids, overlay))
 
 
 def _without_held(tx: Transaction, cloud: WholeCloud, ids: NamedIds, overlay: Overlay = AS_IT_IS) -> WholeCloud:
-    """Return a cloud in which nothing is free of what somebody holds exclusively. Further trees have ids below 0."""
+    """Return a cloud where exclusively held places have nothing free. Hypothetical trees have negative ids."""
     withheld = withheld_providers(tx, ids.locks, overlay=overlay) if ids.locks else None
     return without_room(cloud, withheld) if withheld else cloud
 
 
 def _mentioned(rooms: Collection[RequestRoom]) -> set[int]:
-    """Return the providers that are in the cloud as it is, and in an answer."""
+    """Return the existing providers that an answer mentions."""
     mentioned = {provider for room in rooms for provider, _copies in room.trees}
     mentioned |= {model.like for room in rooms for model in room.models}
     return {provider for provider in mentioned if provider > 0}
 
 
 def headroom_in(tx: Transaction, request: CandidateRequest, *, locks: Sequence[PlaceLock] = ()) -> Headroom:
-    """Count how many copies of one request fit, inside a transaction, for use cases that have one; as ``headrooms``."""
+    """Count how many copies of one request fit, within the caller's transaction; see ``headrooms``."""
     plan = counted_plan(request)
     ids = ids_for(tx, plan, locks=locks)
     return headroom(plan, fleets_of(_without_held(tx, whole_cloud(tx, ids), ids)))
 
 
 def _in_groups(request: CountedRequest, options: PlannerOptions | None) -> CountedRequest:
-    """Return a request of which no fewer copies fit: of hierarchical names each part as a group."""
+    """Relax a request so that at least as many copies fit: each part of a hierarchical name becomes a group."""
     if not isinstance(request, PlannerRequest) or not request.paths or options is None:
         return request
     return Composers().prepared(request, options).parts or request

@@ -1,6 +1,6 @@
-"""Which members of a gang a host holds together: found out by planning them in it, one after the other.
+"""Find out which members of a gang a host can hold together, by planning them in it one after the other.
 
-Where one finds nothing beside the others, they are placed again in all ways, within limits.
+If one finds nothing beside the others, all ways to place them are tried, within limits.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _HostWithMembers(NamedTuple):
-    """A host with members in it: the cloud as it would be, and what they would hold."""
+    """A host filled with members: the overlay with them, and their drafts."""
 
     overlay: Overlay
     drafts: tuple[Draft, ...] = ()
@@ -37,9 +37,9 @@ class HostRoom:
     def __init__(self, drafting: Drafting, kinds: Sequence[ClaimMember]) -> None:
         self.grounds = [drafting.ground(kind) for kind in kinds]
         self.plannings = [Planning(ground, drafting.overlay, wanted=1) for ground in self.grounds]
-        """What each kind may be planned with, one member at a time."""
+        """The planning of each kind, for one member at a time."""
         self.drafts: list[Draft] = []
-        """What members would hold on the hosts that were asked for last, one host after the other."""
+        """The drafts of members on the hosts of the last query, host by host."""
         self._drafting = drafting
         self._kinds = kinds
         self._is_tree_by_tree = all(ground.is_tree_by_tree for ground in self.grounds)
@@ -50,15 +50,15 @@ class HostRoom:
 
     @property
     def complete(self) -> bool:
-        """Whether hosts certainly do not hold what was refused."""
+        """Whether hosts definitely do not hold what was refused."""
         return self._is_certain and all(planning.complete for planning in self.plannings)
 
     def without_any(self, kind: int, roots: Collection[int]) -> set[int]:
-        """Return those hosts where somebody of a kind has no place even alone, as far as single providers tell."""
+        """Return the hosts without a place for even one member of a kind, judging by single providers."""
         return {*roots} - self.plannings[kind].serving(roots)
 
     def refused(self, postings: Sequence[Posting]) -> list[Posting]:
-        """Return the hosts that do not hold the members that are to go there, with what they do not hold."""
+        """Return the hosts that do not hold the members posted there, each with the mix that it does not hold."""
         for kind, planning in enumerate(self.plannings):
             planning.read([site.name for site, mix in postings if mix[kind]])
         self.drafts = []
@@ -72,19 +72,19 @@ class HostRoom:
                 self._is_certain = self._is_certain and (self._is_tree_by_tree or overlay is self._drafting.overlay)
                 continue
             self.drafts += self._in_host(filled.drafts, host) if host else filled.drafts
-            if not self._is_tree_by_tree:  # What was taken there may lack here.
+            if not self._is_tree_by_tree:  # What one host takes may be missing in the next.
                 overlay = filled.overlay
         return refused
 
     def _drawn(self, root: int) -> DrawnHost:
-        """Draw a host for all kinds, of which each looks at other things; one that was changed is like no other."""
+        """Draw a host as all kinds see it, each with its own view; a host that the overlay changes matches no other."""
         hosts = [host for planning in self.plannings if (host := planning.drawn(root))]
         if len(hosts) < len(self.plannings) or not self._drafting.overlay.within(hosts[0].providers).is_empty:
             return DrawnHost((root,), ())
         return DrawnHost(tuple([host.form for host in hosts]), hosts[0].providers)
 
     def _in_host(self, drafts: Sequence[Draft], host: DrawnHost) -> Sequence[Draft]:
-        """Return drafts of the first host of a form as they are in another one."""
+        """Transfer drafts from the first host of a form to another one."""
         model = self._models[host.form]
         if model.providers == host.providers:
             return drafts
@@ -126,7 +126,7 @@ class HostRoom:
         return None
 
     def _anew(self, root: int, mix: Mix, overlay: Overlay) -> _HostWithMembers | None:
-        """Place members in a host in whatever way; for a single one that has been tried."""
+        """Try all ways to place members in a host; a single one has been tried already."""
         wanted = [kind for kind, _reached in _steps(mix)]
         drafts = self._placed(root, wanted, overlay) if len(wanted) > 1 else None
         if drafts is None:

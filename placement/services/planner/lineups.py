@@ -1,8 +1,8 @@
-"""The places of a snapshot for members that want the same, the best first, as members take of them.
+"""The places in a snapshot for members that want the same, best first, as members take from it.
 
-What comes out is the same as if everything was planned anew for each member. That is seldom needed: in most clouds what
-is taken of a tree changes nothing in another one. Then a tree that was taken from is composed in again, and all others
-keep their place in the line.
+The result is the same as if everything were planned again for each member. That is rarely necessary: in most clouds
+taking from one tree changes nothing in the others. Then only that tree is composed in again, and all others keep their
+place in the line.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,55 +17,55 @@ from placement.services.planner.ground import Ground
 from placement.services.planner.planning import Planning, RankedKey, RankedProposal
 
 FIRST_TREES = 8
-"""Of so many trees the details are read at first, where a tree may serve several members."""
+"""How many trees to read in detail first, if a tree may serve several members."""
 
 
 class Lineup(Protocol):
-    """What is there for members that want the same."""
+    """What a snapshot has for members that want the same."""
 
     @property
     def planning(self) -> Planning:
-        """What the proposals that came last were planned with."""
+        """The planning behind the latest proposals."""
 
     @property
     def complete(self) -> bool:
-        """Whether there certainly is no more than was found."""
+        """Whether there is definitely no more than was found."""
 
     def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
-        """Return the best proposals in the cloud as it would be, at most so many.
+        """Return the best proposals under an overlay, up to ``most``.
 
         Args:
-            overlay: the one before, with what was taken since.
-            most: how many.
+            overlay: the previous overlay, plus everything taken since.
+            most: the number of proposals.
         """
 
     def note(self, taken: Proposal, roots: Iterable[int]) -> None:
-        """Take note of what somebody took, and of which trees."""
+        """Note what somebody took, and from which trees."""
 
     def leave_out(self, roots: Iterable[int]) -> None:
         """Leave out trees from now on."""
 
 
 def lineup_for(ground: Ground, overlay: Overlay, *, members: int, apart: bool, checks_units: bool) -> Lineup:
-    """Return what is there for members.
+    """Return the lineup for some members.
 
     Args:
         ground: what they want, in a snapshot; one candidate of each tree.
-        overlay: what would differ before any of them has taken anything.
-        members: how many they are, more or less.
-        apart: whether no two of them may be in one tree.
-        checks_units: whether places are left out where inventories do not allow in sum what is taken of them.
+        overlay: assumed changes before any of them is placed.
+        members: roughly how many there are.
+        apart: whether each of them needs a tree of its own.
+        checks_units: whether to drop places whose inventories disallow the sum of what is taken.
     """
     if members == 1 or not ground.is_tree_by_tree:
         return PlannedAnew(ground, checks_units=checks_units)
-    # Where each closes trees to the others, more are gone through than there are members: they come in one portion.
+    # If each member closes trees to others, more trees than members are visited: read them in one portion.
     wanted, first = (2 * members, members) if apart else (members, FIRST_TREES)
     planning = Planning(ground, overlay, wanted=wanted, first_trees=first)
     return TreeByTree(planning, overlay, checks_units=checks_units)
 
 
 class PlannedAnew:
-    """Plans in the whole cloud each time, but for trees where nothing was found: members only take."""
+    """Plans in the whole cloud each time, skipping trees that had nothing: members only take, so that is final."""
 
     planning: Planning
 
@@ -76,11 +76,11 @@ class PlannedAnew:
 
     @property
     def complete(self) -> bool:
-        """Whether there certainly is no more than was found."""
+        """Whether there is definitely no more than was found."""
         return self.planning.complete and all(self._exhausted.values())
 
     def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
-        """Return the best proposals in the cloud as it would be, at most so many."""
+        """Return the best proposals under an overlay, up to ``most``."""
         planning = self.planning = Planning(self._ground, overlay.avoiding(self._exhausted), wanted=1)
         proposals: Iterator[Proposal] = planning.proposals()
         if self._checks_units:
@@ -98,12 +98,12 @@ class PlannedAnew:
 
 
 class TreeByTree:
-    """Goes down the line of all trees once. Trees that were taken from stand beside it, where they belong by now.
+    """Goes down the line of all trees once. Trees that were taken from stand beside it, ranked by what they are now.
 
     Args:
-        planning: of one candidate in each tree, before anything is taken.
-        overlay: what would differ before anything is taken.
-        checks_units: whether places are left out where inventories do not allow in sum what is taken of them.
+        planning: plans one candidate in each tree, before anything is taken.
+        overlay: the assumed changes before anything is taken.
+        checks_units: whether to drop places whose inventories disallow the sum of what is taken.
     """
 
     def __init__(self, planning: Planning, overlay: Overlay, *, checks_units: bool) -> None:
@@ -112,22 +112,22 @@ class TreeByTree:
         self._line = planning.ranked()
         self._first_in_line: RankedProposal | None = None
         self._beside: dict[int, tuple[RankedKey, Proposal | None]] = {}
-        """Trees that were taken from, or only looked at; those without a proposal have not been composed in again."""
+        """Trees that were taken from or only looked at; those without a proposal have yet to be composed in again."""
         self._keys_beside: list[RankedKey] = []
-        """A heap, with keys that trees had before and that do not count."""
+        """A heap that also contains stale keys, which are skipped."""
         self._taken_from: set[int] = set()
         self._changed: set[int] = set()
-        """Those that were taken from since the last time."""
+        """Trees that were taken from since the last call."""
         self._left_out: set[int] = set()
         self._alike = AlikeTrees(planning, overlay)
 
     @property
     def complete(self) -> bool:
-        """Whether there certainly is no more than was found."""
+        """Whether there is definitely no more than was found."""
         return self.planning.complete
 
     def note(self, taken: Proposal, roots: Iterable[int]) -> None:
-        """Take note of what somebody took, and of which trees."""
+        """Note what somebody took, and from which trees."""
         for root in roots:
             _key, own = self._beside.get(root, (None, None))
             self._alike.note(root, is_own=own is taken)
@@ -139,7 +139,7 @@ class TreeByTree:
         self._changed.update(roots)
 
     def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
-        """Return the best proposals in the cloud as it would be, at most so many."""
+        """Return the best proposals under an overlay, up to ``most``."""
         for root in sorted(self._changed):
             self._beside.pop(root, None)
             if root not in self._left_out:
@@ -154,7 +154,7 @@ class TreeByTree:
         return [proposal for _key, proposal in found]
 
     def _stand_beside(self, root: int, overlay: Overlay) -> None:
-        """Put a tree that was taken from where it belongs by now, as far as that is known without composing in it."""
+        """Rank a changed tree again, as far as possible without composing in it."""
         if self._alike.knows(root):
             if ranked := self._alike.next_of(root):
                 self._put_beside(root, *ranked)
@@ -166,7 +166,7 @@ class TreeByTree:
         heappush(self._keys_beside, key)
 
     def _next(self) -> RankedProposal | None:
-        """Take out the best that there is now."""
+        """Remove and return the best proposal now."""
         while key := self._first_beside():
             first = self._first()
             if first and first[0] < key:
@@ -186,7 +186,7 @@ class TreeByTree:
         return ranked if is_allowed else None
 
     def _first(self) -> RankedProposal | None:
-        """Return the first in the line of all trees that has not been taken from."""
+        """Return the first proposal in the line whose tree has not been taken from."""
         while not self._first_in_line or self._first_in_line[1].root in self._taken_from:
             self._first_in_line = next(self._line, None)
             if not self._first_in_line:

@@ -1,4 +1,4 @@
-"""Who claims, and what each would hold."""
+"""The members of a claim, and what each would hold."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from placement.services.planner.composers import PlannerOptions
 
 @dataclass(frozen=True, slots=True)
 class ClaimMember:
-    """One consumer that is to hold something.
+    """A consumer to be allocated for.
 
     Args:
-        consumer: whose it is; its allocations are not known yet.
+        consumer: the consumer and its owner; its allocations are not known yet.
         request: what it wants.
-        options: the operator's, for this request.
-        replaces: whether it gives up what it holds now, in the same transaction.
+        options: the operator's options for the request.
+        replaces: whether it gives up its current allocations in the same transaction.
     """
 
     consumer: Claim
@@ -38,10 +38,10 @@ class Draft:
 
     Args:
         member: the member.
-        proposal: the same, by ids.
-        consumer: with its allocations.
-        mappings: who serves which group.
-        alone: the providers that are to be used by nobody else.
+        proposal: the proposal, by ids.
+        consumer: the consumer with its allocations.
+        mappings: the providers that serve each group.
+        alone: the providers that nobody else may use.
         roots: the roots of the trees that it takes from.
     """
 
@@ -53,5 +53,5 @@ class Draft:
     roots: frozenset[int]
 
     def upon(self, overlay: Overlay) -> Overlay:
-        """Return an overlay with this on top."""
+        """Return an overlay with this draft on top."""
         return overlay.taking(self.proposal.amounts, held=[lock.provider for lock in self.proposal.locks])

@@ -1,4 +1,4 @@
-"""Overlays on the cloud of a snapshot: what consumers would give back, and trees read as they would be."""
+"""Overlays on the cloud of a snapshot: what consumers would give back, and trees read with assumed changes."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -25,7 +25,7 @@ def released(tx: Transaction, consumer_uuids: Collection[str], overlay: Overlay 
 
 
 def emptied(tx: Transaction, roots: Collection[int], overlay: Overlay) -> Overlay:
-    """Return an overlay with some trees there, and nothing of them in use."""
+    """Return an overlay in which some trees exist and are empty."""
     found = tree_summaries(tx, roots)
     used = {
         provider: {found.class_names[class_id]: -int(used) for class_id, *_capacity, used in of if used}
@@ -40,14 +40,14 @@ def emptied(tx: Transaction, roots: Collection[int], overlay: Overlay) -> Overla
 
 
 class KnownStocks:
-    """The stocks of the providers that overlays change, each read once in a snapshot."""
+    """The stocks of providers that overlays change, each read once in a snapshot."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self._known: dict[int, ChangedProvider] = {}
 
     def under(self, overlay: Overlay) -> dict[int, ChangedProvider]:
-        """Return what the providers that an overlay changes would have, and what of that would be in use."""
+        """Return what the providers that an overlay changes would have, and how much of it would be used."""
         self._read(overlay.changes.keys() - self._known.keys())
         return {one: self._known[one].after(amounts) for one, amounts in overlay.changes.items()}
 
@@ -63,10 +63,10 @@ class KnownStocks:
             stocks[provider][names[class_id]] = Stock(
                 has.capacity, supply.used, has.min_unit, has.max_unit, has.step_size
             )
-        # One that is gone is in no tree.
+        # A deleted provider is in no tree; it stands as its own root.
         self._known |= {one: ChangedProvider(roots.get(one, one), stocks[one]) for one in unknown}
 
 
 def overlaid(reader: Reader, overlay: Overlay, stocks: KnownStocks) -> Reader:
-    """Return a reader of trees as they would be with an overlay; ``reader`` spares the released providers."""
+    """Return a reader of trees with an overlay applied; ``reader`` must spare the released providers."""
     return reader if overlay.is_empty else OverlaidReader(reader, overlay, stocks.under(overlay))

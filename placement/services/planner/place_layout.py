@@ -1,4 +1,4 @@
-"""Where providers lie that are read for all trees at once: which place of which level, far less than whole trees."""
+"""The positions of providers for all trees at once: their places at each level, far less data than whole trees."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence, Set
@@ -11,13 +11,13 @@ from placement.store.search.planner_trees import parents_of, places
 
 @dataclass(frozen=True, slots=True)
 class AllPlaces:
-    """All places of some levels, by their anchors.
+    """All places of some levels, by anchor.
 
     Args:
-        levels: how many levels there are.
-        level_bits: of which levels each is, the outermost as the lowest bit.
-        homes: the root of the tree that each is in.
-        parents: the parent of each.
+        levels: the number of levels.
+        level_bits: the levels of each anchor, the outermost as the lowest bit.
+        homes: the root of each anchor's tree.
+        parents: the parent of each anchor.
     """
 
     levels: int
@@ -26,10 +26,10 @@ class AllPlaces:
     parents: Mapping[int, int | None]
 
     def positions_of(self, tx: Transaction, providers: Set[int], roots: Collection[int] = ()) -> dict[int, Position]:
-        """Return where some providers lie. A statement for each step towards the roots; those that are known end it."""
+        """Return the positions of providers. Takes a statement for each step towards the roots, until all is known."""
         parents, known = {**self.parents}, {*roots}
         frontier = {*providers} - known
-        # What stands between places is seldom there.
+        # Providers between places are rare.
         while frontier:
             parents.update(parents_of(tx, frontier - parents.keys()))
             above = {parents.get(provider) for provider in frontier}
@@ -39,9 +39,9 @@ class AllPlaces:
 
 
 def all_places(tx: Transaction, levels: Sequence[int | None], roots: Collection[int] | None = None) -> AllPlaces:
-    """Return the places of levels, given by the ids of their traits, outermost first; None for one that is unknown.
+    """Return the places of levels, given by trait id, outermost first; None stands for an unknown one.
 
-    ``roots`` are those of the trees that are asked about, not too many for a statement; None for all.
+    ``roots`` selects trees, no more than fit into a statement; None means all.
     """
     rows = places(tx, [trait for trait in levels if trait is not None], roots)
     bits_of = {trait: level_bits({trait}, levels) for trait in levels if trait is not None}

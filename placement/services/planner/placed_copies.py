@@ -1,4 +1,4 @@
-"""How many copies of a request with rules about places fit, tree by tree: one tree of each kind is composed in."""
+"""Count how many copies of a request with rules about places fit, composing in one tree of each kind."""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -20,24 +20,24 @@ from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction
 
 MOST_TRIES = 600
-"""So many times something is composed for one request; then what has not been looked into has bounds."""
+"""How often to compose for one request; trees not reached by then get bounds."""
 
 STEPS_OF_PACKING = 200_000
 
 READ_TOGETHER = 500
-"""So many trees are read in detail at a time."""
+"""How many trees are read in detail at a time."""
 
 
 class PlacedCopies:
-    """Counts the copies of one request, in the cloud as it would be.
+    """Counts the copies of one request, with assumed changes to the cloud.
 
     Args:
         tx: the transaction.
         request: the request.
-        options: the operator's.
-        overlay: what would differ in the trees that there are.
-        like: for each further tree the one that it is like.
-        kinds: which trees are alike, with that overlay.
+        options: the operator's options.
+        overlay: assumed changes to existing trees.
+        like: the tree that each hypothetical tree is modelled on.
+        kinds: the kinds of trees under that overlay.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class PlacedCopies:
         self._overlay = overlay
         self._like = like
         self._kinds = kinds
-        # How good a way is does not matter here.
+        # Scores do not matter here.
         self._options = replace(options, packer=None, orders=None)
         self._request = replace(request, limit=1, per_tree=1, explain=False)
         composers = Composers()
@@ -77,7 +77,7 @@ class PlacedCopies:
         return self._ground.avoided
 
     def together(self, most: int) -> int:
-        """Return how many fit into all trees for certain where these share something: planned one after the other."""
+        """Return a lower bound for all trees if any share: plan copies one by one until none fits."""
         if not self._ground.has_sharing:
             return 0
         overlay = self._overlay
@@ -89,11 +89,11 @@ class PlacedCopies:
         return min(most, MOST_PLANNED)
 
     def kinds(self, roots: Sequence[int]) -> Sequence[Hashable]:
-        """Return the kind of each tree; where others share, each is one by itself."""
+        """Return the kind of each tree; if any share, each tree is a kind of its own."""
         return roots if self._ground.has_sharing else self._kinds.of(roots)
 
     def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        """Return how many fit into trees, by their roots."""
+        """Return how many copies fit into trees, by root."""
         here = {root: most for root, most in bounds.items() if root not in self._like}
         found = self._counted(self._ground, self._overlay, here)
         further = {self._like[root]: most for root, most in bounds.items() if root in self._like}
@@ -101,7 +101,7 @@ class PlacedCopies:
         return found | {root: empty[self._like[root]] for root in bounds if root in self._like}
 
     def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        """Return the same for trees that are like these, but empty."""
+        """Return the same for hypothetical, empty trees like these."""
         roots = {root: self._like.get(root, root) for root in bounds}
         overlay = emptied(self._tx, sorted({*roots.values()}), self._overlay)
         ground = Ground(self._tx, self._request, self._options, overlay=overlay)
@@ -118,7 +118,7 @@ class PlacedCopies:
         return found
 
     def _of(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
-        """Return how many fit into one tree; trees that are alike have the same number."""
+        """Return how many copies fit into one tree; trees of the same canonical form have the same number."""
         if details.foreign_providers:
             return self._filling.copies(tree, details, most)
         if self._each:
@@ -131,9 +131,9 @@ class PlacedCopies:
 
 
 def _each(request: PlannerRequest) -> Mapping[str, int]:
-    """Return how much of each class a copy takes of a provider at most; empty where more than that decides."""
+    """Return how much of each class a copy takes from one provider at most; empty where amounts alone do not decide."""
     open_ended = [one.everything or one.per_subtree or one.device is not None for one in request.groups]
-    # Who wants to be alone asks whether anything is in use.
+    # An exclusive request depends on whether anything is in use.
     if request.exclusive or request.paths or any(open_ended):
         return {}
     each: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""A candidate that was planned, with what is said about it."""
+"""A planned candidate with its score."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class PlannedCandidate:
     Args:
         proposal: the proposal.
         score: its score.
-        like: the root of the tree whose providers it names, where it lies in a further tree that is like that one.
+        like: for a hypothetical tree, the root of the tree it is modelled on, whose providers the proposal names.
     """
 
     proposal: Proposal
@@ -22,5 +22,5 @@ class PlannedCandidate:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """What sorts candidates: those last that break the reserve of scarce resources, and the best score first."""
+        """The sort key: candidates that break the reserve of scarce resources last, otherwise the best score first."""
         return self.score.keeps_proportion is False, -self.score.total

@@ -1,7 +1,7 @@
-"""What hosts give to requests that claims ask for: cached from claim to claim, by all that the search sees of a host.
+"""What hosts give to claimed requests, cached from claim to claim by everything that the search sees of a host.
 
-That is its form (``candidates.alike_hosts``), with what is free and in use. What was found in a host of the same form
-is found again in any snapshot, so nothing that is cached can be out of date.
+That is its form (``candidates.alike_hosts``), including what is free and used. The same form gives the same result in
+any snapshot, so a cached entry can never be stale.
 """
 
 import threading
@@ -16,16 +16,17 @@ from placement.candidates.compose.proposals import Proposals
 from placement.domain.planner_request import PlannerRequest
 
 MOST_PROVIDERS = 30_000
-"""So many providers the hosts have whose proposals are kept, some twenty megabytes.
+"""The limit on providers of all hosts with cached proposals, about twenty megabytes.
 
-Then those are forgotten that were not asked for longest."""
+Beyond it the least recently used entries are evicted.
+"""
 
 MOST_REQUESTS = 64
-"""So many requests are remembered as asked before."""
+"""How many recent requests are remembered."""
 
 
 class AskedFor(NamedTuple):
-    """All that decides what a host gives, beside its form: two that are equal get the same."""
+    """Everything but the host's form that decides what it gives: equal keys get the same."""
 
     request: PlannerRequest
     levels: Levels
@@ -33,10 +34,10 @@ class AskedFor(NamedTuple):
 
 
 class ProposalCache:
-    """The proposals of hosts for requests; threads share them.
+    """The proposals of hosts for requests, shared by all threads.
 
     Args:
-        most_providers: how many providers the hosts have, in all.
+        most_providers: the limit on providers of all cached hosts.
         most_requests: how many requests are remembered.
     """
 
@@ -45,13 +46,13 @@ class ProposalCache:
         self._most_requests = most_requests
         self._lock = threading.Lock()
         self._requests: list[tuple[AskedFor, int]] = []
-        """Each with its number; what was asked for last comes first."""
+        """Each with its number, the most recently used first."""
         self._last_number = 0
         self._found: OrderedDict[tuple[int, CanonicalForm], tuple[DrawnHost, Proposals]] = OrderedDict()
         self._providers = 0
 
     def of(self, asked: AskedFor) -> "ProposalsByForm":
-        """Return what is kept for a request."""
+        """Return the part of the cache for a request."""
         with self._lock:
             found = next((one for one in self._requests if one[0] == asked), None)
             if found is None:
@@ -63,7 +64,7 @@ class ProposalCache:
         return ProposalsByForm(self, found[1])
 
     def get(self, number: int, form: CanonicalForm) -> tuple[DrawnHost, Proposals] | None:
-        """Return what a host of a form gives to the request of a number, with the host that gave it."""
+        """Return what a host of a form gives to a request, given by its number, and the host that gave it."""
         with self._lock:
             found = self._found.get((number, form))
             if found is not None:
@@ -71,7 +72,7 @@ class ProposalCache:
         return found
 
     def keep(self, number: int, host: DrawnHost, found: Proposals) -> None:
-        """Keep what a host gives to the request of a number."""
+        """Cache what a host gives to a request, given by its number."""
         with self._lock:
             if (number, host.form) not in self._found:
                 self._found[number, host.form] = host, found
@@ -82,17 +83,17 @@ class ProposalCache:
 
 
 class ProposalsByForm:
-    """What is kept for one request."""
+    """The part of the cache for one request."""
 
     def __init__(self, kept: ProposalCache, number: int) -> None:
         self._kept = kept
         self._number = number
 
     def get(self, form: CanonicalForm) -> tuple[DrawnHost, Proposals] | None:
-        """Return what a host of a form gives, with the host that gave it; None if that is not known."""
+        """Return what a host of a form gives, and the host that gave it; None if unknown."""
         return self._kept.get(self._number, form)
 
     def remember(self, host: DrawnHost, found: Proposals) -> None:
-        """Keep what a host gives, unless a search for longer might find more."""
+        """Cache what a host gives, unless a longer search might find more."""
         if found.complete:
             self._kept.keep(self._number, host, found)

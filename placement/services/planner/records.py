@@ -1,4 +1,4 @@
-"""What is remembered of a planner claim: the answer as a text, and whether it is still true."""
+"""Answers to past claims: the text, and whether it still holds."""
 
 import json
 from collections import defaultdict
@@ -13,16 +13,16 @@ from placement.store.search.facts import named_providers
 
 
 def new_generation(consumer: Claim) -> int:
-    """Return the generation of a consumer once it holds what it claims: 1 with its first allocations."""
+    """Return a consumer's generation once it holds what it claims: 1 with its first allocations."""
     return (consumer.consumer_generation or 0) + 1
 
 
 def written(consumer: Claim, mappings: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the answer for one consumer as JSON: what PUT /allocations takes, and whose it is.
+    """Return the answer for one consumer as JSON: its owner, and what PUT /allocations takes.
 
     Args:
-        consumer: what it holds.
-        mappings: who serves which group.
+        consumer: the consumer with its allocations.
+        mappings: the providers that serve each group.
     """
     document = {
         "consumer": {
@@ -39,12 +39,12 @@ def written(consumer: Claim, mappings: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def known_answers(tx: Transaction, generations: Mapping[str, int], digest: str) -> dict[str, str]:
-    """Return what was answered to a claim for consumers that hold just that. They may have been made again since.
+    """Return the earlier answers to a claim, for consumers that still hold exactly that; they may have been recreated.
 
     Args:
-        tx: where to read.
-        generations: those of the consumers that exist, by uuid.
-        digest: tells the claim.
+        tx: the transaction.
+        generations: those of the existing consumers, by uuid.
+        digest: identifies the claim.
     """
     remembered = remembered_claims(tx, generations)
     same = [

@@ -1,7 +1,7 @@
-"""Trees in which as many copies of any request fit: they differ in ids and names alone.
+"""Kinds of trees: those that differ only in ids and names, so that equally many copies of any request fit.
 
-A cloud has many hosts of a few models, in use in a few ways. What they have is read once, however many requests there
-are; rules about places are then looked at in one tree of each kind.
+A cloud has many hosts of a few models, used in a few ways. Their contents are read once, however many requests there
+are, and rules about places are then examined in one tree of each kind.
 """
 
 from collections import defaultdict
@@ -13,16 +13,16 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.tree_rows import TreeRows, tree_rows
 
 READ_TOGETHER = 2_000
-"""So many trees are read at a time."""
+"""How many trees are read at a time."""
 
 
 class TreeKinds:
-    """The kinds of the trees of a cloud, each looked at when it is asked for.
+    """The kinds of the trees of a cloud, determined on demand.
 
     Args:
         tx: the transaction.
-        overlay: what would differ.
-        fleets: the cloud: what requests name of trees and cannot be seen in them, such as aggregates and their names.
+        overlay: assumed changes.
+        fleets: the cloud; it covers what requests name but trees do not contain, such as aggregates.
     """
 
     def __init__(self, tx: Transaction, overlay: Overlay, fleets: Fleets) -> None:
@@ -34,7 +34,7 @@ class TreeKinds:
         self._known: dict[int, int] = {}
 
     def of(self, roots: Sequence[int]) -> Sequence[int]:
-        """Return the kind of each tree, further trees among them. Trees that others share with are none of these."""
+        """Return the kind of each tree, including hypothetical ones. Not for trees that others share with."""
         new = [root for root in roots if root not in self._known]
         self._known |= {root: self._number((self._fleet[root], self._like[root])) for root in new if root in self._like}
         new = [root for root in new if root not in self._like]
@@ -52,7 +52,7 @@ class TreeKinds:
         return self._numbers.setdefault(kind, len(self._numbers))
 
     def _form(self, providers: Sequence[int], rows: TreeRows) -> Hashable:
-        """Return what distinguishes a tree; providers are numbered by their ids."""
+        """Return what distinguishes a tree, with its providers numbered in the order of their ids."""
         numbers: dict[int | None, int] = {provider: number for number, provider in enumerate(providers)}
         return tuple(
             [
