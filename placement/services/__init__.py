@@ -1,1 +1,1 @@
-"""Use cases: one public function is one unit of work."""
+"""Use cases: each public function is one unit of work."""

@@ -1,4 +1,4 @@
-"""Use cases of the aggregates of providers."""
+"""Use cases for the aggregates of providers."""
 
 from collections.abc import Collection
 
@@ -13,7 +13,7 @@ __all__ = ["Membership", "membership", "replace_aggregates", "replace_aggregates
 
 @reads_once
 def membership(tx: Transaction, uuid: str) -> Membership:
-    """Return the aggregates that a provider is in."""
+    """Return the aggregates of a provider."""
     found = store.membership(tx, uuid)
     if found is None:
         raise ProviderNotFound(uuid)
@@ -22,13 +22,13 @@ def membership(tx: Transaction, uuid: str) -> Membership:
 
 @writes
 def replace_aggregates(tx: Transaction, uuid: str, aggregates: Collection[str]) -> None:
-    """Put a provider into exactly these aggregates, whatever its generation, which stays as it is."""
+    """Make these exactly the aggregates of a provider, ignoring its generation and leaving it as it is."""
     store.replace_aggregates(tx, locked_provider(tx, uuid).id, aggregates)
 
 
 @writes
 def replace_aggregates_at(tx: Transaction, uuid: str, aggregates: Collection[str], *, generation: int) -> int:
-    """Put a provider of this generation into exactly these aggregates; return its new generation."""
+    """Make these exactly the aggregates of a provider at this generation; return its new generation."""
     provider = locked_provider(tx, uuid)
     if provider.generation != generation:
         raise ConcurrentUpdate(

@@ -1,4 +1,4 @@
-"""Where can this request go? The use case behind GET /allocation_candidates."""
+"""Find candidates: the use case behind GET /allocation_candidates."""
 
 import random
 from collections.abc import Sequence
@@ -54,11 +54,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How the operator wants candidates generated, as the reference's options say.
+    """The operator's options for generating candidates, as in the reference.
 
-    ``most`` bounds how many are generated at all (None: no bound), ``breadth_first`` takes one from each tree before
-    the second of any, ``shuffled`` gives a random sample instead of the first ones. ``limits`` bound each search.
-    ``locks`` are what places have as locks: where all of one is taken, nobody serves.
+    ``most`` limits how many are generated at all (None: no limit), ``breadth_first`` takes one from each tree before
+    the second of any, ``shuffled`` returns a random sample instead of the first ones. ``limits`` bound each search.
+    ``locks`` are the locks of places: a place whose lock is fully used serves nobody.
     """
 
     most: int | None = None
@@ -70,12 +70,12 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Candidates, in order, with the providers of all trees they touch.
+    """Candidates in order, with all providers of the trees they touch.
 
-    ``taken_from`` are the roots of the trees that resources are taken from: a granular group without resources may
-    be served by yet another one. ``complete`` is False when the search ran out of steps, or the answer grew too large,
-    before it had seen everything it was asked for. ``cause`` tells why there is no candidate at all. ``serving_others``
-    are providers of these trees that serve only candidates beyond the limit, for microversions that list them (< 1.29).
+    ``taken_from`` are the roots of the trees that resources are taken from: a granular group without resources may be
+    served by yet another one. ``complete`` is False if the search ran out of steps, or the answer grew too large,
+    before everything requested was seen. ``cause`` says why there are no candidates at all. ``serving_others`` are
+    providers of these trees that serve only candidates beyond the limit, for microversions that list them (< 1.29).
     """
 
     plan: Plan
@@ -97,9 +97,9 @@ def allocation_candidates(
     packer: Packer | None = None,
     orders: TreeOrders | None = None,
 ) -> Answer:
-    """Find the candidates of a request, in one snapshot; the best first where a ranking says what is best.
+    """Find the candidates for a request, in one snapshot; best first if there is a ranking.
 
-    ``packer`` is that of the ranking's profile, if it has one, and ``orders`` are kept from request to request.
+    ``packer`` belongs to the ranking's profile, if that has one, and ``orders`` is a cache shared by requests.
 
     Raises:
         Invalid: a resource class or trait does not exist.
@@ -117,12 +117,12 @@ def answer_to(
     packer: Packer | None = None,
     orders: TreeOrders | None = None,
 ) -> Answer:
-    """Find the candidates inside a transaction, for use cases that have one; as ``allocation_candidates``."""
+    """Find the candidates within the caller's transaction; see ``allocation_candidates``."""
     return _Answering(tx, request, options, ranking, packer=packer, orders=orders).answer()
 
 
 class _Answering:
-    """One request, as it is answered in one snapshot."""
+    """Answers one request in one snapshot."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class _Answering:
         self._wanted = _wanted(request.limit, options)
         self._budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
         self._ids = ids_for(tx, self._plan, ranking.levels if ranking else (), locks=options.locks)
-        # Places matter only to a ranking, and only where some provider stands for one.
+        # Places matter only to a ranking, and only if any provider anchors one.
         with_places = ranking is not None and any(self._ids.levels)
         narrowing = Narrowing(tx, self._plan, self._ids, with_fit_counts=with_places)
         self._reader = TreeReader(tx, narrowing, all_wanted=self._wanted is None, limits=limits)
@@ -165,7 +165,7 @@ class _Answering:
             self._least_places = partial(least_places, tx, narrowing, counted, levels=self._ids.levels, kept=kept)
 
     def answer(self) -> Answer:
-        """Search, and tell of what was found, or why there is nothing."""
+        """Search, and return what was found, or why there is nothing."""
         search = CandidateSearch(
             self._unheld or self._reader,
             self._scores,
@@ -184,22 +184,22 @@ class _Answering:
         return Answer(self._plan, [], Summaries(), frozenset(), cause=self._cause())
 
     def _cause(self) -> Condition | None:
-        """Return why there is no candidate, as far as that is quickly told."""
+        """Return why there is no candidate, if that can be determined quickly."""
         if self._scores is not None and self._scores.filters and self._serves_unranked():
             return Condition(ConditionKind.PROPORTION)
-        # Where there was a tree at all, every demand has somebody.
+        # If there was a tree at all, every demand has a provider.
         some_tree = self._reader.found_any
         nobody = {} if some_tree else self._reader.nobody
         held = self._unheld is not None and self._unheld.left_out
         return quick_cause(self._plan, nobody, some_tree=some_tree, some_held=held)
 
     def _serves_unranked(self) -> bool:
-        """Tell whether there is a candidate if the profile does not leave it out."""
+        """Tell whether there is a candidate that only the profile leaves out."""
         options = replace(self._options, most=None, shuffled=False)
         return bool(answer_to(self._tx, replace(self._request, limit=1), options).candidates)
 
     def _with_providers(self, candidates: list[Candidate]) -> Answer:
-        """Read the trees that the candidates take from; what shares with a tree comes from a tree of its own."""
+        """Read the trees that candidates take from, including those of sharing providers."""
         plan, reader = self._plan, self._reader
         roots = {provider: root for root, choice in candidates for provider in choice}
         roots |= {provider: root for provider, root in reader.home.items() if provider in roots}
@@ -222,12 +222,12 @@ class _Answering:
 def _cached_order(
     tx: Transaction, orders: TreeOrders, outliving: TreeScores, _bounded: TreeScores, found_by: Sequence[str]
 ) -> KeyOrder | None:
-    """Return the keys of all trees in ascending order: what is kept outlives the bounds of one request."""
+    """Return the keys of all trees in ascending order, by scores that, unlike bounds, hold beyond this request."""
     return orders.in_snapshot(tx, outliving, found_by)
 
 
 def _wanted(limit: int | None, options: SearchOptions) -> int | None:
-    """Return how many candidates have to be generated: a random sample is one of all."""
+    """Return how many candidates to generate: a random sample needs them all."""
     bounds = [bound for bound in (None if options.shuffled else limit, options.most) if bound is not None]
     return min(bounds, default=None)
 

@@ -18,7 +18,7 @@ from placement.store.providers import lock_providers
 
 @reads_once
 def consumer_allocations(tx: Transaction, consumer_uuid: str) -> ConsumerAllocations | None:
-    """Return what a consumer holds, or None where it holds nothing."""
+    """Return what a consumer holds, or None if it holds nothing."""
     rows = store.allocations_of_consumer(tx, consumer_uuid)
     if not rows:
         return None
@@ -39,7 +39,7 @@ def consumer_allocations(tx: Transaction, consumer_uuid: str) -> ConsumerAllocat
 
 @reads_once
 def provider_allocations(tx: Transaction, provider_uuid: str) -> ProviderAllocations:
-    """Return what is held of a provider."""
+    """Return the allocations from a provider."""
     rows = store.allocations_of_provider(tx, provider_uuid)
     if not rows:
         raise ProviderNotFound(provider_uuid)
@@ -57,9 +57,9 @@ def provider_allocations(tx: Transaction, provider_uuid: str) -> ProviderAllocat
 def replace_allocations(
     tx: Transaction, claims: Sequence[Claim], gate: PlainGate | None = None, *, locks: Sequence[PlaceLock] = ()
 ) -> None:
-    """Make each consumer hold exactly what it claims; all of them or none, and none that the gate finds unfair.
+    """Make each consumer hold exactly what it claims: all of them or none, and only if the gate finds that fair.
 
-    ``locks`` are what places have as locks: nobody takes from a place of which another one holds all of it.
+    ``locks`` are the locks of places: nobody takes from a place that another consumer holds exclusively.
     """
     situation = claiming.meet(tx, claims)
     claiming.check(claims, situation)
@@ -71,7 +71,7 @@ def replace_allocations(
 
 @writes
 def delete_allocations(tx: Transaction, consumer_uuid: str) -> None:
-    """Take everything from a consumer. The generations of the providers stay, as in the reference."""
+    """Delete a consumer's allocations. As in the reference, the providers' generations stay the same."""
     pass_write_gate(tx.connection)
     consumers = lock_consumers(tx, [consumer_uuid])
     held = store.held_by(tx, consumers)

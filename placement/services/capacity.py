@@ -1,4 +1,4 @@
-"""What the whole cloud has and what of it is used, for those who watch it."""
+"""Capacity and usage of the whole cloud, for monitoring."""
 
 from placement.store.capacity import CapacityRow, capacity_rows
 from placement.store.connection.unit_of_work import Transaction, reads_once
@@ -8,5 +8,5 @@ __all__ = ["CapacityRow", "capacity"]
 
 @reads_once
 def capacity(tx: Transaction) -> list[CapacityRow]:
-    """Return one row for each provider and resource class with inventory."""
+    """Return one row for each provider and each class that it has inventory of."""
     return capacity_rows(tx)

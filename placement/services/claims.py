@@ -1,7 +1,7 @@
-"""Carrying out claims inside a unit of work: the one way in which allocations are written.
+"""Carry out claims within a unit of work: the only way in which allocations are written.
 
-Everything a set of claims may change is locked before anything is read that decides about it, so claims are exact
-under any load and never conflict by accident: claims on one provider wait for each other.
+Everything that claims may change is locked before anything is read that decides about them, so claims are exact under
+any load and never conflict by accident: claims on the same provider wait for each other.
 """
 
 from collections import Counter
@@ -33,14 +33,14 @@ from placement.store.providers import LockedProvider, lock_providers, lock_provi
 
 @dataclass(frozen=True)
 class Situation:
-    """What a set of claims meets, locked.
+    """The locked state that a set of claims meets.
 
     Args:
-        owners: the owner to be of each consumer that is to hold something.
-        consumers: the consumers that exist, by uuid.
-        held: what they hold.
-        providers: the providers that the claims name and that exist, by uuid.
-        class_ids: the ids of the resource classes that the claims name and that exist.
+        owners: the future owner of each consumer that will hold something.
+        consumers: the existing consumers, by uuid.
+        held: the allocations of these consumers.
+        providers: the existing providers that the claims name, by uuid.
+        class_ids: the ids of the existing resource classes that the claims name.
     """
 
     owners: dict[str, ConsumerOwner]
@@ -51,7 +51,7 @@ class Situation:
 
     @cached_property
     def freed(self) -> Counter[Place]:
-        """What the consumers hold now of the providers and classes that the claims name."""
+        """What the consumers currently hold of the providers and classes named in the claims."""
         uuids = {provider.id: provider.uuid for provider in self.providers.values()}
         names = {id_: name for name, id_ in self.class_ids.items()}
         freed: Counter[Place] = Counter()
@@ -62,18 +62,18 @@ class Situation:
 
     @cached_property
     def generations(self) -> dict[str, int]:
-        """The generations of the consumers that hold something; one that holds nothing is as good as none."""
+        """The generations of consumers with allocations; one without any counts as nonexistent."""
         holders = {held.consumer_uuid for held in self.held}
         return {uuid: consumer.generation for uuid, consumer in self.consumers.items() if uuid in holders}
 
 
 def meet(tx: Transaction, claims: Sequence[Claim], provider_uuids: Iterable[str] = ()) -> Situation:
-    """Lock everything that claims may change, and ``provider_uuids`` besides, and return what is there."""
+    """Lock everything that claims may change, plus ``provider_uuids``, and return its state."""
     pass_write_gate(tx.connection)
     owners = _owners(tx, [claim for claim in claims if claim.allocations])
     consumer_uuids = [claim.consumer_uuid for claim in claims]
     consumers = lock_consumers(tx, consumer_uuids)
-    # Whoever holds something has a row of consumers.
+    # Every consumer with allocations has a row, so locking the rows freezes the allocations.
     held = store.held_by(tx, consumers)
     named = {*provider_uuids, *(uuid for claim in claims for uuid in claim.allocations)}
     providers = _locked(tx, named, {row.provider_id for row in held})
@@ -98,7 +98,7 @@ def _owners(tx: Transaction, claims: Collection[Claim]) -> dict[str, ConsumerOwn
 
 def _locked(tx: Transaction, named: Collection[str], others: Collection[int]) -> dict[str, LockedProvider]:
     if not others and len(named) <= MOST_PARAMETERS:
-        # One statement orders them by id and locks them; several would each begin again.
+        # A single statement sorts by id and locks; several would each start again from the lowest id.
         return lock_providers_by_uuid(tx, named)
     ids = {uuid: provider.id for uuid, provider in providers_by_uuid(tx, named).items()}
     generations = lock_providers(tx, {*ids.values(), *others})
@@ -106,16 +106,16 @@ def _locked(tx: Transaction, named: Collection[str], others: Collection[int]) ->
 
 
 def check(claims: Sequence[Claim], situation: Situation) -> None:
-    """Refuse claims whose client knows an older state, and those that name what does not exist.
+    """Refuse claims based on an outdated state, or that name something that does not exist.
 
     Raises:
-        ConcurrentUpdate: a consumer is at another generation. nova looks for the sentence.
+        ConcurrentUpdate: a consumer is at another generation. nova matches the sentence.
         Invalid: there is no such provider or resource class.
     """
     for claim in claims:
         _check_generation(claim, situation.generations.get(claim.consumer_uuid))
     for claim in claims:
-        # Not by the difference of both: that looks at all providers of all claims, for each of them.
+        # Not a set difference, which would go over the providers of all claims once for each claim.
         for uuid in [one for one in claim.allocations if one not in situation.providers]:
             raise Invalid(f"Allocation for resource provider '{uuid}' that does not exist.")
     for claim in claims:
@@ -135,14 +135,14 @@ def _check_generation(claim: Claim, actual: int | None) -> None:
 
 
 def supplies(tx: Transaction, situation: Situation) -> dict[Place, Supply]:
-    """Return the inventories of the providers of a situation, with their usage before any claim."""
+    """Return the inventories of a situation's providers, with their usage before any claim."""
     return supplies_and_locks(tx, situation, ())[0]
 
 
 def supplies_and_locks(
     tx: Transaction, situation: Situation, locks: Sequence[PlaceLock]
 ) -> tuple[dict[Place, Supply], UsedLocks]:
-    """Return the same, and which of some locks there are in the cloud."""
+    """Return the same, plus which of some locks are in use anywhere in the cloud."""
     uuids = {provider.id: provider.uuid for provider in situation.providers.values()}
     found, used = store.supplies_with_locks(tx, uuids, locks)
     names = tx.names.classes.names(tx.connection, {class_id for _, class_id in found})
@@ -150,13 +150,13 @@ def supplies_and_locks(
 
 
 def carry_out(tx: Transaction, claims: Sequence[Claim], situation: Situation, supplies: Mapping[Place, Supply]) -> None:
-    """Replace what the consumers hold by what they claim, and move the generations of all concerned on.
+    """Replace what the consumers hold by what they claim, and increment the generations of everything involved.
 
     Raises:
         DoesNotFit: the supplies do not allow it.
     """
     if new := {uuid: owner for uuid, owner in situation.owners.items() if uuid not in situation.consumers}:
-        # Before anything else is refused: of many that make one consumer, all but one are to learn just that.
+        # Before the fit is checked: of several that create the same consumer, all but one have to fail because of that.
         insert_consumers(tx, new)
     check_fit([portion for claim in claims for portion in claim.portions()], supplies, situation.freed)
     _replace(tx, claims, situation)
@@ -177,9 +177,9 @@ def _replace(tx: Transaction, claims: Sequence[Claim], situation: Situation) -> 
 
 
 def _touched(claims: Sequence[Claim], situation: Situation) -> set[int]:
-    """Return the providers whose generation moves: those named, and those of consumers that give up everything.
+    """Return the providers whose generation changes: those named, and those of consumers that give up everything.
 
-    A provider that a consumer merely moves away from stays at its generation, as in the reference.
+    A provider that a consumer merely moves away from keeps its generation, as in the reference.
     """
     cleared = {claim.consumer_uuid for claim in claims if not claim.allocations}
     named = {situation.providers[uuid].id for claim in claims for uuid in claim.allocations}
@@ -195,6 +195,6 @@ def _settle_consumers(tx: Transaction, situation: Situation) -> None:
 
 
 def _owner_of(consumer: Consumer, situation: Situation) -> ConsumerOwner:
-    """Return the owner a consumer is to have; a client that names no type leaves it as it is."""
+    """Return the new owner of a consumer; a claim without a consumer type leaves the type as it is."""
     wanted = situation.owners[consumer.uuid]
     return wanted if wanted.type_id is not None else replace(wanted, type_id=consumer.owner.type_id)

@@ -1,4 +1,4 @@
-"""What there is of devices in a cloud, and which work is expected on them: what slowly changes, read at one moment."""
+"""A cloud's devices and the workload expected on them: facts that change slowly, read in one snapshot."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,20 +20,20 @@ from placement.store.search.devices import (
 from placement.store.traits import traits_matching
 
 MOST_ALLOCATIONS = 40_000
-"""So many of the newest allocations are learnt from."""
+"""How many of the newest allocations to learn from."""
 
 MOST_FLAVORS = 256
-"""So many different tasks are expected, those that are seen most often."""
+"""How many different tasks to expect, the most frequent ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What has been read of a cloud at one moment.
+    """What was read of a cloud in one snapshot.
 
     Args:
-        classes: resource class id -> name, of those that matter and exist.
+        classes: resource class id -> name, of the relevant classes that exist.
         kinds: provider -> the kind of device that it is.
-        supply: what there is in all.
+        supply: what there is in total.
         expected: how often each task is expected.
     """
 
@@ -52,18 +52,18 @@ class Picture:
 
 
 def key_of(task: DeviceTask) -> object:
-    """Return what tells a task from others."""
+    """Return a key that identifies a task."""
     return tuple(task.amounts.items()), task.devices, task.share, task.kinds
 
 
 @reads
 def read_picture(tx: Transaction, packing: DevicePacking) -> Picture:
-    """Return what there is of devices, and what is expected, in a snapshot of its own."""
+    """Return the picture of a cloud, in a snapshot of its own."""
     return picture_of(tx, packing)
 
 
 def picture_of(tx: Transaction, packing: DevicePacking) -> Picture:
-    """Return the same in a transaction that is there."""
+    """Return the same within the caller's transaction."""
     ids = tx.names.classes.ids(tx.connection, frozenset(packing.classes))
     classes = {id_: name for name, id_ in ids.items()}
     if packing.devices not in ids:
@@ -78,7 +78,7 @@ def picture_of(tx: Transaction, packing: DevicePacking) -> Picture:
 
 
 def _kinds(tx: Transaction, packing: DevicePacking) -> dict[int, str]:
-    """Return the kind of each provider that is of any."""
+    """Return the kind of each provider that has one."""
     if not packing.kinds:
         return {}
     names = {trait.id: trait.name for trait in traits_matching(tx) if best_match(packing.kinds, trait.name)}
@@ -103,13 +103,13 @@ def _supply(
 
 
 def learnt(rows: Iterable[NewHolding], packing: DevicePacking, classes: Mapping[int, str]) -> dict[DeviceTask, float]:
-    """Return how often consumers hold what, by what they have been given, the most frequent first.
+    """Return how often each task occurs among what consumers have been given, the most frequent first.
 
-    Which kinds would have done is not known from what somebody holds, so any is taken to.
+    Allocations do not reveal which kinds would have been acceptable, so any kind is assumed to be.
 
     Args:
-        rows: what each holds; of one whose rows are cut off at the end a part is learnt.
-        packing: what devices are.
+        rows: what each consumer holds; one whose rows are cut off at the end counts with those left.
+        packing: the definition of devices.
         classes: resource class id -> name.
     """
     seen: Counter[object] = Counter()

@@ -1,4 +1,4 @@
-"""Why does this request have no candidates? The use case behind ``/planner/v1/explain``."""
+"""Explain why a request has no candidates: the use case behind ``/planner/v1/explain``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ __all__ = ["Explained", "Named", "explained", "explanation_of"]
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """An explanation, and the names of the providers it mentions, by id."""
+    """An explanation, with the names of the providers it mentions, by id."""
 
     explanation: Explanation
     providers: Mapping[int, Named]
@@ -38,8 +38,8 @@ def explanation_of(
     Args:
         tx: the transaction.
         request: the request.
-        locks: what places have as locks.
-        profile: what orders candidates, if anything does: it may leave some out.
+        locks: the locks of places.
+        profile: the ranking profile, if any: it may leave candidates out.
 
     Raises:
         Invalid: a resource class or trait does not exist.
@@ -54,7 +54,7 @@ def explained(
     locks: Sequence[PlaceLock] = (),
     profile: RankingProfile | None = None,
 ) -> Explained:
-    """Explain a request inside a transaction, for use cases that have one; as ``explanation_of``."""
+    """Explain a request within the caller's transaction; see ``explanation_of``."""
     plan = plan_for(request)
     explanation = explain(plan, facts_for(tx, plan, ids_for(tx, plan, locks=locks)))
     if explanation.found and profile is not None and profile.filters:

@@ -1,4 +1,4 @@
-"""The classes of a cloud, for profiles that name scarce ones by family."""
+"""The resource classes of a cloud, for profiles that name scarce ones by family."""
 
 from placement.allocators.patterns import WILDCARD
 from placement.candidates.ranking import Ranking
@@ -7,7 +7,7 @@ from placement.store.resource_classes import all_classes
 
 
 def classes_in_families(tx: Transaction, ranking: Ranking) -> list[str]:
-    """Return all classes, where the profile names scarce ones by family; otherwise none has to be known."""
+    """Return all classes if the profile names scarce ones by family; otherwise none, since none is needed."""
     strategy = ranking.profile.strategy
     named = [*(strategy.sra.resources if strategy.sra else ())]
     named += strategy.proportional.reserve if strategy.proportional else ()

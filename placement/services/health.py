@@ -1,4 +1,4 @@
-"""Whether this server can do its work."""
+"""Whether this server is able to work."""
 
 import logging
 
@@ -21,15 +21,15 @@ def _health(tx: Transaction) -> Health:
 
 @reads_once
 def connection_limit(tx: Transaction) -> int | None:
-    """Return how many connections the database allows to all its clients together, or None where it does not care."""
+    """Return the database's limit on connections from all clients together, or None if it has none."""
     return store.connection_limit(tx)
 
 
 def readiness(database: Database) -> Health:
     """Tell whether the database answers and holds what this release needs.
 
-    Missing triggers do not stop the server: from the moment they are missed it sums usage at each request, which is
-    slower and right. It goes back to the kept usage when they are there again, because whoever makes them counts anew.
+    Missing triggers do not stop the server: as soon as it notices, it sums usage at each request, which is slower but
+    correct. Once they are back it returns to kept usage, because installing them counts everything again.
     """
     try:
         found = _health(database)

@@ -1,7 +1,7 @@
-"""Places that somebody holds exclusively are closed to everybody: what plain allocations are held to.
+"""Close exclusively held places to plain allocations: ``[planner] exclusive_for_all``.
 
-``[planner] exclusive_for_all``. Who takes a place alone locks all providers below it, and plain allocations lock those
-that they take from; so this, which is asked in the transaction that writes, sees whoever was first.
+Whoever takes a place exclusively locks all providers below it, and plain allocations lock those they take from. This
+check runs in the writing transaction, so it sees whoever came first.
 """
 
 from collections import Counter, defaultdict
@@ -25,16 +25,16 @@ class HeldExclusively(Conflict):
 
 
 def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situation, *, locks: UsedLocks) -> None:
-    """Refuse claims that have been carried out if they take from places that others hold.
+    """Refuse claims, already carried out, that take from places that others hold exclusively.
 
-    Consumers that were in such a place before it was held, and did not hold it, may keep what they have there, move it
-    inside of the place, and hand it on to others among the claims: only more of it is refused.
+    A consumer that was in such a place before it was held, and does not hold it, may keep what it has there, move it
+    within the place, and pass it on to other consumers among the claims; only taking more is refused.
 
     Args:
-        tx: the transaction, in which the providers are locked.
+        tx: the transaction, which has locked the providers.
         claims: the claims.
-        situation: what they met.
-        locks: the locks that there are.
+        situation: the state that they met.
+        locks: the locks in use.
 
     Raises:
         HeldExclusively: with the place's name.
@@ -62,23 +62,23 @@ def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situ
 
 
 class _Change(NamedTuple):
-    """What a consumer holds once its claim is carried out, and what it held before."""
+    """What a consumer holds after its claim, and what it held before."""
 
     claim: Claim
     now: Mapping[StockKey, int]
     before: Mapping[StockKey, int]
 
     def holds(self, place: ExclusivePlace) -> bool:
-        """Tell whether it is of those that a place is held by."""
+        """Tell whether the consumer is one of those that hold a place."""
         return place.used - self.now.get(place.lock, 0) < place.capacity
 
     def gave_away(self, place: ExclusivePlace) -> bool:
-        """Tell whether it has given its lock of a place away, or a part of it."""
+        """Tell whether the consumer has given up its lock of a place, or a part of it."""
         return self.now.get(place.lock, 0) < self.before.get(place.lock, 0)
 
 
 def _first_that_takes_more(outsiders: Sequence[_Change], place: ExclusivePlace, parents: Parents) -> _Change | None:
-    """Return the first that has more in a place than before, if there is more in it of them all."""
+    """Return the first that has more in a place than before, if all of them together have more."""
     now, before = Counter[int](), Counter[int]()
     first = None
     for one in outsiders:

@@ -1,4 +1,4 @@
-"""Use cases of inventories. Each write locks the provider, and each that succeeds moves its generation on by one."""
+"""Use cases of inventories. Each write locks the provider and, if it succeeds, increments its generation."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class NewInventories:
-    """Inventories to be written, by name of their class, and whether all of one may be reserved."""
+    """Inventories to be written, by class name, and whether all of one may be reserved."""
 
     by_class: Mapping[str, Inventory]
     may_be_all_reserved: bool
 
     def fault(self, provider_uuid: str) -> str | None:
-        """Return what is wrong with the first inventory that leaves nothing to allocate, or None."""
+        """Say what is wrong with the first inventory that leaves nothing to allocate; None if all are fine."""
         for name, inventory in self.by_class.items():
             if inventory.capacity < 0 or (inventory.capacity == 0 and not self.may_be_all_reserved):
                 excess = "greater than" if self.may_be_all_reserved else "greater than or equal to"
@@ -68,7 +68,7 @@ def _stock(tx: Transaction, uuid: str) -> ProviderInventories:
 
 @writes
 def add_inventory(tx: Transaction, uuid: str, new: NewInventories) -> int:
-    """Give a provider inventory of a class that it has none of; return its new generation."""
+    """Add inventory of a class that the provider does not have yet; return its new generation."""
     provider = locked_provider(tx, uuid)
     refusal = f"Unable to create inventory for resource provider {uuid}: "
     if fault := new.fault(uuid):
@@ -103,7 +103,7 @@ def change_inventory(tx: Transaction, uuid: str, new: NewInventories, *, generat
 
 @writes
 def replace_inventories(tx: Transaction, uuid: str, new: NewInventories, *, generation: int) -> int:
-    """Make a provider have exactly these inventories; return its new generation."""
+    """Make these exactly the inventories of a provider; return its new generation."""
     provider = advance_provider(tx, uuid, expected=generation)
     if fault := new.fault(uuid):
         raise Invalid(f"Unable to update inventory for resource provider {uuid}: {fault}")
@@ -116,7 +116,7 @@ def replace_inventories(tx: Transaction, uuid: str, new: NewInventories, *, gene
 
 @writes
 def clear_inventories(tx: Transaction, uuid: str) -> None:
-    """Take all inventories from a provider."""
+    """Delete all inventories of a provider."""
     provider = locked_provider(tx, uuid)
     present = store.inventories_by_class(tx, provider.id)
     _refuse_in_use(tx, provider, present.keys())
@@ -126,7 +126,7 @@ def clear_inventories(tx: Transaction, uuid: str) -> None:
 
 @writes
 def delete_inventory(tx: Transaction, uuid: str, class_name: str) -> None:
-    """Take its inventory of one class from a provider."""
+    """Delete a provider's inventory of one class."""
     provider = locked_provider(tx, uuid)
     ids = set(claimed_class_ids(tx, [class_name]).values())
     if store.classes_in_use(tx, provider.id, ids):

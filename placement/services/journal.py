@@ -20,10 +20,10 @@ EVERYTHING = Wanted()
 def read_feed(
     database: Database, cursor: Cursor = BEGINNING, wanted: Wanted = EVERYTHING, *, limit: int
 ) -> tuple[list[Entry], Cursor]:
-    """Return at most ``limit`` rows that were not seen at a cursor, in the order of commits, and where that leads.
+    """Return at most ``limit`` rows that a cursor has not seen, in commit order, and the cursor after them.
 
     Raises:
-        CursorGone: rows that were not seen may be gone; begin anew.
+        CursorGone: unseen rows may have been deleted; start from the beginning.
     """
     put_in_order(database)
     try:
@@ -34,7 +34,7 @@ def read_feed(
 
 
 def newest(database: Database) -> Cursor:
-    """Return the cursor of whoever has seen everything."""
+    """Return the cursor that has seen everything."""
     put_in_order(database)
     try:
         return _newest(database)
@@ -44,7 +44,7 @@ def newest(database: Database) -> Cursor:
 
 
 def prune(database: Database, *, keep_days: int) -> int:
-    """Remove what is older than so many days, portion by portion; return how many rows that were."""
+    """Delete rows older than ``keep_days``, portion by portion; return how many were deleted."""
     before = utc_now() - timedelta(days=keep_days)
     removed = 0
     while some := _prune_some(database, before):
@@ -59,10 +59,10 @@ def _prune_some(tx: Transaction, before: datetime) -> int:
 
 @reads
 def read_history(tx: Transaction, provider_uuid: str, moment: datetime) -> PastProvider:
-    """Return what a provider was at a moment.
+    """Return the state of a provider at a moment.
 
     Raises:
-        TooLongAgo: the journal does not reach back that far.
+        TooLongAgo: the journal does not go back that far.
         NotFound: there was no such provider.
     """
     past = provider_at(tx, provider_uuid, moment)
@@ -73,7 +73,7 @@ def read_history(tx: Transaction, provider_uuid: str, moment: datetime) -> PastP
 
 @reads
 def read_trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = None) -> list[Entry]:
-    """Return at most ``limit`` rows, the newest first, from below the id ``before``."""
+    """Return at most ``limit`` rows with ids below ``before``, newest first."""
     return reading.trail(tx, wanted, limit=limit, before=before)
 
 
@@ -88,7 +88,7 @@ def _newest(tx: Transaction) -> Cursor:
 
 
 def put_in_order(database: Database) -> None:
-    """On MariaDB, see to it that every row that is committed by now has its number."""
+    """On MariaDB, number every journal row that is committed by now."""
     if database.dialect not in {"mysql", "mariadb"}:
         return
     for _ in range(NUMBERING_TRIES):

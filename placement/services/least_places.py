@@ -1,4 +1,4 @@
-"""In how few places a request can be served in each tree of a cloud; far less is read for it than for composing."""
+"""The fewest places in which each tree of a cloud can serve a request; reads far less than composing would."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ from placement.store.search.narrowing import Narrowing
 from placement.store.search.serving import DEMAND, PARENT, PROVIDER, ROOT
 
 CountedDemands = Sequence[tuple[int, int]]
-"""(demand, how many different providers of it), for demands of which more than one provider is wanted."""
+"""(demand, number of different providers), for demands that want more than one provider."""
 
 
 def least_places(
@@ -25,16 +25,16 @@ def least_places(
     levels: Sequence[int | None],
     kept: PlaceSizeCache | None,
 ) -> dict[int, Counts] | None:
-    """Return for each tree that has enough providers how few places of each level are touched at least.
+    """Return, for each tree with enough providers, a lower bound on the places touched at each level.
 
-    None if other trees share such providers, so that it cannot be told from a tree alone.
+    None if other trees share such providers, because a tree alone does not decide then.
 
     Args:
         tx: the transaction.
-        narrowing: which trees can serve.
-        wanted: what is counted.
-        levels: the ids of the traits of levels, outermost first, None for one that does not exist.
-        kept: how providers lie, as far as it is kept from request to request.
+        narrowing: finds the trees that can serve.
+        wanted: the counted demands.
+        levels: the trait ids of the levels, outermost first, None for one that does not exist.
+        kept: a cache, shared by requests, of how providers are distributed over places; None for no cache.
     """
     demands, numbers = [demand for demand, _number in wanted], [number for _demand, number in wanted]
     if narrowing.are_shared(demands):
@@ -44,7 +44,7 @@ def least_places(
     if kept is not None and name is not None:
         found = kept.in_snapshot(tx, (name, tuple(demands), tuple(levels)), read)
     sizes = read(None) if found is None else found
-    least = {of: _least(of, numbers) for of in {*sizes.values()}}  # Hosts of a cloud are much alike.
+    least = {of: _least(of, numbers) for of in {*sizes.values()}}  # The hosts of a cloud have few distinct sizes.
     return {root: counts for root, of in sizes.items() if (counts := least[of]) is not None}
 
 
@@ -56,7 +56,7 @@ def _sizes(
     demands: Sequence[int],
     levels: Sequence[int | None],
 ) -> dict[int, SizesByDemand]:
-    """Return how the providers of each tree lie that can serve demands, where there are any for each."""
+    """Return how each tree's providers for some demands are distributed over places, if each demand has any."""
     serving = narrowing.own_providers(demands, roots)
     anchors = all_places(tx, levels, roots)
     standing: dict[int, list[tuple[int, Locator]]] = defaultdict(list)

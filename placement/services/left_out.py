@@ -1,4 +1,4 @@
-"""Who would serve, too: what an answer before 1.29 tells of the candidates that its limit leaves out."""
+"""Further serving providers: those of candidates beyond the limit, which answers before 1.29 include."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -20,18 +20,18 @@ def serving_others(
     *,
     home: Mapping[int, int],
 ) -> frozenset[int]:
-    """Return those members of the shown candidates' trees that serve no shown candidate, but another one.
+    """Return those members of the shown candidates' trees that serve only candidates that are not shown.
 
-    The reference finds all candidates before it limits them, and its summaries keep the providers of all, as far as
-    they are in these trees. Where the trees have no other provider, nothing is read. ``home`` are the roots of the
-    providers that share.
+    The reference finds all candidates before it applies the limit, and its summaries keep the providers of all of them,
+    as far as they are in these trees. Nothing is read if the trees have no further providers. ``home`` maps sharing
+    providers to their roots.
     """
     used = {provider for _root, choice in shown for provider in choice}
     idle = {member.id: member.root_id for member in members if member.id not in used}
     if not idle:
         return frozenset()
     serving = _serving(idle.keys(), reader.plan, _trees_of(reader, sorted({*idle.values()})), budget)
-    # What shares may serve trees of which nothing is shown.
+    # Sharing providers may also serve trees of which no candidate is shown.
     if sharing := idle.keys() & home.keys() - serving:
         serving |= _serving(sharing, reader.plan, reader.all_trees().trees, budget)
     return frozenset(serving)
@@ -43,7 +43,7 @@ def _trees_of(reader: Reader, roots: list[int]) -> Iterator[Tree]:
 
 
 def _serving(asked: AbstractSet[int], plan: Plan, trees: Iterable[Tree], budget: RequestBudget) -> set[int]:
-    """Return those of the providers that serve a candidate in these trees, composing no more than tells."""
+    """Return those of the providers that serve a candidate in these trees, composing no more than necessary."""
     serving: set[int] = set()
     for tree in trees:
         waiting = {*chain.from_iterable(tree.options)} & asked - serving

@@ -1,6 +1,6 @@
-"""What a request does to the devices of a cloud: judged by what is free in the transaction that asks.
+"""The effect of a request on the devices of a cloud, judged by what is free in the caller's transaction.
 
-What there is in all and which work is expected are read again in the background (device_picture.py).
+The total supply and the expected workload are refreshed in the background (``device_picture.py``).
 """
 
 import logging
@@ -39,18 +39,18 @@ LOG = logging.getLogger(__name__)
 NO_CHANGES: Mapping[int, ChangedProvider] = MappingProxyType({})
 
 MOST_SCORES = 300_000
-"""So many scores are kept: some fifty megabytes. Then all are forgotten."""
+"""How many scores to keep, about fifty megabytes, before all are dropped."""
 
 
 class SeenTrees(NamedTuple):
-    """The trees as somebody saw them, and where that reader stood in the journal."""
+    """The trees as a reader last saw them, and its journal cursor at that time."""
 
     trees: FreeTrees
     place: Cursor
 
 
 class _PictureInUse:
-    """A picture with what has been worked out from it."""
+    """A picture, with everything computed from it."""
 
     def __init__(self, picture: Picture, packing: DevicePacking) -> None:
         self.picture = picture
@@ -62,11 +62,11 @@ class _PictureInUse:
 
 
 class Packer:
-    """Judges requests by a profile's packing of devices; threads share one.
+    """Judges requests by a profile's packing of devices. Shared by threads.
 
     Args:
-        packing: what the profile says.
-        clock: in seconds.
+        packing: the profile's settings.
+        clock: returns seconds.
     """
 
     def __init__(self, packing: DevicePacking, clock: Callable[[], float] = time.monotonic) -> None:
@@ -78,12 +78,12 @@ class Packer:
         self._read_at = 0.0
 
     def judge_in(self, tx: Transaction) -> DeviceJudge:
-        """Return what judges the devices of trees that are known in detail; no more is read than is needed for that."""
+        """Return a judge for the devices of trees whose details the caller has; reads no more than that takes."""
         known = self._known_in(tx)
         return DeviceJudge(known.outlook, self.packing, known.picture.kinds)
 
     def latest_judge(self) -> DeviceJudge | None:
-        """Return the same, as of what was read last; None before anything was."""
+        """Return the same by the latest picture, None before there is one."""
         known = self._known
         return DeviceJudge(known.outlook, self.packing, known.picture.kinds) if known else None
 
@@ -94,7 +94,7 @@ class Packer:
         wanted: Iterable[WantedOfHost],
         changed: Mapping[int, ChangedProvider] = NO_CHANGES,
     ) -> TreePacking:
-        """Return what a request does to each tree, as of this transaction, with some providers as they would be."""
+        """Return the effect of a request on each tree, in this transaction, with some providers as they would be."""
         known = self._known_in(tx)
         if known.scores > MOST_SCORES:
             known = self._known = _PictureInUse(known.picture, self.packing)
@@ -109,7 +109,7 @@ class Packer:
         return found
 
     def _trees_in(self, tx: Transaction, known: _PictureInUse) -> FreeTrees:
-        """Return what is free of trees; only of those that have changed since somebody looked it is read."""
+        """Return what trees have free, reading only those that have changed since the last look."""
         classes, seen = known.picture.classes, known.seen
         if not classes:
             return {}
@@ -138,7 +138,7 @@ class Packer:
         ]
 
     def _tasks(self, known: _PictureInUse, tasks: Collection[DeviceTask]) -> Tasks:
-        """Return the one object for all that ask the same."""
+        """Return one shared object for all that ask for the same."""
         return known.tasks.setdefault(tuple(map(key_of, tasks)), tuple(tasks))
 
     def _of_demands(self, known: _PictureInUse, plan: Plan, tasks: Tasks) -> dict[int, DeviceTask]:
@@ -167,11 +167,11 @@ class Packer:
 
     @property
     def picture(self) -> Picture | None:
-        """What was read last."""
+        """The latest picture."""
         return self._known.picture if self._known else None
 
     def refresh(self, database: Database) -> None:
-        """Read again what there is, and what is learnt; what has been worked out stays if that changes nothing."""
+        """Read the picture again; keep everything computed from the old one if nothing relevant has changed."""
         picture = read_picture(database, self.packing)
         if self._known is None or not picture.is_like(self._known.picture):
             self._known = _PictureInUse(picture, self.packing)
@@ -186,7 +186,7 @@ class Packer:
 
 
 class Packers:
-    """The packer of each profile that has one."""
+    """The packers of those profiles that have one."""
 
     def __init__(self, profiles: Mapping[str, RankingProfile]) -> None:
         self._by_name = {
@@ -196,5 +196,5 @@ class Packers:
         }
 
     def of(self, profile: RankingProfile) -> Packer | None:
-        """Return the packer of a profile."""
+        """Return the packer of a profile, or None."""
         return self._by_name.get(profile.name)

@@ -1,4 +1,4 @@
-"""Use cases of resource providers: their list, their life, and their place in the trees."""
+"""Use cases of resource providers: listing them, their life cycle, and their place in the trees."""
 
 from collections.abc import Collection
 
@@ -38,7 +38,7 @@ def providers(tx: Transaction, wanted: ProviderFilter) -> ProviderList:
 
 
 def ids_in_filter(tx: Transaction, wanted: ProviderFilter) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the ids of the resource classes and of the traits that a filter names.
+    """Return the ids of the resource classes and of the traits in a filter.
 
     Raises:
         Invalid: there is no such class or trait.
@@ -53,14 +53,14 @@ def ids_in_filter(tx: Transaction, wanted: ProviderFilter) -> tuple[dict[str, in
 
 
 def _ids(tx: Transaction, table: NameTable, names: Collection[str]) -> tuple[dict[str, int], list[str]]:
-    """Return the ids of those of the names that exist, and the others."""
+    """Return the ids of those names that exist, and the other names."""
     ids = table.ids(tx.connection, names)
     return ids, sorted(set(names) - ids.keys())
 
 
 @writes
 def create_provider(tx: Transaction, *, uuid: str, name: str, parent_uuid: str | None = None) -> Provider:
-    """Make a provider, below a parent or as the root of a new tree."""
+    """Create a provider, below a parent or as the root of a new tree."""
     refusal = f'Unable to create resource provider "{name}", {uuid}: '
     if not name:
         raise Invalid(f"{refusal}name is required.")
@@ -76,7 +76,7 @@ def create_provider(tx: Transaction, *, uuid: str, name: str, parent_uuid: str |
 
 
 def _refuse_duplicate(tx: Transaction, *, name: str, uuid: str) -> None:
-    """Refuse a uuid or name that is taken. Clients take a conflict that does not begin with the name for the uuid's."""
+    """Refuse a uuid or name that is taken. Unless the message starts with the name, clients blame the uuid."""
     taken = store.same_name_or_uuid(tx, name=name, uuid=uuid)
     clashes = []
     if any(its_uuid == uuid for its_uuid, _ in taken):
@@ -89,7 +89,7 @@ def _refuse_duplicate(tx: Transaction, *, name: str, uuid: str) -> None:
 
 @writes
 def update_provider(tx: Transaction, uuid: str, *, name: str, move: Move | None = None) -> Provider:
-    """Rename a provider, and move it where ``move`` says so."""
+    """Rename a provider, and move it if ``move`` says so."""
     found = store.required_provider(tx, uuid)
     if move is not None and move.parent_uuid != found.parent_uuid:
         _move(tx, uuid, move)
@@ -101,7 +101,7 @@ def update_provider(tx: Transaction, uuid: str, *, name: str, move: Move | None 
 
 
 def _move(tx: Transaction, uuid: str, move: Move) -> None:
-    """Move a provider with everything below it, its tree and the one it goes to being locked."""
+    """Move a provider and everything below it, after locking its tree and the target tree."""
     wanted = {uuid} if move.parent_uuid is None else {uuid, move.parent_uuid}
     found = trees.providers_in_locked_trees(tx, wanted)
     if uuid not in found:
@@ -116,7 +116,7 @@ def _move(tx: Transaction, uuid: str, move: Move) -> None:
 
 
 def _refusal(moved: Provider, move: Move, *, parent: Provider | None, moving: set[int]) -> str | None:
-    """Return why a move is not possible, or None."""
+    """Return why a move is impossible, or None."""
     if move.parent_uuid is not None and parent is None:
         return NO_SUCH_PARENT
     if moved.parent_uuid not in (None, move.parent_uuid) and not move.from_anywhere:
@@ -129,7 +129,7 @@ def _refusal(moved: Provider, move: Move, *, parent: Provider | None, moving: se
 
 @writes
 def delete_provider(tx: Transaction, uuid: str) -> None:
-    """Delete a provider that has neither children nor allocations, with all it has."""
+    """Delete a provider that has neither children nor allocations, with everything it has."""
     found = store.locked_provider(tx, uuid, purpose=" for delete")
     if store.has_children(tx, found.id):
         raise ProviderHasChildren(f"Unable to delete parent resource provider {uuid}: It has child resource providers.")

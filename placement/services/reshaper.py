@@ -1,4 +1,4 @@
-"""The use case of moving inventories between providers together with what is allocated of them."""
+"""The use case of moving inventories between providers together with their allocations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from placement.store.resource_classes import claimed_class_ids
 
 @dataclass(frozen=True, slots=True)
 class ReshapedInventories:
-    """What a provider is to have from now on, by name of the class, and the generation the client knows."""
+    """A provider's future inventories by class name, and the generation that the client has seen."""
 
     generation: int
     inventories: Mapping[str, Inventory]
@@ -37,8 +37,9 @@ def reshape(
 ) -> None:
     """Replace the inventories of providers and the allocations of consumers, all or nothing.
 
-    Claims are judged by the final picture. An inventory may only go when the claims leave nothing of it allocated.
-    ``locks`` are what places have as locks: nobody takes more from a place of which another one holds all of it.
+    Claims are checked against the final inventories. An inventory may only be dropped if the claims leave nothing
+    allocated from it. ``locks`` are the locks of places: nobody takes more from a place that another consumer holds
+    exclusively.
     """
     situation = claiming.meet(tx, claims, wanted)
     for provider_uuid, new in wanted.items():
@@ -50,7 +51,7 @@ def reshape(
     for provider_uuid, new in wanted.items():
         provider = situation.providers[provider_uuid]
         _replace(tx, provider, {class_ids[name]: inventory for name, inventory in new.inventories.items()})
-    # Last, and by name: a lock may have come, grown or moved with the inventories.
+    # Last, and by name: the new inventories may have created, enlarged or moved locks.
     refuse_held_places(tx, claims, situation, locks=locks_known(tx, locks))
 
 
@@ -78,7 +79,7 @@ def _class_ids(tx: Transaction, wanted: Mapping[str, ReshapedInventories]) -> di
 
 
 def _final(supplies: Mapping[Place, Supply], wanted: Mapping[str, ReshapedInventories]) -> dict[Place, Supply]:
-    """Return the supplies as they will be. Those that go are still there: what is left of them is looked at later."""
+    """Return the final supplies. Dropped inventories are still included; their remaining usage is checked later."""
     final = dict(supplies)
     for provider_uuid, new in wanted.items():
         for name, inventory in new.inventories.items():
@@ -94,5 +95,5 @@ def _replace(tx: Transaction, provider: LockedProvider, inventories: Mapping[int
             f"update conflict: Inventory for '{', '.join(used)}' on resource provider '{provider.uuid}' in use."
         )
     store.replace_inventories(tx, provider.id, inventories, present=present)
-    # The reference replaces inventories twice, first by what was and will be; clients know the sum of its steps.
+    # The reference replaces inventories in two steps, and clients expect both increments of the generation.
     advance_providers(tx, [provider.id], steps=2 if inventories else 1)

@@ -31,20 +31,20 @@ def resource_class(tx: Transaction, name: str) -> ResourceClass:
 
 @writes
 def create_class(tx: Transaction, name: str) -> None:
-    """Make a custom resource class that does not exist yet."""
+    """Create a custom resource class that must not exist yet."""
     if not store.insert_class(tx, name):
         raise Conflict(f"Conflicting resource class already exists: {name}")
 
 
 @writes
 def ensure_class(tx: Transaction, name: str) -> bool:
-    """Make a custom resource class unless it exists; tell whether it was made."""
+    """Create a custom resource class unless it exists; tell whether it was created."""
     return store.insert_class(tx, name)
 
 
 @writes
 def rename_class(tx: Transaction, name: str, new_name: str) -> ResourceClass:
-    """Give a custom resource class another name."""
+    """Rename a custom resource class."""
     found = _existing(tx, name)
     if not is_custom(name):
         raise Invalid(f"Cannot update standard resource class {name}")
@@ -60,7 +60,7 @@ def delete_class(tx: Transaction, name: str) -> None:
     found = _existing(tx, name)
     if not is_custom(name):
         raise Invalid(f"Error in delete resource class: Cannot delete standard resource class {name}.")
-    # Deleting waits for those who are about to use the class, and what they did is seen after that.
+    # Deleting first waits for transactions that hold the class locked, so that the check sees their inventories.
     store.delete_class(tx, found.id)
     if store.is_in_use(tx, found.id):
         raise Conflict(f"Error in delete resource class: Class is in use in inventory: {name}")

@@ -1,4 +1,4 @@
-"""How good are these allocation requests now? The use case behind POST /planner/v1/scores."""
+"""Score given allocation requests on the current state: the use case behind POST /planner/v1/scores."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -24,7 +24,7 @@ Allocations = Mapping[str, Mapping[str, int]]
 
 
 class ScoredRequest(NamedTuple):
-    """The score of a request, and whether its providers have room for it now."""
+    """The score of a request, and whether its providers currently have room for it."""
 
     score: Score
     has_room: bool
@@ -39,14 +39,14 @@ def scores(
     *,
     packer: Packer | None = None,
 ) -> list[ScoredRequest]:
-    """Return the score of each request by a profile, in the same order, all as of one moment.
+    """Return the score of each request by a profile, in order, all in one snapshot.
 
     Args:
         tx: the transaction.
-        requests: what is taken from which provider.
-        profile: what counts, and how much.
+        requests: what each takes from which provider.
+        profile: the weights.
         levels: name of a level -> trait of its places, outermost first.
-        packer: that of the profile, if it has one.
+        packer: the profile's packer, if it has one.
 
     Raises:
         InvalidAt: a provider or class does not exist, or a request takes from several trees.
@@ -67,7 +67,7 @@ def scores(
 def forest_of(
     trees: Summaries, profile: RankingProfile, levels: Mapping[str, str], judge: DeviceJudge | None = None
 ) -> Forest:
-    """Return whole provider trees that were read, to be scored by a profile; ``levels`` as for ``scores``."""
+    """Return trees as a forest, to be scored by a profile; ``levels`` as for ``scores``."""
     return Forest(dict(_members(trees)), profile, list(levels.values()), judge)
 
 

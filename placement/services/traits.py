@@ -26,7 +26,7 @@ __all__ = [
 def traits(
     tx: Transaction, *, names: Collection[str] | None = None, prefix: str = "", associated: bool | None = None
 ) -> list[Trait]:
-    """Return the traits with one of the names, with a prefix, and that some provider has or that none has."""
+    """Return the traits that match all conditions: a name, a prefix, and whether any provider has them."""
     return store.traits_matching(tx, names=names, prefix=prefix, associated=associated)
 
 
@@ -38,7 +38,7 @@ def trait(tx: Transaction, name: str) -> Trait:
 
 @writes
 def ensure_trait(tx: Transaction, name: str) -> tuple[Trait, bool]:
-    """Make a custom trait unless it exists; return it, and whether it was made."""
+    """Create a custom trait unless it exists; return it, and whether it was created."""
     if not is_valid_custom(name):
         raise Invalid(
             "The trait is invalid. A valid trait must be no longer than 255 characters, start with the prefix "
@@ -77,7 +77,7 @@ def provider_traits(tx: Transaction, uuid: str) -> ProviderTraits:
 
 @writes
 def replace_provider_traits(tx: Transaction, uuid: str, names: Collection[str], *, generation: int) -> ProviderTraits:
-    """Give a provider of this generation exactly these traits; its generation moves on if that changes anything."""
+    """Make these exactly the traits of a provider at this generation; increment it if anything changes."""
     provider = locked_provider(tx, uuid)
     if provider.generation != generation:
         raise ConcurrentUpdate(
@@ -94,7 +94,7 @@ def replace_provider_traits(tx: Transaction, uuid: str, names: Collection[str], 
 
 @writes
 def clear_provider_traits(tx: Transaction, uuid: str) -> None:
-    """Take all traits from a provider."""
+    """Remove all traits from a provider."""
     provider = locked_provider(tx, uuid)
     if store.replace_provider_traits(tx, provider.id, ()):
         bump_generation(tx, provider.id, expected=provider.generation)

@@ -1,4 +1,4 @@
-"""What would a request get, and why not more? The use case behind the console's page for trying requests."""
+"""Try out a request and explain an empty answer: the use case behind the console's page for that."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ __all__ = ["CandidateInDetail", "Named", "Showing", "Trial", "trial"]
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """What is wanted of a trial.
+    """What a trial should show.
 
     Args:
-        first, count: the candidates to look at closely, counted from 0.
-        profile: what they are scored by; None for no scores.
+        first, count: the candidates to show in detail, counted from 0.
+        profile: the profile to score them by; None for no scores.
         levels: name of a level -> trait of its places, outermost first.
         explains: whether to explain an empty answer.
     """
@@ -37,13 +37,13 @@ class Showing:
 
 @dataclass(frozen=True, slots=True)
 class CandidateInDetail:
-    """A candidate looked at closely.
+    """A candidate in detail.
 
     Args:
         root: the tree it was found in.
-        taken: provider -> resource class -> amount; a provider that only serves a group without resources has none.
+        taken: provider -> resource class -> amount; empty for a provider that only serves groups without resources.
         groups: provider -> suffixes of the groups it serves, ``""`` for the unsuffixed one.
-        score: how good it is, if that was asked for.
+        score: its score, if requested.
     """
 
     root: int
@@ -54,7 +54,7 @@ class CandidateInDetail:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """All candidates, some of them looked at closely, and how the providers of their trees are called, by id."""
+    """All candidates, some of them in detail, and the names of the providers in their trees, by id."""
 
     answer: Answer
     shown: Sequence[CandidateInDetail]
@@ -72,7 +72,7 @@ def trial(
     packer: Packer | None,
     showing: Showing,
 ) -> Trial:
-    """Find the candidates of a request and look at some of them, all as of one moment.
+    """Find the candidates for a request and look at some of them in detail, in one snapshot.
 
     Raises:
         Invalid: a resource class or trait does not exist.
@@ -115,5 +115,5 @@ def _laid_out(plan: Plan, candidate: Candidate) -> CandidateInDetail:
 
 
 def _amounts(served: CandidateInDetail) -> dict[int, Mapping[str, int]]:
-    """Return what counts in a score: who only serves a group without resources gives nothing."""
+    """Return the amounts that count in a score: a provider that only serves groups without resources gives nothing."""
     return {provider: amounts for provider, amounts in served.taken.items() if amounts}

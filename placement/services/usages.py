@@ -11,7 +11,7 @@ from placement.store.connection.unit_of_work import Transaction, reads, reads_on
 
 @reads_once
 def provider_usage(tx: Transaction, provider_uuid: str) -> ProviderUsage:
-    """Return what is taken of each class that a provider has inventory of."""
+    """Return the usage of each class that a provider has inventory of."""
     rows = store.usage_of_provider(tx, provider_uuid)
     if not rows:
         raise ProviderNotFound(provider_uuid)
@@ -22,7 +22,7 @@ def provider_usage(tx: Transaction, provider_uuid: str) -> ProviderUsage:
 
 @reads
 def project_usage(tx: Transaction, project_id: str, user_id: str | None = None) -> ResourceAmounts:
-    """Return what a project, or one user in it, holds."""
+    """Return everything that a project, or one of its users, holds."""
     rows = store.usage_of_project(tx, project_id, user_id)
     names = tx.names.classes.names(tx.connection, {class_id for _, class_id, _ in rows})
     amounts: Counter[str] = Counter()
@@ -33,7 +33,7 @@ def project_usage(tx: Transaction, project_id: str, user_id: str | None = None) 
 
 @reads
 def project_usage_by_type(tx: Transaction, project_id: str, user_id: str | None = None) -> dict[str | None, TypeUsage]:
-    """Return the same for each consumer type; None stands for consumers without one."""
+    """Return the same by consumer type; None stands for consumers without one."""
     rows = store.usage_of_project(tx, project_id, user_id)
     counts = store.consumers_of_project(tx, project_id, user_id)
     names = tx.names.classes.names(tx.connection, {class_id for _, class_id, _ in rows})
