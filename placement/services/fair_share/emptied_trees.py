@@ -1,4 +1,4 @@
-"""Whether a request fits in a tree without some of its tenants: what the planner says of the tree as it would be."""
+"""Whether a request fits into a tree without some of its tenants, according to the planner."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,19 +20,19 @@ from placement.store.search.narrowing import Narrowing
 from placement.store.search.trees import TreeReader
 
 FreedByProvider = Mapping[int, Counter[str]]
-"""What becomes free: provider -> class -> how much."""
+"""Amounts that become free: provider -> class -> amount."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoomWanted:
-    """A request that a claim is about: what is asked for, and what the operator says about that."""
+    """The request behind a claim, with the operator's options for it."""
 
     request: PlannerRequest
     options: PlannerOptions
 
 
 class EmptiedTrees:
-    """The trees of the cloud, each read when it is looked into.
+    """The trees of the cloud without some of their tenants, each read when it is first examined.
 
     Args:
         tx: the transaction.
@@ -48,12 +48,12 @@ class EmptiedTrees:
 
     @property
     def were_cut_off(self) -> bool:
-        """Whether the planner could not look at everything."""
+        """Whether the planner ran out of budget before it had seen everything."""
         return self._composers.budget.was_hit
 
     @property
     def requested(self) -> Mapping[str, int]:
-        """How much is asked for of each class."""
+        """The requested amount of each class."""
         return self._prepared.composer.requested
 
     @property
@@ -63,7 +63,7 @@ class EmptiedTrees:
 
     @cached_property
     def place_rules(self) -> Sequence[PlaceRule]:
-        """The rules that name one place; none where others share, since what they have lies in no place of a tree."""
+        """The rules that name a single place; none if any providers share, since theirs lies in no place."""
         return [] if self._reader([]).shares else place_rules(self._wanted, self.levels)
 
     def _reader(self, freed: Iterable[int]) -> TreeReader:
@@ -71,7 +71,7 @@ class EmptiedTrees:
         return TreeReader(self._tx, Narrowing(self._tx, plan, ids_for(self._tx, plan), spared={*freed}))
 
     def missing(self) -> dict[int, dict[Need, int]]:
-        """Return for each tree how much more of each class has to be free in it; of what others share, nothing."""
+        """Return for each tree how much more of each class has to be free in it; nothing if any providers share."""
         reader = self._reader([])
         requested = {} if reader.shares else self._prepared.composer.requested
         number = len(requested)
@@ -84,24 +84,24 @@ class EmptiedTrees:
         }
 
     def unread(self, roots: Iterable[int]) -> list[int]:
-        """Return those of the trees that have not been read."""
+        """Return those of the trees that have not been read yet."""
         return [root for root in roots if root not in self._known]
 
     def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
-        """Read trees as they are, with the options that would have room if so much became free."""
+        """Read trees as they are, but with the options that would have room once these amounts are free."""
         trees = self._reader(freed).trees_of(roots).trees
         details = Details(self._tx, self._prepared.levels).of(trees)
         self._known.update(dict.fromkeys(roots))
         self._known.update({tree.root: (tree, detail) for tree, detail in zip(trees, details, strict=True)})
 
     def fits(self, root: int) -> Callable[[FreedByProvider], bool] | None:
-        """Return what tells whether the request fits in a tree with something free; None if that can never be."""
+        """Return a check whether the request fits into a tree once something is free; None if it never can."""
         known = self._known.get(root)
         return None if known is None else partial(self._fits, *known)
 
     def _fits(self, tree: Tree, details: PlannerTree, freed: FreedByProvider) -> bool:
         stocks = _without(details, freed)
-        # Options that have no room now are there only because their tenants might go: all are looked at again.
+        # Options without room are only listed because their tenants might leave, so check them all again.
         now = {provider: of for provider, of in details.stocks.items() if provider not in stocks}
         there = with_stocks(tree, self._prepared.plan, {**now, **stocks})
         if not all(there.options):
@@ -111,7 +111,7 @@ class EmptiedTrees:
 
 
 def _without(details: PlannerTree, freed: FreedByProvider) -> dict[int, ProviderStocks]:
-    """Return the stocks of providers of which something becomes free."""
+    """Return the stocks of the providers where something becomes free."""
     return {
         provider: ProviderStocks(
             (name, replace(stock, used=stock.used - freed[provider][name]))

@@ -1,7 +1,7 @@
-"""Whether a claim is fair while others wait: an optional gate, best effort, in front of a claim.
+"""An optional, best-effort gate that refuses unfair claims while others wait.
 
-It is not serialised with claims. Two that are made at once may both be let through, and what is used may be as old as
-``keep_s`` says; who may take the last unit of a provider is decided by the claim itself.
+It is not serialised with claims: two concurrent ones may both pass, and usage may be as old as ``keep_s``. Who gets the
+last unit of a provider is decided by the claims themselves.
 """
 
 from collections import Counter, defaultdict
@@ -29,12 +29,12 @@ class UnfairClaim(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a claim has to stand.
+    """The conditions that a claim has to meet.
 
     Args:
         wishes: what others wait for.
         limits: path of a queue -> the largest part of any class that it may hold, 0..1.
-        where: where that stands in the request.
+        where: the position of all this in the request.
     """
 
     wishes: Sequence[Wish] = ()
@@ -44,9 +44,9 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class FairGate:
-    """A gate for ``services.planner_claims``: what was decided before the claim's transaction began.
+    """A gate for ``services.planner.claims`` whose decision was made before the claim's transaction.
 
-    It speaks up inside, after a claim that had been made before has got its answer. Deciding takes too long for there.
+    It only raises inside, after a repeated claim has got its earlier answer. Deciding in there would take too long.
     """
 
     refusal: str | None
@@ -55,17 +55,17 @@ class FairGate:
         """Refuse the claim if it takes more than its fair share.
 
         Raises:
-            UnfairClaim: with the numbers.
+            UnfairClaim: with the figures.
         """
         if self.refusal is not None:
             raise UnfairClaim(self.refusal)
 
 
 def fair_gate(database: Database, cache: UsageCache, members: Sequence[ClaimMember], terms: Terms) -> FairGate:
-    """Decide about a claim; what a gang takes for one project counts together.
+    """Decide about a claim; everything that a gang takes for one project is added up.
 
     Raises:
-        InvalidAt: a class or a queue does not exist, or somebody waits for nothing that counts.
+        InvalidAt: a class or a queue does not exist, or a wish has no class that counts.
     """
     settings = cache.settings
     _check_limits(terms, settings)
@@ -93,7 +93,7 @@ def _check_limits(terms: Terms, settings: FairShareSettings) -> None:
 def claimed_amounts(
     database: Database, members: Sequence[ClaimMember], settings: FairShareSettings
 ) -> dict[str, Amounts]:
-    """Return project (or consumer type) -> what it claims of the classes that count.
+    """Map each project (or consumer type) to the amounts it claims of the classes that count.
 
     Raises:
         InvalidAt: a request names something that does not exist.
@@ -111,9 +111,9 @@ def claimed_amounts(
 
 
 def _taken(database: Database, member: ClaimMember, composers: Composers) -> Mapping[str, int]:
-    """Return what a member takes, in the classes that are taken, in whatever words it asks.
+    """Return the amounts that a member takes, however its request expresses them.
 
-    What is only counted in a tree ("all", one for each place) is counted in the tree that would come first.
+    Where the amount depends on the tree ("all", or one for each place), the tree that ranks first decides.
     """
     requested = composers.prepared(member.request, member.options).composer.requested
     if not any(one.everything or one.per_subtree for one in member.request.groups):

@@ -1,4 +1,4 @@
-"""Use case: which consumers should give back what they hold so that a claim fits. Nothing is carried out."""
+"""Find the consumers that should give back what they hold so that a claim fits. Nothing is carried out."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -17,11 +17,11 @@ from placement.store.connection.unit_of_work import Transaction, reads
 
 @dataclass(frozen=True, slots=True)
 class ReclaimOptions:
-    """What may be chosen from when something is given back.
+    """Which consumers may be asked to give back.
 
     Args:
-        values: consumer -> how much it is worth; 0 for those that are not named.
-        keep: consumers that are left alone.
+        values: consumer -> its value; 0 for those not named.
+        keep: consumers that must be left alone.
         priority: if given, ``values`` are priorities, and this is the claim's.
     """
 
@@ -32,7 +32,7 @@ class ReclaimOptions:
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """Which consumers should give back what they hold; ``members`` are the names of leaves by path."""
+    """The consumers that should give back what they hold; ``members`` maps paths of leaves to names."""
 
     giving: Giving
     members: Mapping[str, str]
@@ -40,7 +40,7 @@ class GivenBack:
 
 @dataclass(frozen=True, slots=True)
 class Reclaim:
-    """Who claims what, all that is waited for by leaf, and who waits."""
+    """A claim, everything that is waited for by leaf, and those who wait."""
 
     member: str
     task: Amounts
@@ -49,10 +49,10 @@ class Reclaim:
 
 
 def reclaim_of(database: Database, settings: FairShareSettings, claimant: Wish, wishes: Sequence[Wish]) -> Reclaim:
-    """Return what is claimed of the classes that count, and what others wait for.
+    """Return the claim on the classes that count, and what others wait for.
 
     Raises:
-        InvalidAt: a class does not exist, or none of a wish counts.
+        InvalidAt: a class does not exist, or no class of a wish counts.
     """
     pending = pending_tasks(database, settings, wishes)
     task = counted(database, settings, [claimant])[0]
@@ -62,7 +62,7 @@ def reclaim_of(database: Database, settings: FairShareSettings, claimant: Wish, 
 
 @reads
 def reclaim(tx: Transaction, settings: FairShareSettings, claim: Reclaim, options: ReclaimOptions) -> GivenBack:
-    """Return which consumers should give back what they hold so that a claim fits in. Always read anew."""
+    """Return the consumers that should give back what they hold so that a claim fits. Bypasses the usage cache."""
     situation = ReclaimSituation(tx, settings, claim)
     shares, claimant = situation.shares, situation.claimant
     needed = {
@@ -82,11 +82,11 @@ def reclaim(tx: Transaction, settings: FairShareSettings, claim: Reclaim, option
 
 
 class ReclaimSituation:
-    """The shares that a claim meets, and who holds what.
+    """The shares that a claim meets, and the consumers behind them.
 
     Args:
         tx: the transaction.
-        settings: how resources are shared.
+        settings: the rules of sharing.
         claim: the claim.
     """
 
@@ -99,7 +99,7 @@ class ReclaimSituation:
         self.claimant = settings.queues.path_of(claim.member)
 
     def held(self, tx: Transaction, classes: Collection[str], options: ReclaimOptions) -> list[Held]:
-        """Return what consumers hold that hold something of these classes, and need not keep it."""
+        """Return everything held by consumers that hold any of these classes and need not keep it."""
         return [
             Held(uuid, self._settings.queues.path_of(member), amounts, options.values.get(uuid, 0))
             for uuid, (member, amounts) in _held(tx, self._settings, classes).items()
@@ -108,7 +108,7 @@ class ReclaimSituation:
 
 
 def _together(tasks: Sequence[Task]) -> dict[str, int]:
-    """Return what all these tasks take; each has a count."""
+    """Return the total of all tasks, each times its count."""
     amounts: Counter[str] = Counter()
     for task in tasks:
         for name, amount in task.amounts.items():
@@ -119,7 +119,7 @@ def _together(tasks: Sequence[Task]) -> dict[str, int]:
 def _held(
     tx: Transaction, settings: FairShareSettings, classes: Collection[str]
 ) -> dict[str, tuple[str, dict[str, int]]]:
-    """Return consumer -> who it belongs to, and what it holds, if it holds something of these classes."""
+    """Map each consumer that holds any of these classes to its owner and everything it holds."""
     ids = tx.names.classes.ids(tx.connection, settings.classes)
     names = {id_: name for name, id_ in ids.items()}
     found: dict[str, tuple[str, dict[str, int]]] = {}

@@ -1,4 +1,4 @@
-"""How many more of a request may each queue have? Headroom beside what fair shares leave of an entitlement."""
+"""How many more copies of a request each queue may have: the headroom within its entitlement."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from placement.store.connection.database import Database
 
 
 class ShareRoom(NamedTuple):
-    """How many copies a queue may have: its path, who it is, and the number."""
+    """The copies that a queue may have: its path, its name, and their number."""
 
     path: str
     member: str
@@ -26,10 +26,10 @@ class ShareRoom(NamedTuple):
 
 
 def amounts_of_copy(request: CountedRequest, options: PlannerOptions) -> Amounts:
-    """Return what one copy of a request takes of each class.
+    """Return the amounts that one copy of a request takes.
 
     Raises:
-        Invalid: that differs from tree to tree.
+        Invalid: they differ from tree to tree.
     """
     if isinstance(request, CandidateRequest):
         taken: Counter[str] = Counter()
@@ -44,14 +44,14 @@ def amounts_of_copy(request: CountedRequest, options: PlannerOptions) -> Amounts
 def by_share(
     database: Database, cache: UsageCache, copies: Mapping[str, Copies], taken: Mapping[str, Amounts]
 ) -> dict[str, list[ShareRoom]]:
-    """Return how many copies of each request each queue may have before it holds more than it is entitled to.
+    """Return how many copies of each request each queue may have before it exceeds its entitlement.
 
-    Entitled as if everybody wanted more of this. Usage may be as old as the cache allows.
+    Entitlements are computed as if everybody wanted more of these classes. Usage may be as old as the cache allows.
 
     Args:
-        database: where usage is read.
-        cache: what was read last.
-        copies: how many copies of each request fit in all.
+        database: the database.
+        cache: the cached usage.
+        copies: how many copies of each request fit in total.
         taken: what one copy of each takes of the classes that count.
     """
     reading = cache.reading(database)

@@ -1,4 +1,4 @@
-"""Who is entitled to what where room is made on a host: the classes that matter differ from host to host."""
+"""Entitlements for making room on a host: the classes that matter differ from host to host."""
 
 from collections.abc import Mapping
 
@@ -11,8 +11,8 @@ from placement.services.fair_share.giving_back import Reclaim, ReclaimSituation
 class HostCourts:
     """The courts of hosts.
 
-    What matters is what is lacking in the whole cloud, the class of which the claim is the largest part, and what is
-    missing on the host. Of what is plenty nobody has too much.
+    The classes that matter are those that the whole cloud lacks, the dominant one of the claim, and those missing on
+    the host. Nobody can have too much of what is plentiful.
 
     Args:
         situation: the shares that the claim meets.
@@ -28,10 +28,10 @@ class HostCourts:
         dominant = max(claim.task, key=lambda name: (ratio(claim.task[name], totals[name]), name))
         self._always = {*lacking, dominant}
         self.anywhere = self.of({})
-        """The court for what matters on every host."""
+        """The court for the classes that matter on every host."""
 
     def of(self, missing: Mapping[Need, int]) -> Court:
-        """Return the court for a host on which so much is missing."""
+        """Return the court for a host, given what is missing there."""
         there = {name for name in self._claim.task if missing.get(name, 0) > 0}
         classes = tuple(sorted(self._always | there))
         if classes not in self._courts:

@@ -1,7 +1,7 @@
-"""The order in which hosts are looked into for room: what costs least first, as far as sums tell.
+"""The order in which hosts are searched for room: those with the lowest bound on their cost first.
 
-What a host costs at least is told in steps, each when it is the host's turn: by its sums, then place by place where
-rules of the request name one, then with what the queues have to keep.
+A host's bound is refined step by step as its turn comes: first by sums, then place by place if rules of the request
+name one, then with what the queues have to keep.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,17 +15,17 @@ from placement.allocators.fair_share.fitting import FittingSearch
 from placement.allocators.fair_share.tenants import Tenants
 
 FIRST_LOOK, SECOND_LOOK = 1_000, 7_500
-"""How many steps are taken on a host, and again where these were not enough, once all hosts had a first look."""
+"""The step budget for a host, and for a second look if that was not enough, once all hosts have had their first."""
 
 STEPS_FOR_A_BOUND = 500
-"""How many choices are looked at to tell what a host costs at least."""
+"""How many choices to look at for the lower bound of a host."""
 
 FIRST_BATCH, LAST_BATCH = 4, 32
-"""How many hosts are looked into together: few at first, since often one of them is the best."""
+"""How many hosts to examine together: few at first, since one of them is often the best."""
 
 
 class BoundBy(IntEnum):
-    """How exactly it is known what a host costs at least."""
+    """How tight the lower bound of a host is."""
 
     SUMS = 0
     PLACES = 1
@@ -34,14 +34,14 @@ class BoundBy(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostWithTenants:
-    """A host with those who may be asked to give, as a whole or with a choice of places for the rules of the request.
+    """A host with the tenants that may be asked, as a whole or with one choice of places for the rules of the request.
 
     Args:
         root: the id of the tree's root.
-        tenants: who may be asked.
-        bound: what it costs at least.
-        bound_by: how exactly that is known.
-        steps: how many steps may be taken on it.
+        tenants: those who may be asked.
+        bound: a lower bound on its cost.
+        bound_by: how tight the bound is.
+        steps: the step budget.
     """
 
     root: int
@@ -52,12 +52,12 @@ class HostWithTenants:
 
 
 class HostQueue:
-    """Hosts in the order of what they cost at least; that is told more exactly when it is a host's turn.
+    """A priority queue of hosts by lower bound; the bound is tightened when a host's turn comes.
 
     Args:
         hosts: the hosts.
         split: returns a host once for each choice of places.
-        budget: how many choices may be looked at to tell bounds.
+        budget: how many choices may be looked at for bounds.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class HostQueue:
         self._size = FIRST_BATCH
         self._budget = budget
         self.was_cut_off = False
-        """Whether a host was not looked into to the end."""
+        """Whether the search of any host was cut off."""
 
     def next(self, best: Cost | None) -> list[HostWithTenants]:
-        """Return the next hosts that may cost less than the best that is known, to be read together."""
+        """Return the next hosts that may be cheaper than the best so far, to be read together."""
         found: list[HostWithTenants] = []
         while self._waiting and len(found) < self._size and _is_less(self._waiting[0][0], best):
             host = heappop(self._waiting)[-1]
@@ -99,14 +99,14 @@ class HostQueue:
         return again[:1]
 
     def look_again(self, host: HostWithTenants) -> None:
-        """Let a host on which the steps ended come again, once."""
+        """Give a host that ran out of steps a second look, at most once."""
         if host.steps == SECOND_LOOK:
             self.was_cut_off = True
         else:
             self._again.append(replace(host, steps=SECOND_LOOK))
 
     def _with_what_is_kept(self, host: HostWithTenants, best: Cost | None) -> Iterable[HostWithTenants]:
-        """Yield a host with what it costs at least where the queues keep what is theirs, unless that is too much."""
+        """Yield a host with its lower bound given what queues have to keep, unless that is too high."""
         steps = self._budget.child(STEPS_FOR_A_BOUND)
         found = FittingSearch(host.tenants.useful.nothing(), _always, steps, question=1).least(best)
         if steps.was_hit:

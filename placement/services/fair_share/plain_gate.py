@@ -1,8 +1,8 @@
-"""Whether plain allocations are fair, where the operator wants that asked: ``[fair_share] enforce = plain``.
+"""Whether plain allocations are fair, if the operator wants that checked: ``[fair_share] enforce = plain``.
 
-Unlike ``fair_claims`` this is exact: it is asked in the transaction that writes, and of transactions that take the same
-class one is asked after the other. Only consumers of the types that are named are asked, and only what they hold
-counts; so a consumer of another type may hold what one of these gives up, and back, as when an instance is moved.
+Unlike ``fair_claims`` this is exact: it runs in the writing transaction, and transactions that take the same class are
+serialised. Only consumers of the configured types are checked, and only their usage counts; so a consumer of another
+type may take over what one of these gives up, and give it back, as when an instance is moved.
 """
 
 from collections import Counter
@@ -26,17 +26,17 @@ class UnfairAllocation(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class PlainGate:
-    """The gate: how resources are shared, and among consumers of which types."""
+    """The gate: the rules of sharing, and the consumer types they apply to."""
 
     settings: FairShareSettings
     consumer_types: tuple[str, ...]
 
     @contextmanager
     def watching(self, tx: Transaction, consumers: Collection[str]) -> Iterator[None]:
-        """Look at what some consumers hold before and after, and refuse what they took if it is not fair.
+        """Compare what some consumers hold before and after the block, and refuse what they took if it is unfair.
 
         Raises:
-            UnfairAllocation: with the numbers.
+            UnfairAllocation: with the figures.
         """
         before = usage_of(tx, self.settings, types=self.consumer_types, consumers=consumers)
         yield
@@ -46,8 +46,8 @@ class PlainGate:
             self._check(tx, taken, classes)
 
     def _check(self, tx: Transaction, taken: Mapping[str, Amounts], classes: Collection[str]) -> None:
-        """Wait for those who take the same, and look at everybody."""
-        # Nothing else is locked after these, so nobody who holds one waits for anything.
+        """Wait for other transactions that take the same classes, then check everybody's shares."""
+        # No other lock is taken after these, so whoever holds one of them never waits: no deadlock.
         lock_classes(tx, tx.names.classes.ids(tx.connection, classes).values())
         concerned = replace(self.settings, classes=tuple(sorted(classes)))
         reading = Reading(usage_of(tx, concerned, types=self.consumer_types), totals_now(tx, concerned))

@@ -1,6 +1,6 @@
-"""Use case: which consumers of one host should give back what they hold so that a request fits there.
+"""Find the consumers on one host that should give back what they hold so that a request fits there.
 
-The fairness is that of ``giving_back``; the host is found by ``room_search``.
+Fairness is as in ``giving_back``; ``room_search`` finds the host.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,10 +33,10 @@ class RoomOnHost:
     """Who gives back, and what that makes room for.
 
     Args:
-        giving: who gives back; ``feasible`` is False if no host has enough who may be asked.
+        giving: who gives back; ``feasible`` is False if those who may be asked have too little on every host.
         members: the names of leaves by path.
         host: the uuid of the root of the tree whose consumers give; None if nobody has to.
-        candidate: what would then come first; None if nothing fits.
+        candidate: the candidate that would then rank first; None if nothing fits.
         providers: the providers that it takes from, and others.
     """
 
@@ -56,15 +56,15 @@ def room_for(
     wishes: Sequence[Wish],
     options: ReclaimOptions,
 ) -> RoomOnHost:
-    """Return who should give back what they hold on one host so that a request fits there; always read anew.
+    """Return the consumers on one host that should give back what they hold. Bypasses the usage cache.
 
     Args:
         database: the database.
-        settings: how resources are shared.
+        settings: the rules of sharing.
         wanted: the request.
-        member: who claims it.
+        member: the claimant.
         wishes: what others wait for.
-        options: who may be chosen, and by what.
+        options: who may be asked, and how they compare.
 
     Raises:
         InvalidAt: the request names something that does not exist, or takes nothing that counts.
@@ -115,7 +115,7 @@ class _PlannedRoom:
 
 
 def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoom | None:
-    """Return the candidate that comes first."""
+    """Return the candidate that ranks first."""
     ground = Ground(tx, wanted.request, wanted.options, overlay=overlay)
     planning = Planning(ground, overlay)
     proposal = next(planning.proposals(), None)

@@ -1,9 +1,8 @@
-"""The search for the host on which the least has to be given back so that a request fits there.
+"""Search for the host where the least has to be given back for a request to fit.
 
-Hosts are gone through in the order of what they cost at least, as far as sums tell, until none can be better than the
-best one found. Only those are read in detail; whether the request fits is what the planner says of the tree without
-some of its tenants. What others share with a tree counts, but only consumers that hold something in the tree itself
-give.
+Hosts are visited in the order of their lower bounds by sums, until none can beat the best found. Only visited hosts are
+read in detail; the planner decides whether the request fits into a tree without some of its tenants. What others share
+with a tree counts, but only consumers that hold something in the tree itself give back.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,13 +26,13 @@ from placement.services.fair_share.rule_places import Missing, RulePlaces
 from placement.services.fair_share.tenants_by_host import TenantsByHost
 
 MOST_STEPS = 20_000
-"""How many choices are looked at, in all; ``QUESTION`` says what it counts to ask the planner about one."""
+"""The search budget, in choices looked at; ``QUESTION`` is the price of asking the planner about one."""
 
 STEPS_FOR_BOUNDS = 15_000
-"""How many choices are looked at to tell what hosts cost at least, without the planner."""
+"""The budget for lower bounds, in choices looked at without the planner."""
 
 READING = 100
-"""How many steps it costs to read a host."""
+"""The price of reading a host, in steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +44,20 @@ class CheapestRoom:
 
     @property
     def feasible(self) -> bool:
-        """Whether somebody can."""
+        """Whether there is room at all."""
         return self.root is not None
 
 
 InPlaces = Callable[[int, Tenants], Iterable[Missing]]
-"""Yields what more has to be free in places of a tree, for each choice of them that could become so."""
+"""Yields what more has to be free in places of a tree, for each choice of places that could become free."""
 
 
 Judgement = Callable[[Court, Held], bool]
-"""Says of something that is held whether it may be asked for, or whether it is free to go."""
+"""Decides about a holding whether it may be asked for, or whether it may go freely."""
 
 
 class _Judged(dict[tuple[str, Number], bool]):
-    """What a judgement says of leaves and values; amounts do not matter to it, so it is asked once about each."""
+    """Caches a judgement by leaf and value, since amounts do not affect it."""
 
     def __init__(self, court: Court, judgement: Judgement) -> None:
         super().__init__()
@@ -72,13 +71,13 @@ class _Judged(dict[tuple[str, Number], bool]):
 
 
 class RoomSearch:
-    """Looks for room among the tenants of hosts; each tree is read when it is looked into.
+    """Searches for room among the tenants of hosts; each tree is read when it is first examined.
 
     Args:
         trees: the trees without some of their tenants.
         places: the places of rules.
-        courts: who is entitled to what.
-        tenants: who may be asked to give back.
+        courts: the entitlements.
+        tenants: those who may be asked to give back.
     """
 
     def __init__(self, trees: EmptiedTrees, places: RulePlaces, courts: HostCourts, tenants: TenantsByHost) -> None:
@@ -94,21 +93,21 @@ class RoomSearch:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was looked at that had to be."""
+        """Whether the search saw everything that it had to."""
         return not (self._was_cut_off or self._budget.was_hit or self._trees.were_cut_off)
 
     def fewest(self) -> CheapestRoom:
-        """Return the fewest without whom the request fits on a host, of these the least valuable."""
+        """Return the fewest tenants whose leaving lets the request fit on a host, and of those the least valuable."""
         return self._cheapest(
             self._hosts(is_reclaimable, _is_bound),
             lambda root, tenants: self._places.missing(root, tenants.could_free),
         )
 
     def least_important(self, priority: Number) -> CheapestRoom:
-        """Return the same, but the lowest priority that gives first; values are priorities."""
+        """Return the same, but minimise the highest priority that has to give; values are priorities."""
         hosts = self._hosts(partial(_is_preemptible, priority), partial(_is_less_important, priority))
         choices = {root: (tenants, self._valued_choices(root, tenants)) for root, tenants in hosts}
-        # By the sums nobody has enough that is less important than that.
+        # By sums, tenants below this value do not hold enough.
         least = {root: min([value for value, _missing in of]) for root, (_tenants, of) in choices.items() if of}
 
         def in_places(highest: Number, root: int, tenants: Tenants) -> Iterator[Missing]:
@@ -122,12 +121,12 @@ class RoomSearch:
         return lowest(up_to, sorted({value for value in self._values if first <= value <= priority}) or [priority])
 
     def _valued_choices(self, root: int, tenants: Tenants) -> list[tuple[Number, Missing]]:
-        """Return each choice of places that could become free, with the least value up to which there is enough."""
+        """Return each choice of places that could become free, with the lowest value up to which it suffices to ask."""
         choices = [(tenants.with_more_missing(one), one) for one in self._places.missing(root, tenants.could_free)]
         return [(value, one) for here, one in choices if (value := here.least_value) is not None]
 
     def _cheapest(self, asked: Iterable[tuple[int, Tenants]], in_places: InPlaces) -> CheapestRoom:
-        """Return the cheapest room on some hosts, given with those who may be asked there."""
+        """Return the cheapest room on some hosts, given with the tenants that may be asked there."""
         best, found = None, CheapestRoom()
         queue = HostQueue(_bounded(asked), partial(_split, in_places), self._for_bounds)
         while (hosts := queue.next(best)) and not self._budget.is_used_up:
@@ -145,7 +144,7 @@ class RoomSearch:
         return found
 
     def _hosts(self, may_be_asked: Judgement, is_free: Judgement) -> Iterator[tuple[int, Tenants]]:
-        """Yield the roots of hosts with all who may be asked."""
+        """Yield the roots of hosts with all tenants that may be asked."""
         judged: dict[Court, _Judged] = {}
         for root, tenants in self._tenants.by_root.items():
             missing = self._missing.get(root, {})
@@ -153,7 +152,7 @@ class RoomSearch:
             if court not in judged:
                 judged[court] = _Judged(court, may_be_asked)
             may, classes = judged[court], {*court.classes}
-            # Who has nothing of what matters has nothing to give.
+            # A tenant without any relevant class has nothing to give.
             asked = [
                 one
                 for one in tenants
@@ -168,7 +167,7 @@ class RoomSearch:
             self._trees.read(new, all_freed(self._tenants.in_detail(tenants)))
 
     def _better(self, host: HostWithTenants, best: Cost | None, steps: Budget) -> tuple[Cost, CheapestRoom] | None:
-        """Return the best choice on a host if it costs less."""
+        """Return the best choice on a host if it is cheaper than the best so far."""
         fits = self._trees.fits(host.root)
         if fits is None:
             return None
@@ -180,7 +179,7 @@ class RoomSearch:
 
 
 def _split(in_places: InPlaces, host: HostWithTenants) -> Iterator[HostWithTenants]:
-    """Yield a host with each choice of places in which all who may be asked would be enough."""
+    """Yield a host with each choice of places that all its tenants together could free."""
     for missing in in_places(host.root, host.tenants):
         here = host.tenants.with_more_missing(missing)
         bound = here.bound
@@ -189,7 +188,7 @@ def _split(in_places: InPlaces, host: HostWithTenants) -> Iterator[HostWithTenan
 
 
 def _bounded(hosts: Iterable[tuple[int, Tenants]]) -> Iterator[HostWithTenants]:
-    """Yield the hosts on which all who may be asked would be enough, by the sums."""
+    """Yield the hosts on which all tenants together hold enough, by sums."""
     for root, here in hosts:
         bound = here.bound
         if bound is not None:

@@ -1,7 +1,7 @@
-"""The places that rules of a request name, and what is free in each: what has to be free in *one* of them.
+"""The places that rules of a request name, with what is free in each: what has to become free in *one* of them.
 
-Sums of a whole host say little where four GPUs have to be behind one switch. Only rules that have to be kept count,
-and only as far as sums tell.
+Sums of a whole host say little where four GPUs have to be behind one switch. Only required rules count, and only as far
+as sums go.
 """
 
 from collections import defaultdict
@@ -21,19 +21,19 @@ Missing = Mapping[Need, int]
 """How much more has to be free."""
 
 MOST_CHOICES = 64
-"""In how many ways places are chosen for the rules on one host; where there are more, none is."""
+"""The most ways to choose places for the rules on one host; beyond that no places are chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceRule:
-    """Groups that lie in one place of a level: the number of the level, and what each of them asks for."""
+    """Groups that lie in one place of a level: the index of the level, and what each group asks for."""
 
     level: int
     asked: Mapping[str, Mapping[str, int]]
 
 
 def place_rules(request: PlannerRequest, levels: Levels) -> list[PlaceRule]:
-    """Return the rules of a request that name one place: required ones, and an affinity of one primary provider."""
+    """Return the required rules of a request that name one place, including affinity to a single primary provider."""
     asked = {
         one.suffix: {name: amount * one.count for name, amount in one.group.resources.items()} for one in request.groups
     }
@@ -86,18 +86,18 @@ class RulePlaces:
                 self._free[anchor, classes[class_id]] += left
 
     def missing(self, root: int, could_free: Callable[[Missing], bool]) -> Iterator[Missing]:
-        """Yield what more has to be free in places of a tree, for each way to choose one for every rule that could be.
+        """Yield what more has to be free in a tree, for each choice of one place per rule that could become free.
 
         Args:
             root: the root of the tree.
-            could_free: tells whether so much could become free there; of what could not, nothing is chosen.
+            could_free: tells whether so much could become free there; places for which it says no are not chosen.
         """
         choices = []
         looked_at: dict[frozenset[tuple[Need, int]], bool] = {}
         for rule in self._rules:
             alone = [(anchor, self._missing({anchor: rule.asked})) for anchor in self._of_root[rule.level, root]]
             for _anchor, missing in alone:
-                # Rules that ask the same of a place are one question.
+                # Rules that ask the same of a place share one check.
                 key = frozenset(missing.items())
                 if key not in looked_at:
                     looked_at[key] = could_free(missing)
@@ -111,12 +111,12 @@ class RulePlaces:
             yield from filter(could_free, self._together(anchors))
 
     def _together(self, choices: Iterable[Sequence[int]]) -> Iterator[Missing]:
-        """Yield what more has to be free for each choice of a place for every rule, each once."""
+        """Yield what more has to be free for each choice of one place per rule, without duplicates."""
         known = set()
         for chosen in choices:
             asked: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
             for rule, anchor in zip(self._rules, chosen, strict=True):
-                # A group that two rules keep in the same place is there once.
+                # A group that two rules put into the same place counts once.
                 asked[anchor].update(rule.asked)
             missing = self._missing(asked)
             if (same := frozenset(missing.items())) not in known:

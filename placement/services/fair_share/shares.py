@@ -1,4 +1,4 @@
-"""Use cases of fair shares: who has how much, who is next, what would each get, and who should give back."""
+"""Use cases of fair shares: who has how much, who is next, what each would get, and who should give back."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,13 +18,13 @@ Where = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a request says that somebody waits for.
+    """What somebody waits for, according to a request.
 
     Args:
-        member: who, a project or a consumer type.
-        resources: what one task takes, with classes that do not count.
-        count: how many tasks.
-        where: where that stands in the request.
+        member: a project or a consumer type.
+        resources: what one task takes, including classes that do not count.
+        count: the number of tasks.
+        where: its position in the request.
     """
 
     member: str
@@ -37,7 +37,7 @@ class Wish:
 class Shares:
     """All shares, ``age_s`` seconds old.
 
-    ``members`` are the names of leaves by path; ``entitled`` is what each node is entitled to of each class.
+    ``members`` maps paths of leaves to names; ``entitled`` is the entitlement of each node by class.
     """
 
     age_s: float
@@ -48,16 +48,16 @@ class Shares:
     entitled: Mapping[str, Mapping[str, float]]
 
     def over(self, node: NodeShare) -> dict[str, float]:
-        """Return class -> how much more than it is entitled to a node has."""
+        """Return by class how much a node has beyond its entitlement."""
         entitled = self.entitled[node.path]
         return {name: used - entitled[name] for name, used in node.usage.items() if used > entitled[name]}
 
     def gives(self, node: NodeShare) -> dict[str, int]:
-        """Return class -> how many whole units a node would give back to those beside it that lack theirs."""
+        """Return by class how many whole units a node would give back to siblings that lack theirs."""
         return {name: int(amount) for name, amount in self.over(node).items() if amount >= 1}
 
     def under(self, node: NodeShare) -> dict[str, float]:
-        """Return class -> how much less than it is entitled to a node has."""
+        """Return by class how much a node lacks of its entitlement."""
         return {
             name: entitled - node.usage[name]
             for name, entitled in self.entitled[node.path].items()
@@ -67,7 +67,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class ServiceOrder:
-    """Who waits, the first to be served first."""
+    """Those who wait, in the order of service."""
 
     age_s: float
     turns: Sequence[Turn]
@@ -76,7 +76,7 @@ class ServiceOrder:
 
 @dataclass(frozen=True, slots=True)
 class MemberPortion:
-    """What one of those who wait would get: how many tasks of each of its wishes, and its share afterwards."""
+    """What a waiting member would get: how many tasks of each of its wishes, and its share afterwards."""
 
     member: str
     served: tuple[int, ...]
@@ -86,7 +86,7 @@ class MemberPortion:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What everybody would get; not all if it is not ``complete``. ``order`` names who is served, task by task."""
+    """What everybody would get; partial unless ``complete``. ``order`` names who is served, task by task."""
 
     age_s: float
     portions: Sequence[MemberPortion]
@@ -95,20 +95,20 @@ class Filled:
 
 
 def all_shares(database: Database, cache: UsageCache) -> Shares:
-    """Return the whole tree. What is waited for is not known; everybody is taken to want more of what they use."""
+    """Return the whole tree. Wishes are unknown, so everybody is assumed to want more of what they use."""
     reading = cache.reading(database)
     return shares_of_reading(reading, cache.settings, age_s=cache.age_s(reading))
 
 
 def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: float) -> Shares:
-    """Return the same for what was read so many seconds ago."""
+    """Return the same for a reading of the given age."""
     shares = _presuming(reading, settings)
     members = leaf_names(settings, reading.members(settings))
     return Shares(age_s, reading.totals, shares.free(), shares.nodes(), members, _entitled(shares))
 
 
 def _entitled(shares: FairShares) -> dict[str, dict[str, float]]:
-    """Return what each node is entitled to if all leaves want more, without end, of what they wait for."""
+    """Return the entitlement of each node if all leaves want unlimited amounts of what they wait for."""
     waiting = {
         leaf: {name: UNBOUNDED for name, amount in shares.wanted(leaf).items() if amount} for leaf in shares.leaves()
     }
@@ -117,7 +117,7 @@ def _entitled(shares: FairShares) -> dict[str, dict[str, float]]:
 
 
 def order(database: Database, cache: UsageCache, wishes: Sequence[Wish] | None) -> ServiceOrder:
-    """Return who waits, in the order of service. Without wishes, everybody waits for more of what they use."""
+    """Return those who wait in the order of service. Without wishes, everybody waits for more of what they use."""
     reading = cache.reading(database)
     settings = cache.settings
     if wishes is None:
@@ -145,7 +145,7 @@ def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Fille
 
 
 def pending_tasks(database: Database, settings: FairShareSettings, wishes: Sequence[Wish]) -> dict[str, list[Task]]:
-    """Return leaf -> its tasks, in the order of the wishes.
+    """Return the tasks of each leaf, in the order of the wishes.
 
     Raises:
         InvalidAt: as ``counted``.
@@ -180,12 +180,12 @@ def _existing(tx: Transaction, names: Iterable[str]) -> set[str]:
 
 
 def leaf_names(settings: FairShareSettings, members: Iterable[str]) -> dict[str, str]:
-    """Return the path of each leaf, and who it is."""
+    """Map the paths of leaves to their names."""
     return {settings.queues.path_of(member): member for member in members}
 
 
 def _presuming(reading: Reading, settings: FairShareSettings) -> FairShares:
-    """Return the shares if everybody wants more of what they use; who uses nothing is taken to be content."""
+    """Return the shares if everybody wants more of what they use; whoever uses nothing is assumed to want nothing."""
     waiting = {
         settings.queues.path_of(member): {name: 1 for name, amount in amounts.items() if amount}
         for member, amounts in reading.usage.items()

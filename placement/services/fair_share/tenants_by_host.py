@@ -1,6 +1,6 @@
 """Who holds what on which host, and what of it counts towards fair shares.
 
-Of all that is held only the classes of a request are read; the rest, and where it lies, of those who may have to go.
+For all consumers only the classes of the request are read; everything else, only for those that may have to go.
 """
 
 from collections import defaultdict
@@ -17,18 +17,18 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.fair_share import HeldPlace, held_places, members_of, owner_names
 
 Anchors = Mapping[int, Collection[int]]
-"""Provider -> the anchors of the places it lies in, of those that matter."""
+"""Provider -> the anchors of the relevant places that it lies in."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhatMatters:
-    """Of whom, and of what, the holdings are read.
+    """Which consumers' holdings to read, and which part of them.
 
     Args:
-        counting: the classes that who gives has to hold one of.
-        classes: all classes that matter.
-        anchors: the places that matter.
-        options: who may be chosen, and what they are worth.
+        counting: the classes of which a consumer has to hold one in order to give.
+        classes: all relevant classes.
+        anchors: the relevant places.
+        options: who may be asked, and their values.
     """
 
     counting: Collection[str]
@@ -38,12 +38,12 @@ class WhatMatters:
 
 
 class TenantsByHost:
-    """Those who hold something in a tree, by the id of its root.
+    """The consumers with allocations in each tree, by the id of its root.
 
     Args:
         tx: the transaction.
-        settings: which classes count towards fair shares, and of which providers.
-        question: what is asked.
+        settings: the classes and providers that count towards fair shares.
+        question: which holdings to read.
     """
 
     def __init__(self, tx: Transaction, settings: FairShareSettings, question: WhatMatters) -> None:
@@ -51,15 +51,15 @@ class TenantsByHost:
         self._counting = {*settings.classes}
         self._members = None if settings.partition is None else members_of(tx, settings.partition)
         self.by_root: Mapping[int, Sequence[Tenant]] = self._read(settings, question)
-        """What they hold of the classes that matter; what becomes free by them is not known yet."""
+        """Their holdings of the relevant classes; what their leaving frees is not known yet."""
         self._in_detail: dict[str, tuple[Amounts, Freed]] = {}
 
     def leaves(self) -> set[str]:
-        """Return the paths of all who hold something."""
+        """Return the paths of all leaves with holdings."""
         return {one.held.leaf for of in self.by_root.values() for one in of}
 
     def in_detail(self, tenants: Iterable[Tenant]) -> Iterator[Tenant]:
-        """Yield these with all that they hold, and what becomes free by them."""
+        """Yield tenants with everything they hold and everything their leaving frees."""
         known = [*tenants]
         self._read_in_detail({one.held.name for one in known} - self._in_detail.keys())
         for one in known:
@@ -87,7 +87,7 @@ class TenantsByHost:
     def _added_up(
         self, rows: Iterable[HeldPlace], names: Mapping[int, str], anchors: Anchors
     ) -> tuple[dict[str, int | None], dict[str, dict[str, int]], dict[tuple[str, int], dict[Need, int]]]:
-        """Return whose each consumer is, what of it counts, and what it holds in each tree, place by place."""
+        """Return the owner of each consumer, its amounts that count, and its holdings in each tree and place."""
         counting = {class_id for class_id, name in names.items() if name in self._counting}
         owners: dict[str, int | None] = {}
         counted: dict[str, dict[str, int]] = defaultdict(dict)
@@ -124,7 +124,7 @@ class TenantsByHost:
 
 
 def _paths(tx: Transaction, settings: FairShareSettings, owners: Iterable[int | None]) -> dict[int | None, str]:
-    """Return the paths of the leaves that these own."""
+    """Return the path of each owner's leaf."""
     names = owner_names(tx, settings.leaves, {owner for owner in owners if owner is not None})
     path_of = settings.queues.path_of
     return {None: path_of(UNKNOWN)} | {owner: path_of(name) for owner, name in names.items()}

@@ -1,6 +1,6 @@
-"""What everybody uses of what there is, read from the allocations on demand and cached for some seconds.
+"""Everybody's usage and the totals, read from the allocations on demand and cached for a few seconds.
 
-Nothing is written for it: a row with the usage of a project would be one that all its claims have to change.
+No usage by project is stored: every claim of the project would have to update the same row.
 """
 
 import threading
@@ -16,17 +16,17 @@ from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 
 UNKNOWN = store.UNTYPED
-"""The name of consumers without a type, as in GET /usages; and of the project of consumers that have none."""
+"""Stands for a missing consumer type, as in GET /usages, and for the project of consumers without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read at one moment.
+    """Usage and totals at one moment.
 
     Args:
-        usage: project (or consumer type) -> class -> how much it uses.
-        totals: class -> how much there is, of each class that counts.
-        read_at: when that was, on the clock of whoever keeps it.
+        usage: project (or consumer type) -> class -> usage.
+        totals: class -> total, for the classes that count.
+        read_at: the time of reading, on the cache's clock.
     """
 
     usage: Mapping[str, Amounts]
@@ -34,13 +34,13 @@ class Reading:
     read_at: float = 0
 
     def members(self, settings: FairShareSettings) -> list[str]:
-        """Return everybody who is a leaf: who uses something, and who is written in the tree."""
+        """Return all leaves: those configured in the tree, and those with usage."""
         return list(dict.fromkeys([*settings.queues.members, *self.usage]))
 
     def shares(
         self, settings: FairShareSettings, *, waiting: Mapping[str, Amounts] | None = None, others: tuple[str, ...] = ()
     ) -> FairShares:
-        """Return the shares, with what is waited for by leaf, and with leaves for others, who use nothing yet."""
+        """Return the shares, with what is waited for by leaf, and with leaves for others that use nothing yet."""
         queues = settings.queues
         usage = {queues.path_of(member): amounts for member, amounts in self.usage.items()}
         root = queues.tree([*self.usage, *others])
@@ -48,7 +48,7 @@ class Reading:
 
 
 class UsageCache:
-    """The last reading; threads share it, and one reads for all that wait."""
+    """The latest reading, shared by threads: one of them reads for all that wait."""
 
     def __init__(self, settings: FairShareSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self.settings = settings
@@ -57,7 +57,7 @@ class UsageCache:
         self._reading: Reading | None = None
 
     def reading(self, database: Database) -> Reading:
-        """Return what was read at most ``keep_s`` seconds ago, or is read now."""
+        """Return a reading that is at most ``keep_s`` seconds old."""
         with self._lock:
             if self._reading is None or self.age_s(self._reading) >= self.settings.keep_s:
                 started = self._clock()
@@ -66,18 +66,18 @@ class UsageCache:
             return self._reading
 
     def age_s(self, reading: Reading) -> float:
-        """Return how many seconds ago something was read."""
+        """Return the age of a reading in seconds."""
         return max(0.0, self._clock() - reading.read_at)
 
 
 @reads
 def read_usage(tx: Transaction, settings: FairShareSettings) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    """Return what everybody uses, and what there is, as of one moment."""
+    """Return everybody's usage and the totals in one snapshot."""
     return usage_now(tx, settings)
 
 
 def usage_now(tx: Transaction, settings: FairShareSettings) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    """Return the same in a transaction that is there."""
+    """Return the same within the caller's transaction."""
     return usage_of(tx, settings), totals_now(tx, settings)
 
 
@@ -88,7 +88,7 @@ def usage_of(
     types: Collection[str] | None = None,
     consumers: Collection[str] | None = None,
 ) -> dict[str, dict[str, int]]:
-    """Return what everybody uses; only consumers of these types and with these uuids count, if any are named."""
+    """Return everybody's usage, optionally only that of consumers of these types and with these uuids."""
     ids = tx.names.classes.ids(tx.connection, settings.classes)
     names = {id_: name for name, id_ in ids.items()}
     read = store.usage_by_project if settings.leaves == "project" else store.usage_by_type
@@ -100,7 +100,7 @@ def usage_of(
 
 
 def totals_now(tx: Transaction, settings: FairShareSettings) -> dict[str, int]:
-    """Return how much there is of each class that counts."""
+    """Return the total of each class that counts."""
     ids = tx.names.classes.ids(tx.connection, settings.classes)
     totals = store.totals(tx, ids.values(), settings.partition)
     return {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}
