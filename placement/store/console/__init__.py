@@ -1,1 +1,1 @@
-"""What the pages of the console show that no request of the API asks for: sums, parts of long lists, whole trees."""
+"""Data for the console's pages that no API request returns: sums, pages of long lists, whole trees."""

@@ -1,4 +1,4 @@
-"""What changed lately, and who did it: the rows of the journal that people look for, with the names of providers."""
+"""Recent changes and who made them: the journal rows that people look for, with the names of providers."""
 
 from typing import NamedTuple
 
@@ -11,11 +11,11 @@ from placement.store.providers import RP
 from placement.store.tables import resource_providers
 
 TOLD = (ALLOCATION, INVENTORY, TRAIT, AGGREGATE, PROVIDER)
-"""Kinds of rows; generations and consumers only change with these."""
+"""The kinds of rows to show; generations and consumers only change along with these."""
 
 
 class ToldChange(NamedTuple):
-    """A row of the journal, the names of its provider and of the root above; None where that is there no longer."""
+    """A row of the journal, with the names of its provider and of the root above; None if they no longer exist."""
 
     entry: Entry
     name: str | None
@@ -23,7 +23,7 @@ class ToldChange(NamedTuple):
 
 
 def told_changes(tx: Transaction, *, limit: int, provider: str | None = None) -> list[ToldChange]:
-    """Return what changed last, of one provider or of all, the newest first."""
+    """Return the latest changes, of one provider or of all, newest first."""
     entries = trail(tx, Wanted(provider=provider, kinds=TOLD), limit=limit)
     uuids = sorted({entry.provider_uuid for entry in entries if entry.provider_uuid is not None})
     root = resource_providers.alias("root")

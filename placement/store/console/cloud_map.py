@@ -1,6 +1,6 @@
-"""What the map shows of every tree: the hosts, what each has of one class now and had earlier, and some projects.
+"""The map of all trees: hosts, what each has of one class now and had earlier, and some projects.
 
-Each function is one statement, whatever the size of the cloud; two where a name has to be looked up first.
+Each function sends one statement, whatever the size of the cloud, or two if a name has to be looked up first.
 """
 
 from datetime import datetime
@@ -16,7 +16,7 @@ from placement.store.providers import RP
 from placement.store.tables import inventories, projects
 
 MOST_CHANGES = 200_000
-"""So many rows of the journal are added up for a look back, at most."""
+"""The most journal rows that are added up to look back."""
 
 
 class MappedHost(NamedTuple):
@@ -35,13 +35,13 @@ def hosts(tx: Transaction) -> list[MappedHost]:
 
 
 def hosts_with(tx: Transaction, beginning: str) -> list[int]:
-    """Return the roots whose uuid begins so; at most two."""
+    """Return the roots whose uuid starts with ``beginning``, at most two."""
     begins = RP.uuid.startswith(beginning.lower(), autoescape=True)
     return [root for (root,) in tx.tuples(select(RP.id).where(RP.parent_provider_id.is_(None), begins).limit(2))]
 
 
 def held_classes(tx: Transaction) -> list[str]:
-    """Return the names of the classes that any provider has, by id."""
+    """Return the names of the classes that any provider has, in the order of their ids."""
     rows = tx.tuples(select(INV.resource_class_id).select_from(inventories).distinct())
     ids = sorted([id_ for (id_,) in rows])
     names = tx.names.classes.names(tx.connection, ids)
@@ -49,7 +49,7 @@ def held_classes(tx: Transaction) -> list[str]:
 
 
 def capacity_and_use(tx: Transaction, class_name: str) -> dict[int, tuple[int, int]]:
-    """Return the capacity of a class in each tree that has it, and how much of that is used."""
+    """Return the capacity and usage of a class, for each tree that has it."""
     class_id = tx.names.classes.ids(tx.connection, [class_name]).get(class_name)
     each = per_tree_and_class(tx).subquery("each_class").c
     query = select(each.root_id, each.capacity, each.used).where(each.class_id == class_id)
@@ -57,22 +57,22 @@ def capacity_and_use(tx: Transaction, class_name: str) -> dict[int, tuple[int, i
 
 
 def project_names(tx: Transaction, *, most: int) -> list[str]:
-    """Return the ids of some projects, the newest first."""
+    """Return the ids of some projects, newest first."""
     query = select(projects.c.external_id).order_by(projects.c.id.desc()).limit(most)
     return [name for (name,) in tx.tuples(query)]
 
 
 def journal_begins(tx: Transaction) -> datetime | None:
-    """Return since when the journal tells of every change, or None where it tells of none."""
+    """Return the time from which the journal records every change, or None if it is empty."""
     first = tx.execute(select(J.time).order_by(J.id).limit(1)).scalar()
     began = tx.execute(select(func.max(J.time)).where(J.action == BEGAN)).scalar()
     return None if first is None else max(first, began or first)
 
 
 def used_since(tx: Transaction, class_name: str, moment: datetime) -> dict[int, int] | None:
-    """Return by how much the use of a class has grown in each tree since a moment; None for too many changes to add up.
+    """Return the growth of a class's usage since a moment, by tree; None if there are too many changes.
 
-    The cost grows with the changes since then, up to MOST_CHANGES.
+    The cost grows with the number of changes, up to MOST_CHANGES.
     """
     class_id = tx.names.classes.ids(tx.connection, [class_name]).get(class_name)
     rows = (

@@ -1,4 +1,4 @@
-"""Lists of consumers, a part at a time, and one consumer with what it holds."""
+"""Lists of consumers, page by page, and single consumers with what they hold."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ UUID_LENGTH = 36
 
 
 class ListedConsumer(NamedTuple):
-    """A consumer; ``type`` is None where nobody told it."""
+    """A consumer; ``type`` is None if unknown."""
 
     uuid: str
     project_id: str
@@ -27,7 +27,7 @@ class ListedConsumer(NamedTuple):
 
 
 class HeldAmount(NamedTuple):
-    """What a consumer holds of one class of a provider."""
+    """What a consumer holds of one class from one provider."""
 
     provider_uuid: str
     provider_name: str
@@ -55,52 +55,52 @@ _COLUMNS = select(
 
 
 def begins_with(text: str) -> ColumnElement[bool]:
-    """Return the condition that a consumer's uuid begins with a text; a whole uuid is found by the index."""
+    """Return the condition that a consumer's uuid starts with a text; a complete uuid uses the index."""
     text = text.lower()
     return _C.uuid == text if len(text) == UUID_LENGTH else _C.uuid.startswith(text, autoescape=True)
 
 
 def of_project(text: str) -> ColumnElement[bool]:
-    """Return the condition that the id of a consumer's project begins with a text."""
+    """Return the condition that the id of a consumer's project starts with a text."""
     return projects.c.external_id.startswith(text, autoescape=True)
 
 
 def of_type(name: str | None) -> ColumnElement[bool]:
-    """Return the condition that a consumer has a type, or (None) none."""
+    """Return the condition that a consumer has this type, or none for None."""
     return consumer_types.c.name.is_(None) if name is None else consumer_types.c.name == name
 
 
 def listed_consumers(
     tx: Transaction, conditions: Sequence[ColumnElement[bool]], *, first: int, most: int
 ) -> list[ListedConsumer]:
-    """Return a part of the consumers that meet the conditions, the newest first."""
+    """Return a page of the consumers that meet the conditions, newest first."""
     query = _COLUMNS.where(*conditions).order_by(_C.id.desc()).offset(first).limit(most)
     return [ListedConsumer(*row) for row in tx.execute(query)]
 
 
 def consumer_count(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> int | None:
-    """Return how many consumers meet the conditions; None for too many to count."""
+    """Return how many consumers meet the conditions; None if there are too many to count."""
     return counted(tx, select(_C.id).select_from(_SOURCE).where(*conditions))
 
 
 def type_names(tx: Transaction) -> list[str]:
-    """Return the types that consumers may have."""
+    """Return all consumer types."""
     return [name for (name,) in tx.tuples(select(consumer_types.c.name).order_by(consumer_types.c.name))]
 
 
 def consumer(tx: Transaction, uuid: str) -> ListedConsumer | None:
-    """Return one consumer, or None where there is no such."""
+    """Return one consumer, or None."""
     rows = [ListedConsumer(*row) for row in tx.execute(_COLUMNS.where(_C.uuid == uuid))]
     return rows[0] if rows else None
 
 
 def sums_of(tx: Transaction, uuids: Collection[str]) -> dict[str, dict[str, int]]:
-    """Return what consumers hold of each class, by uuid."""
+    """Return how much consumers hold of each class, by uuid."""
     return sums_held(tx, allocations, A.consumer_id, where=[A.consumer_id.in_(sorted(uuids))]) if uuids else {}
 
 
 def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAmount]:
-    """Return a part of what a consumer holds, tree by tree."""
+    """Return a page of what a consumer holds, tree by tree."""
     root_name = func.coalesce(_ROOT.c.name, _ROOT.c.uuid)
     name = func.coalesce(RP.name, RP.uuid)
     query = (

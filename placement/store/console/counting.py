@@ -1,4 +1,4 @@
-"""How long a list of the console is, as far as anybody wants to know."""
+"""Count the rows of a list, as far as the exact number is of interest."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from sqlalchemy import Select, func, select
 from placement.store.connection.unit_of_work import Transaction
 
 COUNTED_MOST = 100_000
-"""Where there are as many, nobody counts them."""
+"""Counting stops here."""
 
 
 def counted(tx: Transaction, rows: Select[Any]) -> int | None:
-    """Return how many rows a query finds, None for COUNTED_MOST or more."""
+    """Return how many rows a query finds; None for COUNTED_MOST or more."""
     found = rows.limit(COUNTED_MOST).subquery("found")
     count = int(tx.execute(select(func.count()).select_from(found)).scalar_one())
     return count if count < COUNTED_MOST else None

@@ -1,4 +1,4 @@
-"""Which hosts nova has disabled, as the trait on their roots tells."""
+"""The hosts that nova has disabled, according to the trait on their roots."""
 
 import os_traits
 from sqlalchemy import Select, select
@@ -8,13 +8,13 @@ from placement.store.providers import RP
 from placement.store.tables import resource_provider_traits
 
 DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
-"""The trait that nova gives the root of a host whose compute service is disabled."""
+"""The trait that nova puts on the root of a host whose compute service is disabled."""
 
 _HAS = resource_provider_traits.c
 
 
 def with_disabled(tx: Transaction) -> Select[tuple[int]]:
-    """Return the query for the providers that have the trait."""
+    """Return a query for the providers that have the trait."""
     trait = tx.names.traits.ids(tx.connection, [DISABLED]).get(DISABLED)
     return select(_HAS.resource_provider_id).where(_HAS.trait_id == trait)
 

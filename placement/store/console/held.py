@@ -1,4 +1,4 @@
-"""What consumers hold: the joins from projects to the trees they are on, and sums by whatever is asked."""
+"""What consumers hold: joins from projects to the trees they use, and sums by any column."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ IN_TREES = allocations.join(resource_providers, RP.id == A.resource_provider_id)
 
 
 def is_project(project: str) -> ColumnElement[bool]:
-    """Return the condition that a row is about a project."""
+    """Return the condition that a row belongs to a project."""
     return projects.c.external_id == project
 
 
 def sums_held(
     tx: Transaction, source: FromClause, key: ColumnElement[Key], *, where: Sequence[ColumnElement[bool]]
 ) -> dict[Key, dict[str, int]]:
-    """Return how much is held of each class by each value of a column, of the rows that meet conditions."""
+    """Return how much of each class is held, by the value of a column, over rows that meet the conditions."""
     query = (
         select(key, A.resource_class_id, summed(A.used))
         .select_from(source)

@@ -1,4 +1,4 @@
-"""What an identifier is the name of: a provider, a consumer, a project."""
+"""Resolve an identifier: it may belong to a provider, a consumer or a project."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from placement.store.tables import consumers, projects
 
 
 class Bearers(NamedTuple):
-    """The uuid of a provider, the uuid of a consumer and the id of a project that have an identifier, where any has."""
+    """Those with an identifier: a provider's uuid, a consumer's uuid and a project's id, None where there is none."""
 
     provider: str | None
     consumer: str | None
@@ -18,7 +18,7 @@ class Bearers(NamedTuple):
 
 
 def known_as(tx: Transaction, identifier: str) -> Bearers:
-    """Return what has an identifier; providers have their names, too."""
+    """Return everything that has an identifier; providers can also be found by name."""
     uuid = identifier.lower()
     query = select(
         select(RP.uuid).where(or_(RP.uuid == uuid, RP.name == identifier)).order_by(RP.id).limit(1).scalar_subquery(),

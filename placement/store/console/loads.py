@@ -1,4 +1,4 @@
-"""How full trees are, and of which kind: a kind of trees are those that have the same resource classes."""
+"""How full trees are, and of which kind: trees with the same resource classes are of one kind."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,11 +11,11 @@ from placement.store.providers import RP
 from placement.store.tables import inventories, resource_providers
 
 MOST_BITS = 62
-"""So many classes tell kinds apart; nobody has more, and a BIGINT has no room for them."""
+"""The most classes that distinguish kinds. No cloud has more, and they would not fit into a BIGINT."""
 
 
 class LoadedTree(NamedTuple):
-    """A tree, how much of its most used class is in use (1.0: all), and how many of its kind are as full as it."""
+    """A tree, the load of its most loaded class (1.0: full), and how many trees of its kind have the same load."""
 
     id: int
     uuid: str
@@ -25,7 +25,7 @@ class LoadedTree(NamedTuple):
 
 
 class TreeKind(NamedTuple):
-    """The trees that have the same classes: how many there are, the fullest and the emptiest."""
+    """The trees with the same classes: how many there are, the fullest and the emptiest."""
 
     classes: tuple[str, ...]
     trees: int
@@ -34,7 +34,7 @@ class TreeKind(NamedTuple):
 
 
 class KindCount(NamedTuple):
-    """A kind of trees, and how many of them there are."""
+    """A kind of trees, and how many there are."""
 
     classes: tuple[str, ...]
     trees: int
@@ -67,18 +67,18 @@ def _classes(kind: int, bits: Mapping[int, int], names: Mapping[int, str]) -> tu
 
 
 def tree_loads(tx: Transaction) -> Subquery:
-    """Return what to select (root_id, load) of every tree from: the part in use of the class of which most is."""
+    """Return a subquery of (root_id, load) for every tree: the load of its most loaded class."""
     each = per_tree_and_class(tx).subquery("each_class")
     return select(each.c.root_id, _load(each).label("load")).group_by(each.c.root_id).subquery("loads")
 
 
 def _load(each: Subquery) -> ColumnElement[float]:
-    """Return the part in use of the class of which most is, of rows of per_tree_and_class; null of nothing to give."""
+    """Return the load of the most loaded class, over rows of per_tree_and_class; null without any capacity."""
     return func.max(case((each.c.capacity > 0, cast(each.c.used, Float) / each.c.capacity)))
 
 
 def free_in_trees(tx: Transaction, wanted: Mapping[int, int]) -> Select[Any]:
-    """Return the query for the roots of trees that have amounts left in all, by class id."""
+    """Return a query for the roots of trees that have these amounts left in total, by class id."""
     each = per_tree_and_class(tx).subquery("each_class")
     enough = [
         (each.c.class_id == class_id) & (each.c.capacity - each.c.used >= literal(amount, BigInteger))
@@ -88,7 +88,7 @@ def free_in_trees(tx: Transaction, wanted: Mapping[int, int]) -> Select[Any]:
 
 
 def of_kind(class_ids: Collection[int]) -> Select[Any]:
-    """Return the query for the roots of trees that have just these classes."""
+    """Return a query for the roots of trees that have exactly these classes."""
     has = INV.resource_class_id
     return (
         select(RP.root_provider_id)
@@ -102,13 +102,13 @@ def of_kind(class_ids: Collection[int]) -> Select[Any]:
 
 
 def kinds_of_trees(tx: Transaction, class_ids: Sequence[int], *, limit: int) -> list[TreeKind]:
-    """Return the kinds of trees, the most numerous first, each with so many of its fullest and emptiest.
+    """Return the kinds of trees, the most numerous first, with a number of the fullest and emptiest of each.
 
-    None is among the fullest that has nothing in use.
+    Unused trees are not listed among the fullest.
 
     Args:
-        tx: where to read.
-        class_ids: all classes that there is anything of.
+        tx: the transaction.
+        class_ids: all classes with inventory.
         limit: how many trees of each kind.
     """
     bits = _bits(class_ids)
@@ -137,7 +137,7 @@ def kinds_of_trees(tx: Transaction, class_ids: Sequence[int], *, limit: int) -> 
 
 
 def _placed(tx: Transaction, bits: Mapping[int, int]) -> Subquery:
-    """Return what to select (id, load, kind, trees, alike, from_full, from_empty) of each tree from."""
+    """Return a subquery of (id, load, kind, trees, alike, from_full, from_empty) for each tree."""
     each = per_tree_and_class(tx).subquery("each_class")
     load = _load(each)
     trees = (

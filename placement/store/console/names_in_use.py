@@ -1,4 +1,4 @@
-"""The resource classes and traits that providers of this cloud have."""
+"""The resource classes and traits that this cloud's providers have."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ MOST = 1000
 
 
 class NamesInUse(NamedTuple):
-    """The names, in order; of each kind at most MOST."""
+    """The names, sorted; at most MOST of each kind."""
 
     classes: list[str]
     traits: list[str]

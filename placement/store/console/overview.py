@@ -1,4 +1,4 @@
-"""The whole cloud in a few statements: sums of each class, how devices lie in trees, what changed last."""
+"""The whole cloud in a few statements: totals by class, how devices are spread over trees, the latest changes."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -13,11 +13,11 @@ from placement.store.providers import RP
 from placement.store.tables import consumers, resource_providers
 
 AT_LEAST = (1, 2, 4, 8)
-"""Requests for so many devices are looked at."""
+"""The sizes of requests, in devices, to look at."""
 
 
 class CloudCounts(NamedTuple):
-    """How many there are."""
+    """The numbers of trees, providers and consumers."""
 
     trees: int
     providers: int
@@ -25,7 +25,7 @@ class CloudCounts(NamedTuple):
 
 
 class ClassStock(NamedTuple):
-    """What the cloud has of a resource class, its id, and how many providers have it."""
+    """The cloud's stock of a resource class, with its id, and how many providers have it."""
 
     class_id: int
     stock: ClassTotals
@@ -33,9 +33,9 @@ class ClassStock(NamedTuple):
 
 
 class Scattering(NamedTuple):
-    """How the free units of a class lie in the trees.
+    """How the free units of a class are spread over the trees.
 
-    ``trees`` are the trees that have at least 1, 2, 4 and 8 free, ``most`` what one tree has at most.
+    ``trees`` are the numbers of trees with at least 1, 2, 4 and 8 free, ``most`` is the maximum of any tree.
     """
 
     class_name: str
@@ -45,7 +45,7 @@ class Scattering(NamedTuple):
 
 
 class LatestChange(NamedTuple):
-    """A provider, the root of its tree, and when it was changed last (naive UTC)."""
+    """A provider, the root of its tree, and when it last changed (naive UTC)."""
 
     uuid: str
     name: str
@@ -56,7 +56,7 @@ class LatestChange(NamedTuple):
 
 
 def counts(tx: Transaction) -> CloudCounts:
-    """Return how many trees, providers and consumers there are."""
+    """Return the numbers of trees, providers and consumers."""
     query = select(
         select(func.count()).select_from(resource_providers).where(RP.parent_provider_id.is_(None)).scalar_subquery(),
         select(func.count()).select_from(resource_providers).scalar_subquery(),
@@ -66,7 +66,7 @@ def counts(tx: Transaction) -> CloudCounts:
 
 
 def class_stocks(tx: Transaction) -> list[ClassStock]:
-    """Return what there is of each class that any provider has."""
+    """Return the stock of each class that any provider has."""
     have = amounts(tx)
     query = (
         select(INV.resource_class_id, func.count(), *have.sums)
@@ -82,7 +82,7 @@ def class_stocks(tx: Transaction) -> list[ClassStock]:
 
 
 def scattering(tx: Transaction, *, but: Collection[str]) -> list[Scattering]:
-    """Return how what is free of each class lies in the trees, but for some classes."""
+    """Return how free units are spread over the trees, for all classes but some."""
     each = per_tree_and_class(tx).subquery("each_class")
     free = each.c.capacity - each.c.used
     size = case(*((free >= bound, bound) for bound in reversed(AT_LEAST)), else_=0)
@@ -110,14 +110,14 @@ def _scattering(class_name: str, rows: list[Any]) -> Scattering:
 
 
 def latest_changes(tx: Transaction, *, limit: int) -> list[LatestChange]:
-    """Return the providers that were changed last, the newest change first."""
+    """Return the providers that changed last, newest change first."""
     root = resource_providers.alias("root")
     changed_at = func.coalesce(RP.updated_at, RP.created_at)
     root_name = func.coalesce(root.c.name, root.c.uuid)
     query = (
         select(RP.uuid, func.coalesce(RP.name, RP.uuid), RP.generation, changed_at, root.c.uuid, root_name)
         .select_from(resource_providers.join(root, RP.root_provider_id == root.c.id))
-        # Nulls are last on one database and first on another.
+        # Databases disagree on whether nulls come first or last.
         .where(changed_at.is_not(None))
         .order_by(changed_at.desc(), RP.id.desc())
         .limit(limit)

@@ -1,4 +1,4 @@
-"""What a project holds: in all, by the type of its consumers, and on which trees."""
+"""What a project holds: in total, by consumer type, and on which trees."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from placement.store.providers import RP
 from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers
 
 MANY = 10_000
-"""From so many consumers of a project on, each provider is asked for one of them."""
+"""From this many consumers on, look for one on each provider rather than follow each consumer."""
 
 
 class ProjectHost(NamedTuple):
-    """A tree of which a project holds something: by how many consumers, and how much of each class."""
+    """A tree that a project uses: the number of its consumers there, and the amounts by class."""
 
     uuid: str
     name: str
@@ -25,7 +25,7 @@ class ProjectHost(NamedTuple):
 
 
 def consumers_by_type(tx: Transaction, project: str) -> dict[str | None, int]:
-    """Return how many consumers of each type a project has; None are those without one."""
+    """Return how many consumers of each type a project has; None stands for those without one."""
     query = (
         select(consumer_types.c.name, func.count())
         .select_from(OF_PROJECT.outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id))
@@ -42,7 +42,7 @@ def held_by_project(tx: Transaction, project: str) -> dict[str, int]:
 
 
 def hosts_of_project(tx: Transaction, project: str, *, first: int, most: int) -> list[ProjectHost]:
-    """Return some of the trees that a project holds something of, those with most of its consumers first."""
+    """Return a page of the trees that a project uses, those with most of its consumers first."""
     number = func.count(distinct(A.consumer_id)).label("number")
     each = (
         select(RP.root_provider_id.label("root_id"), number)
@@ -66,10 +66,10 @@ def hosts_of_project(tx: Transaction, project: str, *, first: int, most: int) ->
 
 
 def roots_of_project(tx: Transaction, project: str, *, many: int = MANY) -> set[int]:
-    """Return the roots of all trees that a project holds something of.
+    """Return the roots of all trees that a project uses.
 
-    Of ``many`` consumers it is quicker to ask each provider for one of them than to follow all: five times for half of
-    those of 10,000 hosts.
+    From ``many`` consumers on it is faster to ask each provider for one of them than to follow all: five times for a
+    project that has half of the consumers on 10,000 hosts.
     """
     number = counted(tx, select(consumers.c.id).select_from(OF_PROJECT).where(is_project(project)))
     if number is not None and number < many:
@@ -80,7 +80,7 @@ def roots_of_project(tx: Transaction, project: str, *, many: int = MANY) -> set[
 
 
 def _holds_of(project: str) -> ColumnElement[bool]:
-    """Return the condition that a provider serves a consumer of a project."""
+    """Return the condition that a provider serves any consumer of a project."""
     wanted = select(projects.c.id).where(is_project(project)).scalar_subquery()
     held = allocations.join(consumers, consumers.c.uuid == A.consumer_id)
     served = select(A.id).select_from(held).where(A.resource_provider_id == RP.id, consumers.c.project_id == wanted)

@@ -1,4 +1,4 @@
-"""Lists of providers, a part at a time: search, order and cut in SQL."""
+"""Lists of providers, page by page: searched, ordered and limited in SQL."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class ConsoleProvider(NamedTuple):
 
     @property
     def is_root(self) -> bool:
-        """Whether it stands for its tree."""
+        """Whether it is the root of its tree."""
         return self.uuid == self.root_uuid
 
 
@@ -59,7 +59,7 @@ _COLUMNS = select(
 
 
 class ListOrder(StrEnum):
-    """In which order providers are listed; names decide between those that are alike."""
+    """The order of a list of providers; names break ties."""
 
     NAME = "name"
     FULLEST = "fullest"
@@ -69,17 +69,17 @@ class ListOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:
-    """What is asked of providers, or of the trees they are in, besides what the API filters by.
+    """Conditions on providers, or on their trees, beyond the API's filters.
 
     Args:
-        words: each is part of the name, or the beginning of the uuid.
-        room: class id -> how much is left of it in the whole tree.
-        kind: the ids of the classes of the tree, all of them.
-        disabled: whether nova has the host disabled.
-        full: whether all is in use of a class.
-        groups: for each group that the tree has to be in, its aggregates: a provider of the tree is in one of them.
-        changed_since: when the last change was at the earliest (naive UTC).
-        by_journal: whether the journal is asked about changes, too: not all of them are written beside a provider.
+        words: each has to be part of the name, or the beginning of the uuid.
+        room: class id -> the amount that the whole tree must have left.
+        kind: the ids of exactly the classes that the tree has.
+        disabled: whether nova has disabled the host.
+        full: whether any class of the tree is fully used.
+        groups: for each group, its aggregates: the tree needs a provider in one of them.
+        changed_since: the earliest time of the last change (naive UTC).
+        by_journal: whether changes recorded only in the journal count: not all of them touch the provider's row.
     """
 
     words: Sequence[str] = ()
@@ -96,10 +96,10 @@ class Listed:
     """Providers that meet conditions, or the roots of the trees in which one does.
 
     Args:
-        tx: where to read.
-        conditions: what a provider has to meet.
-        facets: what it, or its tree, has to meet besides.
-        trees: whether trees are listed.
+        tx: the transaction.
+        conditions: the conditions on a provider.
+        facets: further conditions on the provider or its tree.
+        trees: whether to list trees.
     """
 
     def __init__(
@@ -110,13 +110,13 @@ class Listed:
         of_each = [*conditions, *_of_each(facets)]
         self._conditions = [RP.parent_provider_id.is_(None)] if trees else of_each
         if trees and of_each:
-            # A statement of its own: the conditions are about the same table as what is selected.
+            # Uncorrelated: the conditions are on the same table as the enclosing query.
             inside = select(RP.root_provider_id).where(*of_each).correlate(None).subquery("inside")
             self._conditions.append(RP.id.in_(select(inside.c.root_provider_id)))
         self._conditions += _of_tree(tx, facets)
 
     def rows(self, order: ListOrder, *, first: int, most: int) -> list[ConsoleProvider]:
-        """Return a part of them."""
+        """Return a page of the list."""
         by_name = (RP.parent_provider_id.is_not(None), RP.name, RP.id)
         changed_at = func.coalesce(RP.updated_at, RP.created_at)
         query = _COLUMNS.where(*self._conditions)
@@ -127,14 +127,14 @@ class Listed:
             by = load.desc() if order is ListOrder.FULLEST else load
             query = query.order_by(by, *by_name)
         elif order is ListOrder.CHANGED:
-            # Nulls are last on one database and first on another; MariaDB counts whole seconds.
+            # Databases disagree on whether nulls come first; MariaDB's timestamps are whole seconds.
             query = query.order_by(changed_at.is_(None), changed_at.desc(), RP.id.desc())
         else:
             query = query.order_by(*by_name)
         return [ConsoleProvider(*row) for row in self._tx.execute(query.offset(first).limit(most))]
 
     def count(self) -> int | None:
-        """Return how many there are; None for too many to count."""
+        """Return the length of the list; None if it is too long to count."""
         return counted(self._tx, select(RP.id).where(*self._conditions))
 
 
@@ -151,7 +151,7 @@ def _of_each(facets: Facets) -> list[ColumnElement[bool]]:
 
 
 def _told_of_since(moment: datetime) -> Select[tuple[str | None]]:
-    """Return the query for the providers that the newest rows of the journal since a moment tell of."""
+    """Return a query for the providers in the newest journal rows since a moment."""
     rows = select(J.provider_uuid).where(J.time >= moment).order_by(J.id.desc()).limit(MOST_CHANGES).subquery("rows")
     return select(rows.c.provider_uuid).where(rows.c.provider_uuid.is_not(None))
 

@@ -1,4 +1,4 @@
-"""What providers and trees have of each resource class and use of it, summed up in SQL."""
+"""The stocks of providers and trees by resource class, summed in SQL."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -15,7 +15,7 @@ INV = inventories.c
 
 
 class ClassTotals(NamedTuple):
-    """What there is of a resource class, in its units; ``capacity`` is what may be allocated in all."""
+    """The totals of a resource class, in its units; ``capacity`` is what may be allocated."""
 
     class_name: str
     total: int
@@ -25,18 +25,18 @@ class ClassTotals(NamedTuple):
 
     @property
     def set_aside(self) -> float:
-        """What is reserved, counted as capacity is: times the allocation ratio, as far as all of it has the same."""
+        """The reserved amount in terms of capacity: times the allocation ratio, as if all had the average one."""
         given = self.total - self.reserved
         return self.reserved * self.capacity / given if given > 0 else self.reserved
 
     @property
     def free(self) -> int:
-        """What is left."""
+        """What is left, never negative."""
         return max(0, self.capacity - self.used)
 
 
 class StockSums(NamedTuple):
-    """The columns to sum up, and what they are selected from: inventories with their providers and usage."""
+    """The columns to sum, and their source: inventories with their providers and usage."""
 
     source: FromClause
     capacity: ColumnElement[int]
@@ -44,15 +44,15 @@ class StockSums(NamedTuple):
 
     @property
     def sums(self) -> tuple[ColumnElement[Any], ...]:
-        """Total, reserved, capacity and used, each summed up."""
+        """The sums of total, reserved, capacity and used."""
         return summed(INV.total), summed(INV.reserved), summed(self.capacity), summed(self.used)
 
 
 def amounts(tx: Transaction) -> StockSums:
-    """Return what sums are made of."""
+    """Return the source and the columns of sums."""
     stock = StockSource(keeps_usage=tx.database.keeps_usage)
     owned = inventories.join(resource_providers, RP.id == INV.resource_provider_id)
-    # Where a DBA has reserved more than there is, nothing may be allocated, not less than nothing.
+    # If more is reserved than there is, the capacity is zero rather than negative.
     capacity = case((stock.capacity > 0, cast(stock.whole_capacity, BigInteger)), else_=0)
     return StockSums(stock.with_usage(owned), capacity, stock.used)
 
@@ -63,12 +63,12 @@ def summed(column: ColumnElement[Any]) -> ColumnElement[int]:
 
 
 def stocks_of_trees(tx: Transaction, root_ids: Collection[int]) -> dict[int, list[ClassTotals]]:
-    """Return what trees have and use, by the id of the root."""
+    """Return the stocks of trees, by root id."""
     return _stocks_by(tx, RP.root_provider_id, root_ids)
 
 
 def stocks_of_providers(tx: Transaction, provider_ids: Collection[int]) -> dict[int, list[ClassTotals]]:
-    """Return what providers have and use by themselves, by id."""
+    """Return the providers' own stocks, by id."""
     return _stocks_by(tx, RP.id, provider_ids)
 
 
@@ -92,12 +92,12 @@ def _stocks_by(tx: Transaction, key: ColumnElement[int], ids: Collection[int]) -
 
 
 def per_tree_and_class(tx: Transaction) -> Select[Any]:
-    """Return the query for (root_id, class_id, capacity, used) of all trees."""
+    """Return a query for (root_id, class_id, capacity, used) of all trees."""
     has = stock_by_tree(keeps_usage=tx.database.keeps_usage).c
     return select(
         has.root_provider_id.label("root_id"),
         has.resource_class_id.label("class_id"),
-        # Where a DBA has reserved more than there is, nothing may be allocated, not less than nothing.
+        # If more is reserved than there is, the capacity is zero rather than negative.
         summed(case((has.capacity > 0, has.capacity), else_=0)).label("capacity"),
         summed(has.used).label("used"),
     ).group_by(has.root_provider_id, has.resource_class_id)

@@ -1,4 +1,4 @@
-"""What is read of a provider tree to draw it, besides what belongs to each provider (store.bulk_read)."""
+"""What it takes to draw a tree, besides what each provider has (``store.bulk_read``)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _OTHER = resource_provider_aggregates.alias("other")
 
 
 class Sharer(NamedTuple):
-    """A provider of another tree that shares what it has, and by which aggregate."""
+    """A sharing provider of another tree, and the aggregate that it shares by."""
 
     uuid: str
     name: str
@@ -44,7 +44,7 @@ class ServedTree(NamedTuple):
 
 
 class PlacedAmount(NamedTuple):
-    """What a consumer holds of one class of one provider."""
+    """What a consumer holds of one class from one provider."""
 
     consumer_uuid: str
     project_id: str
@@ -55,7 +55,7 @@ class PlacedAmount(NamedTuple):
 
 
 class TreeHolder(NamedTuple):
-    """A consumer that holds something of a tree: of how many providers, and how much of each class together."""
+    """A consumer that uses a tree: from how many providers, and how much of each class in total."""
 
     consumer_uuid: str
     project_id: str
@@ -66,31 +66,31 @@ class TreeHolder(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TreePart:
-    """A whole tree, or some of its providers, by ids."""
+    """A whole tree, or some of its providers, by id."""
 
     root_id: int
     providers: Collection[int] | None = None
 
     @property
     def conditions(self) -> list[ColumnElement[bool]]:
-        """What rows of resource_providers have to meet."""
+        """The conditions on rows of resource_providers."""
         whole = [RP.root_provider_id == self.root_id]
         return whole if self.providers is None else [*whole, RP.id.in_(sorted(self.providers))]
 
 
 def parents_by_name(tx: Transaction, root_id: int) -> dict[int, int | None]:
-    """Return the parent of each provider of a tree, all ids, in the order of the providers' names."""
+    """Return the parent of each provider of a tree, in the order of the providers' names."""
     query = select(RP.id, RP.parent_provider_id).where(RP.root_provider_id == root_id).order_by(RP.name, RP.id)
     return dict(tx.tuples(query))
 
 
 def details(tx: Transaction, provider_ids: Collection[int]) -> BulkRead:
-    """Return all that providers have."""
+    """Return everything that the providers have."""
     return bulk_read(tx, [RP.id.in_(sorted(provider_ids))])
 
 
 def consumer_counts(tx: Transaction, provider_ids: Collection[int]) -> dict[int, int]:
-    """Return how many consumers hold something of providers, by id."""
+    """Return how many consumers use each provider, by id."""
     query = (
         select(A.resource_provider_id, func.count(distinct(A.consumer_id)))
         .where(A.resource_provider_id.in_(sorted(provider_ids)))
@@ -100,7 +100,7 @@ def consumer_counts(tx: Transaction, provider_ids: Collection[int]) -> dict[int,
 
 
 def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[TreeHolder]:
-    """Return some of the consumers that hold something of a part of a tree, with the sums of what they hold there."""
+    """Return a page of the consumers that use a part of a tree, with the sums of what they hold there."""
     each = (
         select(A.consumer_id, func.count(distinct(A.resource_provider_id)).label("providers"))
         .select_from(IN_TREES)
@@ -127,7 +127,7 @@ def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[T
 
 
 def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[PlacedAmount], bool]:
-    """Return all that the first so many consumers hold of a part of a tree, and whether there are more of them."""
+    """Return what the first ``most`` consumers hold in a part of a tree, and whether there are more of them."""
     some = (
         select(A.consumer_id)
         .select_from(IN_TREES)
@@ -163,7 +163,7 @@ def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[
 
 
 def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> list[Sharer]:
-    """Return the providers of other trees that share with a tree by an aggregate of some of its providers."""
+    """Return the providers of other trees that share with a tree through an aggregate of some of its providers."""
     trait = tx.names.traits.ids(tx.connection, [SHARES])[SHARES]
     query = (
         select(RP.uuid, func.coalesce(RP.name, RP.uuid), placement_aggregates.c.uuid)
@@ -203,7 +203,7 @@ def served(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most
 
 
 def _relatives() -> Join:
-    """Return what leads from members of aggregates to the other members."""
+    """Return the join from members of aggregates to the other members."""
     return _MEMBER.join(_OTHER, _OTHER.c.aggregate_id == _MEMBER.c.aggregate_id).join(
         resource_providers, RP.id == _OTHER.c.resource_provider_id
     )
