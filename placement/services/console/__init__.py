@@ -1,1 +1,1 @@
-"""Use cases of the console's pages: each reads what a page shows, in one snapshot."""
+"""Use cases of the console's pages: each reads the contents of a page in one snapshot."""

@@ -1,4 +1,4 @@
-"""What changed lately, of the whole cloud or of one provider."""
+"""Recent changes, of the whole cloud or of one provider."""
 
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import changes as store
@@ -9,5 +9,5 @@ __all__ = ["ToldChange", "changes"]
 
 @reads_anywhere
 def changes(tx: Transaction, *, most: int, provider: str | None = None) -> list[ToldChange]:
-    """Return what changed last, the newest first."""
+    """Return the latest changes, newest first."""
     return store.told_changes(tx, limit=most, provider=provider)

@@ -1,4 +1,4 @@
-"""The whole cloud as a map: of every host how full it is, how many more of a request fit, and who is on it."""
+"""The whole cloud as a map: how full each host is, how many more of a request fit, and who is on it."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -37,12 +37,12 @@ USUAL_CLASS = "VCPU"
 MOST_PROJECTS = 100
 
 BEST = 100
-"""Of so many hosts a profile's order is told."""
+"""The number of hosts in a profile's ranking."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedBy:
-    """A profile that hosts are ordered by, with what judges by fragmentation if it wants that."""
+    """A profile to rank hosts by, with its packer if it weighs fragmentation."""
 
     ranking: Ranking
     packer: Packer | None
@@ -50,19 +50,19 @@ class RankedBy:
 
 @dataclass(frozen=True, slots=True)
 class MapQuestion:
-    """What a map is to show.
+    """What a map should show.
 
     Args:
-        class_name: the class whose use is shown; empty for the usual one.
+        class_name: the class whose usage is shown; empty for the usual one.
         aggregates: the uuids of aggregates whose members are wanted.
-        request: of which it is counted how many more fit.
-        project: whose hosts are marked.
-        knows_projects: whether to tell which projects there are.
-        moment: when in the past, by the journal; None for now.
-        knows_past: whether to tell since when the journal tells of every change.
-        profiles: in whose orders the best hosts for the request are wanted.
-        options: how candidates are generated, where there are profiles; with the places that may be held exclusively.
-        locks: classes that stand for no device.
+        request: the request to count copies of.
+        project: the project whose hosts are marked.
+        knows_projects: whether to list projects.
+        moment: a time in the past, from the journal; None for now.
+        knows_past: whether to return the time from which the journal records every change.
+        profiles: the profiles that rank the best hosts for the request.
+        options: the search options for these rankings; also the locks of places.
+        locks: classes that do not stand for devices.
     """
 
     class_name: str = ""
@@ -79,15 +79,15 @@ class MapQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RoomOnMap:
-    """How many more of a request fit.
+    """How many more copies of a request fit.
 
     Args:
-        copies: how many, in all.
-        fits: how many fit on each host with room, alone.
-        among: how many fit into some hosts together.
-        scarce: the class of which free amounts are told: devices, if the request asks for any.
-        free: how much of that is free on each host that could serve the request if it were empty.
-        stranded: how much of that is free on each host on which none fits.
+        copies: how many in total.
+        fits: how many on each host that has room, by itself.
+        among: returns how many fit into some hosts together.
+        scarce: the class whose free amounts are given: a device class, if the request asks for one.
+        free: how much of it is free on each host that could serve the request if empty.
+        stranded: how much of it is free on each host where no copy fits.
     """
 
     copies: Copies
@@ -105,15 +105,15 @@ class CloudMap:
     Args:
         hosts: the roots of all trees, by name.
         classes: the classes that any provider has.
-        class_name: the one whose use is shown.
-        stocks: root -> capacity and use of that class.
+        class_name: the class whose usage is shown.
+        stocks: root -> capacity and usage of that class.
         disabled: the hosts whose compute service is disabled.
         members: aggregate -> the roots of its trees.
-        projects: some projects there are.
-        lit: the hosts of the project that is asked about, if one is.
-        room: what there is of room for the request, if there is one.
-        orders: of each profile the roots of the best hosts, the best first.
-        since: since when the journal tells of every change, if that is wanted and there is one.
+        projects: some projects.
+        lit: the hosts of the requested project, if any.
+        room: the room for the request, if any.
+        orders: the roots of the best hosts by each profile, best first.
+        since: the time from which the journal records every change, if requested and known.
     """
 
     hosts: Sequence[MappedHost]
@@ -131,12 +131,12 @@ class CloudMap:
 
 @reads_anywhere
 def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
-    """Return a map, read in one snapshot: a fixed number of statements, O(hosts) work.
+    """Return a map from one snapshot: a fixed number of statements, O(hosts) work.
 
     Raises:
         Invalid: the request names a class or trait that does not exist.
-        NotFound: there is no such class in the cloud.
-        Gone: the journal does not reach back that far, or too much has changed since.
+        NotFound: the cloud has nothing of the class.
+        Gone: the journal does not go back that far, or too much has changed since.
     """
     classes = store.held_classes(tx)
     class_name = _class(question.class_name, classes)
@@ -167,7 +167,7 @@ def _class(wanted: str, held: Sequence[str]) -> str:
 def _as_it_was(
     tx: Transaction, stocks: Mapping[int, tuple[int, int]], class_name: str, moment: datetime
 ) -> dict[int, tuple[int, int]]:
-    """Return what was used of today's capacity at a moment."""
+    """Return the usage at a moment, against today's capacity."""
     begins = store.journal_begins(tx)
     if begins is None or moment < begins:
         raise Gone("The journal does not reach back that far.")
@@ -203,7 +203,7 @@ def _free(found: Headroom, tx: Transaction, class_name: str) -> dict[int, int]:
 
 
 def _best(tx: Transaction, question: MapQuestion, by: RankedBy) -> list[int]:
-    """Return the roots of the hosts that a profile finds best: those of the candidates, in their order."""
+    """Return the roots of the best hosts by a profile: those of the candidates, in their order."""
     if question.request is None:
         return []
     request = replace(question.request, limit=BEST)

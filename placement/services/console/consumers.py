@@ -1,4 +1,4 @@
-"""Search for consumers, and one consumer with what it holds."""
+"""Search for consumers; show one consumer with what it holds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from placement.store.console import consumers as store
 from placement.store.console.consumers import HeldAmount, ListedConsumer
 
 NO_TYPE = "unknown"
-"""How the API calls the type of consumers that have none."""
+"""The API's name for the type of consumers that have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSearch:
-    """What is looked for; each is empty for any.
+    """The search terms; empty means any.
 
     Args:
         uuid: the beginning of the uuid.
@@ -30,7 +30,7 @@ class ConsumerSearch:
 
 @dataclass(frozen=True, slots=True)
 class FoundConsumers:
-    """A part of the consumers found, what they hold by uuid and class, and the types there are."""
+    """A page of the consumers found, what they hold by uuid and class, and all consumer types."""
 
     part: Excerpt[ListedConsumer]
     held: Mapping[str, Mapping[str, int]]
@@ -39,7 +39,7 @@ class FoundConsumers:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerWithHoldings:
-    """A consumer, the sum of what it holds of each class, and a part of what it holds where."""
+    """A consumer, the sums of what it holds by class, and a page of its allocations."""
 
     consumer: ListedConsumer
     sums: Mapping[str, int]
@@ -48,7 +48,7 @@ class ConsumerWithHoldings:
 
 @reads_anywhere
 def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most: int) -> FoundConsumers:
-    """Return a part of the consumers that a search finds, the newest first."""
+    """Return a page of the consumers that a search finds, newest first."""
     conditions = []
     if search.uuid:
         conditions.append(store.begins_with(search.uuid))
@@ -64,7 +64,7 @@ def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most
 
 @reads_anywhere
 def consumer_with_holdings(tx: Transaction, uuid: str, *, first: int, most: int) -> ConsumerWithHoldings:
-    """Return a consumer with a part of what it holds.
+    """Return a consumer with a page of its allocations.
 
     Raises:
         NotFound: there is no such consumer.

@@ -1,4 +1,4 @@
-"""One host of the map: its tree, and what keeps one more of a request from it."""
+"""One host of the map: its tree, and what prevents one more copy of a request there."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ class HostOnMap:
 
     Args:
         root: the host itself.
-        providers: those of its tree that there is room for, each after its parent, and how deep it is below the root.
-        size: how many providers the tree has.
-        explained: why no more of the request fits here, or that some does; None without a request.
+        providers: as many providers of its tree as are drawn, each after its parent, with their depth.
+        size: the number of providers in the tree.
+        explained: why no further copy of the request fits here, or that one does; None without a request.
     """
 
     root: DrawnProvider
@@ -49,10 +49,10 @@ def host_on_map(
 
     Args:
         tx: the transaction.
-        beginning: of the uuid.
-        request: what is to be judged.
+        beginning: the beginning of the uuid.
+        request: the request to explain.
         levels: name of a level -> trait of its places, outermost first.
-        locks: what places have as locks: nothing fits into one of which somebody holds all.
+        locks: the locks of places: nothing fits into a place that somebody holds exclusively.
 
     Raises:
         NotFound: there is none.

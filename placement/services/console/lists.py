@@ -1,4 +1,4 @@
-"""A part of a long list."""
+"""Pages of long lists."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -8,7 +8,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Excerpt(Generic[Row]):
-    """Some rows of a list; ``total`` is None where there are too many to count."""
+    """Some rows of a list; ``total`` is None if there are too many to count."""
 
     rows: list[Row]
     has_more: bool
@@ -16,5 +16,5 @@ class Excerpt(Generic[Row]):
 
 
 def part_of(rows: list[Row], *, most: int, total: int | None) -> Excerpt[Row]:
-    """Return a part from rows of which one more was read than are shown."""
+    """Return a page, given one row more than it shows."""
     return Excerpt(rows[:most], len(rows) > most, total)

@@ -1,4 +1,4 @@
-"""A host that is to be emptied: who holds something of its tree, and where each of them could go."""
+"""Evacuation of a host: the consumers on its tree, and where each of them could go."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,20 +18,20 @@ from placement.store.providers import required_provider
 
 MOST_CONSUMERS = 1000
 MOST_SHAPES = 20
-"""So many kinds of consumers are counted; the others are listed without where they could go."""
+"""How many kinds of consumers to count room for; further ones are listed without."""
 
 MOST_GROUPS = 16
-"""Who holds something of more providers is looked for as a whole: a group for each would take too long."""
+"""Consumers on more providers are counted as a single group: one group for each provider would take too long."""
 
 PLACES = 3
 
 Shape = tuple[tuple[tuple[str, int], ...], ...]
-"""What is held of each provider, class by class, whichever the providers are."""
+"""What is held from each provider, class by class, regardless of which providers they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaver:
-    """A consumer that has to go."""
+    """A consumer that has to leave."""
 
     uuid: str
     project_id: str
@@ -43,9 +43,9 @@ class AlikeLeavers:
     """Consumers that hold the same.
 
     Args:
-        held: what each of them holds of the tree.
+        held: what each of them holds in the tree.
         leavers: the consumers.
-        room: how many of them would fit into the other trees; None where that was not counted.
+        room: how many of them would fit into other trees; None if not counted.
         places: the trees with most room for them, and for how many.
     """
 
@@ -57,13 +57,13 @@ class AlikeLeavers:
 
 @dataclass(frozen=True, slots=True)
 class Emptying:
-    """Who has to leave a tree.
+    """The consumers that have to leave a tree.
 
     Args:
         uuid, name: those of its root.
-        kinds: the consumers, those that hold the same together, the largest first.
-        all_fit: whether all of them fit elsewhere together: None where it is not known.
-        goes_on: whether there are more consumers than are told.
+        kinds: the consumers grouped by what they hold, the largest amounts first.
+        all_fit: whether all of them fit elsewhere together; None if unknown.
+        goes_on: whether there are more consumers than listed.
     """
 
     uuid: str
@@ -74,13 +74,13 @@ class Emptying:
 
     @property
     def leavers(self) -> list[Leaver]:
-        """All consumers that are told of."""
+        """All consumers listed."""
         return [leaver for kind in self.kinds for leaver in kind.leavers]
 
 
 @dataclass(frozen=True, slots=True)
 class _Emptied:
-    """The tree that is emptied, and what is held of it."""
+    """The tree to be emptied, and what is held in it."""
 
     uuid: str
     name: str
@@ -89,11 +89,10 @@ class _Emptied:
 
 
 def emptying(database: Database, uuid: str, *, locks: Sequence[PlaceLock] = ()) -> Emptying:
-    """Tell who would have to leave the tree of a provider, and where they could go. Nothing is moved.
+    """Return who would have to leave the tree of a provider, and where they could go. Nothing is moved.
 
-    Where a consumer could go is looked for by what it holds here, provider by provider, on hosts that are not
-    disabled, and outside of places of which somebody holds all of a lock; by which traits and aggregates it was placed
-    is not known.
+    Room is counted for what each consumer holds here, provider by provider, on hosts that are neither disabled nor
+    inside a place that somebody holds exclusively. The traits and aggregates of the original request are unknown.
 
     Raises:
         ProviderNotFound: there is no such provider.
@@ -125,7 +124,7 @@ def _held(tx: Transaction, uuid: str) -> _Emptied:
 
 
 def _shapes(amounts: Sequence[PlacedAmount]) -> dict[Shape, list[Leaver]]:
-    """Return the consumers by what they hold, those that hold most first."""
+    """Group consumers by what they hold, those on most providers and classes first."""
     placed: dict[Leaver, dict[int, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     for row in amounts:
         leaver = Leaver(row.consumer_uuid, row.project_id, row.consumer_type)
@@ -137,7 +136,7 @@ def _shapes(amounts: Sequence[PlacedAmount]) -> dict[Shape, list[Leaver]]:
 
 
 def _request(shape: Shape) -> CandidateRequest:
-    """Return what asks for the same again, of one provider what is held of one."""
+    """Return a request for the same again, from one provider for each provider held."""
     disabled = frozenset({DISABLED})
     if len(shape) == 1 or len(shape) > MOST_GROUPS:
         return CandidateRequest(groups=(RequestGroup(resources=_summed(shape)),), root_forbidden=disabled)
@@ -167,12 +166,12 @@ def _room(
     try:
         return headrooms(database, requests, listing, mix=mix, changes=Changes(without=[without]), locks=locks)
     except Invalid:
-        # It has been deleted, or a class of it, since its consumers were read.
+        # The provider, or a class, has been deleted since its consumers were read.
         return None
 
 
 def _all_fit(shapes: Mapping[Shape, Sequence[Leaver]], room: Headrooms | None) -> bool | None:
-    """Tell whether all fit: None where not all are counted, or the bounds of the count leave it open."""
+    """Tell whether all fit; None if not all were counted, or the bounds of the count leave it open."""
     if room is None or room.mix is None or len(shapes) > MOST_SHAPES:
         return None
     together = sum(map(len, shapes.values()))

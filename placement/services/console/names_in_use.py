@@ -1,4 +1,4 @@
-"""The names that requests are made of, as far as this cloud has them."""
+"""The names that requests can use, as far as this cloud has them."""
 
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import names_in_use as store

@@ -1,4 +1,4 @@
-"""The whole cloud on a page."""
+"""The whole cloud on one page."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -42,21 +42,21 @@ AMOUNTS = frozenset(
         "MEM_ENCRYPTION_CONTEXT",
     }
 )
-"""Standard classes that are measured rather than counted: all others are taken for devices."""
+"""Standard classes that are measured rather than counted; all others are assumed to be devices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the first page shows.
+    """The contents of the first page.
 
     Args:
-        counts: how many there are.
-        classes: what there is of each class.
+        counts: the numbers of trees, providers and consumers.
+        classes: the stock of each class.
         kinds: the most numerous kinds of trees, with their fullest and emptiest.
         more_kinds: how many other kinds there are.
-        tree_stocks: what these trees have, by the id of the root.
-        devices: how devices lie in the trees.
-        changes: the providers that were changed last.
+        tree_stocks: the stocks of these trees, by root id.
+        devices: how devices are spread over the trees.
+        changes: the providers that changed last.
     """
 
     counts: CloudCounts
@@ -70,7 +70,7 @@ class Overview:
 
 @reads_anywhere
 def overview(tx: Transaction, *, locks: Collection[str] = ()) -> Overview:
-    """Return the cloud at a glance. ``locks`` are classes that stand for no device, but for its exclusive use."""
+    """Return the cloud at a glance. ``locks`` are classes that stand for exclusive use rather than devices."""
     classes = store.class_stocks(tx)
     kinds = kinds_of_trees(tx, [stock.class_id for stock in classes], limit=TREES)
     shown = kinds[:KINDS]

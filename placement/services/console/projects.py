@@ -1,4 +1,4 @@
-"""One project: what it holds in all, and on which hosts."""
+"""One project: what it holds in total, and on which hosts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["ProjectHost", "ProjectStanding", "project_standing"]
 
 @dataclass(frozen=True, slots=True)
 class ProjectStanding:
-    """What a project holds of each class, how many consumers it has by type, and a part of the trees they are on."""
+    """What a project holds of each class, its consumers by type, and a page of the trees they are on."""
 
     sums: Mapping[str, int]
     consumers: Mapping[str, int]
@@ -23,7 +23,7 @@ class ProjectStanding:
 
 @reads_anywhere
 def project_standing(tx: Transaction, project: str, *, with_hosts: bool, first: int, most: int) -> ProjectStanding:
-    """Return what a project holds; of one that holds nothing, nothing. Hosts are not for everybody who sees sums."""
+    """Return what a project holds, which may be nothing. Not everybody who may see sums may see hosts."""
     hosts = store.hosts_of_project(tx, project, first=first, most=most + 1) if with_hosts else []
     types = {name or NO_TYPE: count for name, count in store.consumers_by_type(tx, project).items()}
     return ProjectStanding(store.held_by_project(tx, project), types, Excerpt(hosts[:most], len(hosts) > most, None))

@@ -1,4 +1,4 @@
-"""Search for providers, a part of the list at a time."""
+"""Search for providers, page by page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,19 +22,19 @@ KINDS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSearch:
-    """What is looked for; what is not said is not asked.
+    """The search terms; by default nothing is asked for.
 
     Args:
-        words: each is part of the name; a single one may be the beginning of a uuid.
-        filter: what the API filters by.
-        trees: whether trees are looked for, by what all of each has; if not, providers, by what each has itself.
-        kind: the resource classes of the tree: just these.
-        disabled: whether nova has the host disabled.
-        full: whether nothing is left of the class of which most is in use.
+        words: each has to be part of the name; a single one may be the beginning of a uuid.
+        filter: the API's filter.
+        trees: whether to find trees, by what each has in total, rather than providers by what each has itself.
+        kind: exactly the resource classes of the tree.
+        disabled: whether nova has disabled the host.
+        full: whether the most loaded class is used up.
         groups: for each group that the tree has to be in, its aggregates.
-        changed_h: changed within so many hours.
-        by_journal: whether changes are those that the journal tells of, too.
-        order: in which order they are listed.
+        changed_h: the most hours since the last change.
+        by_journal: whether changes recorded only in the journal count as well.
+        order: the order of the list.
     """
 
     words: tuple[str, ...] = ()
@@ -51,12 +51,12 @@ class ProviderSearch:
 
 @dataclass(frozen=True, slots=True)
 class FoundProviders:
-    """A part of the providers found.
+    """A page of the providers found.
 
     Args:
-        part: they.
-        stocks: by id: of the whole tree for a root, else the provider's own.
-        kinds: the kinds of trees that there are, the most numerous first.
+        part: the page.
+        stocks: stocks by id: of the whole tree for a root, otherwise the provider's own.
+        kinds: all kinds of trees, the most numerous first.
     """
 
     part: Excerpt[ConsoleProvider]
@@ -66,7 +66,7 @@ class FoundProviders:
 
 @reads_anywhere
 def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, most: int) -> FoundProviders:
-    """Return a part of the providers that a search finds, roots of trees first.
+    """Return a page of the providers that a search finds, roots first.
 
     Raises:
         Invalid: the search names a resource class or trait that does not exist.
@@ -94,7 +94,7 @@ def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, most
 
 
 def _hours_ago(hours: int) -> datetime:
-    """Return a time as the database keeps it: naive UTC."""
+    """Return a time as stored in the database: naive UTC."""
     return datetime.now(UTC).replace(tzinfo=None) - timedelta(hours=hours)
 
 

@@ -1,4 +1,4 @@
-"""One provider in its tree: what each provider has, who shares, who consumes."""
+"""A provider in its tree: what each provider has, who shares, who consumes."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ DRAWN, DEEPEST, RELATED = 100, 10, 50
 NOBODY: Mapping[int, int] = MappingProxyType({})
 
 MOST_NAMED = 10_000
-"""So many providers are named in a statement; of larger parts of a tree the consumers of all of it are told."""
+"""The most providers to list in a statement; for larger subtrees the consumers of the whole tree are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnProvider:
-    """A provider of the drawing; ``level`` is the name of the level it stands for, empty for none."""
+    """A provider in the drawing; ``level`` is the name of the level whose place it anchors, or empty."""
 
     id: int
     uuid: str
@@ -39,24 +39,24 @@ class DrawnProvider:
 
     @property
     def load(self) -> float | None:
-        """How much is in use of the class of which most is (1.0: all); None where it has nothing to give."""
+        """The load of the most loaded class (1.0: full); None without any capacity."""
         return max((stock.used / stock.capacity for stock in self.stocks if stock.capacity), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderInTree:
-    """A provider, the drawing of its tree, and who shares with it and holds something of it.
+    """A provider, the drawing of its tree, those that share with it, and its consumers.
 
     Args:
-        focus: the provider that was asked for.
-        drawing: which providers are drawn, by id.
+        focus: the requested provider.
+        drawing: the providers to draw, by id.
         nodes: these providers and those on the path, by id.
-        size: how many providers the tree has.
-        sharers: who shares with the part of the tree that is drawn.
-        served: some of the trees that it shares with; ``served_count`` tells of how many.
-        totals: what the whole tree has and uses.
-        holders: who holds something of the provider and what is below it.
-        path: the ids from the root down to the provider, without itself.
+        size: the number of providers in the tree.
+        sharers: the providers that share with the part of the tree that is drawn.
+        served: some of the trees that it shares with, ``served_count`` in total.
+        totals: the stocks of the whole tree.
+        holders: the consumers of the provider and of what is below it.
+        path: the ids from the root down to the provider, excluding itself.
     """
 
     focus: DrawnProvider
@@ -72,12 +72,12 @@ class ProviderInTree:
 
     @property
     def is_root(self) -> bool:
-        """Whether the provider stands for its tree."""
+        """Whether the provider is the root of its tree."""
         return not self.path
 
     @property
     def is_disabled(self) -> bool:
-        """Whether nova has the host of the tree disabled."""
+        """Whether nova has disabled the host."""
         return DISABLED in (self.nodes[self.path[0]] if self.path else self.focus).traits
 
     @property
@@ -96,11 +96,11 @@ def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], f
     """Return a provider with its tree.
 
     Args:
-        tx: where to read.
+        tx: the transaction.
         uuid: the provider.
-        levels: name of a level -> the trait of its providers.
-        first: how many consumers come before the part that is wanted.
-        most: how many this part has.
+        levels: name of a level -> the trait of its places.
+        first: how many consumers to skip.
+        most: how many consumers to return.
 
     Raises:
         ProviderNotFound: there is no such provider.
@@ -129,7 +129,7 @@ def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], f
 
 
 def _part(parents: Mapping[int, int | None], root_id: int, focus: int) -> TreePart:
-    """Return a provider with all that is below it."""
+    """Return a provider's subtree."""
     inside = subtree(parents, focus)
     return TreePart(root_id, None if focus == root_id or len(inside) > MOST_NAMED else inside)
 
@@ -137,7 +137,7 @@ def _part(parents: Mapping[int, int | None], root_id: int, focus: int) -> TreePa
 def drawn_providers(
     tx: Transaction, ids: Collection[int], levels: Mapping[str, str], *, consumers: Mapping[int, int] = NOBODY
 ) -> dict[int, DrawnProvider]:
-    """Return providers as they are drawn, by id, inside a transaction; ``consumers`` are how many each has."""
+    """Return providers as drawn, by id, within the caller's transaction; ``consumers`` counts the consumers of each."""
     read = store.details(tx, ids)
     nodes: dict[int, DrawnProvider] = {}
     for id_, uuid, name, generation, _parent, _root in read.providers:
