@@ -1,1 +1,1 @@
-"""The journal: what changed of providers and consumers, written by triggers in the changing transaction, and read."""
+"""The journal of changes to providers and consumers: triggers write it in the transaction that makes the change."""

@@ -1,4 +1,4 @@
-"""What a provider was at a time: what it is now, with what the journal tells of it since then undone."""
+"""Reconstruct a provider at a past time: take its current state and undo what the journal has recorded since."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class TooLongAgo(Gone):
 
 @dataclass(slots=True)
 class PastProvider:
-    """A provider at a time: amounts of inventories by class, (consumer, class, amount) by allocation, names."""
+    """A provider at a past time: inventories by class, (consumer, class, amount) by allocation id, names."""
 
     exists: bool
     inventories: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class PastProvider:
 
     @property
     def usages(self) -> dict[str, int]:
-        """What is used, by class."""
+        """Usage by class."""
         used: Counter[str] = Counter()
         for _, class_, amount in self.allocations.values():
             used[class_] += amount
@@ -58,12 +58,12 @@ class PastProvider:
 
 
 def provider_at(tx: Transaction, uuid: str, moment: datetime) -> PastProvider:
-    """Return what a provider was at a moment; its cost grows with the changes since then.
+    """Return a provider as of a moment; the cost grows with the number of changes since.
 
     Raises:
         TooLongAgo: rows of that time are gone, or may be missing.
     """
-    # Times are those of the change: the first row of all tells since when there are any, but for where it began.
+    # The first row's time is that of the oldest recorded change, unless the journal was interrupted and began again.
     first = tx.execute(select(J.time).order_by(J.id).limit(1)).scalar()
     began = tx.execute(select(func.max(J.time)).where(J.action == BEGAN)).scalar()
     if first is None or moment < max(first, began or first):

@@ -1,4 +1,4 @@
-"""Removing what is older than the journal is kept, in bounded portions."""
+"""Delete journal rows older than the retention period, in bounded portions."""
 
 from datetime import datetime
 
@@ -15,9 +15,9 @@ _DELETE = delete(placement_journal).where(J.id <= bindparam("last"))
 
 
 def prune_some(tx: Transaction, before: datetime) -> int:
-    """Remove the oldest rows, at most ROWS_AT_ONCE, that are from before a moment; return how many that were.
+    """Delete up to ROWS_AT_ONCE of the oldest rows from before a moment; return how many were deleted.
 
-    The newest row stays whatever its age: cursors remember it, and numbers go on from it.
+    The newest row is kept whatever its age: cursors refer to it, and numbering continues from it.
     """
     kept = min(newest_rows(tx), default=0)
     old = []

@@ -1,4 +1,4 @@
-"""Reading the journal: as a feed, in the order of commits, and as an audit trail, the newest first."""
+"""Read the journal: as a feed in commit order, and as an audit trail, newest first."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ _LINKS = {"parent_provider_id": "parent_provider_uuid", "root_provider_id": "roo
 
 
 class Entry(NamedTuple):
-    """A row of the journal, with names instead of ids where there are any."""
+    """A row of the journal, with ids replaced by names where these exist."""
 
     id: int
     commit_mark: int | None
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which rows are wanted: of one consumer or provider, of a project's consumers, by a user, of a time, of kinds."""
+    """A filter on rows: by consumer, provider, project of the consumer, acting user, time and kind."""
 
     consumer: str | None = None
     provider: str | None = None
@@ -70,14 +70,14 @@ class Wanted:
     kinds: tuple[str, ...] = ()
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """Return what the rows have to meet."""
+        """Return the filter as conditions."""
         found = []
         if self.consumer is not None:
             found.append(J.consumer_uuid == self.consumer)
         if self.provider is not None:
             found.append(J.provider_uuid == self.provider)
         if self.project is not None:
-            # The name is looked up by itself, so that the rows are found by their index.
+            # A scalar subquery, so that the index on the project id is used.
             project = select(projects.c.id).where(projects.c.external_id == self.project).scalar_subquery()
             found.append(J.project_id == project)
         if self.user is not None:
@@ -128,10 +128,10 @@ _ENTRIES: Select[Any] = (
 
 
 def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tuple[list[Entry], Cursor]:
-    """Return what was not seen at a cursor, in the order of commits, and the cursor after it.
+    """Return the rows that a cursor has not seen, in commit order, and the cursor after them.
 
     Raises:
-        CursorGone: rows that were not seen may be gone.
+        CursorGone: unseen rows may have been deleted.
         JournalOfAnother: as ``order.now``.
     """
     verify(tx, cursor)
@@ -155,7 +155,7 @@ def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tupl
 
 
 def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = None) -> list[Entry]:
-    """Return rows, the newest first; ``before`` is the id of a row that is to come before them."""
+    """Return rows, newest first; if ``before`` is given, only those with lower ids."""
     query = _ENTRIES.where(*wanted.conditions()).order_by(J.id.desc()).limit(limit)
     if before is not None:
         query = query.where(J.id < before)
@@ -163,7 +163,7 @@ def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = N
 
 
 def since_then(tx: Transaction, wanted: Wanted) -> Iterator[Entry]:
-    """Yield rows, the newest first, all of them, in portions."""
+    """Yield all matching rows, newest first, reading them in portions."""
     before: int | None = None
     while entries := trail(tx, wanted, limit=PORTION, before=before):
         yield from entries
@@ -171,7 +171,7 @@ def since_then(tx: Transaction, wanted: Wanted) -> Iterator[Entry]:
 
 
 def _entries(tx: Transaction, query: Select[Any]) -> list[Entry]:
-    """Read rows; the parents and roots that they name by id get the uuids of these, or null where they are gone."""
+    """Read rows, replacing the ids of parents and roots in them by uuids, or null where these no longer exist."""
     read = [Entry(*row) for row in tx.execute(query)]
     entries = [one._replace(old=_document(one.old), new=_document(one.new)) for one in read]
     documents = [document for one in entries for document in (one.old, one.new) if document]
@@ -189,7 +189,7 @@ def _document(text: Any) -> dict[str, Any] | None:
 
 
 def _uuids(tx: Transaction, ids: set[int]) -> dict[int | None, str]:
-    """Return the uuids of the providers that are there."""
+    """Return the uuids of those providers that exist."""
     uuids: dict[int | None, str] = {}
     for some in chunks(sorted(ids)):
         uuids |= dict(tx.execute(select(RP.id, RP.uuid).where(RP.id.in_(some))).all())

@@ -1,19 +1,19 @@
-"""What the journal watches: six tables of the reference, and which of their columns become which of its own."""
+"""What the journal watches: six tables of the reference, and how their columns map to its own."""
 
 from dataclasses import dataclass
 
 ALLOCATION, INVENTORY, TRAIT, AGGREGATE = "allocation", "inventory", "trait", "aggregate"
 PROVIDER, GENERATION, CONSUMER, JOURNAL = "provider", "generation", "consumer", "journal"
-"""Kinds of rows. ``generation`` is a provider of which nothing else changed; ``journal`` is the journal itself."""
+"""Kinds of rows. ``generation`` is a provider where nothing else changed; ``journal`` is about the journal itself."""
 
 CREATED, CHANGED, DELETED, BEGAN = "created", "changed", "deleted", "began"
-"""Actions. ``began`` is only of the journal: what changed before that row may be missing."""
+"""Actions. ``began`` is for the journal only: changes before that row may be missing."""
 
 REQUEST_SETTING = "placement.request"
-"""Setting of a transaction on PostgreSQL: who is at work, as ``REQUEST_COLUMNS`` joined by ``SEPARATOR``."""
+"""The transaction-local setting on PostgreSQL with the origin: ``REQUEST_COLUMNS`` joined by ``SEPARATOR``."""
 
 REQUEST_VARIABLE = "@placement_request"
-"""The same on MariaDB, as a variable of the session."""
+"""The same on MariaDB, as a session variable."""
 
 REQUEST_COLUMNS = ("request_id", "by_user", "by_project", "route")
 SEPARATOR = "\x1f"
@@ -25,14 +25,14 @@ class Watched:
 
     Args:
         table: its name.
-        kind: what its rows are called in the journal.
-        identity: the columns that make it the same row; where one is changed, a row is gone and another one there.
-        values: the columns whose change is worth a row.
-        copies: columns of the journal, and those of the table that they are copied from.
-        amount: the column of ``old_amount`` and ``new_amount``.
-        shown: the columns that ``old_row`` and ``new_row`` show as JSON, where one of them is changed.
-        provider: the column that names a provider, whose uuid and root are looked up.
-        consumer: the column that names a consumer, whose owner is looked up.
+        kind: the kind of its rows in the journal.
+        identity: the columns that identify a row; changing one counts as deleting the row and creating another.
+        values: the columns whose changes are recorded.
+        copies: journal column -> the table column that it is copied from.
+        amount: the column behind ``old_amount`` and ``new_amount``.
+        shown: the columns that ``old_row`` and ``new_row`` show as JSON if any of them changes.
+        provider: the column with the provider whose uuid and root are looked up.
+        consumer: the column with the consumer whose owner is looked up.
     """
 
     table: str
