@@ -38,9 +38,7 @@ def test_an_application_is_made_of_a_configuration_object(sqlite_databases: SQLi
     application.extensions["placement"].database.dispose()
 
 
-@pytest.mark.parametrize(
-    "name", re.findall(r"`(placement\.[a-z_.]+)", PAGE.partition("Not here")[2].partition("For")[0])
-)
+@pytest.mark.parametrize("name", re.findall(r"`(placement\.[a-z_.]+)", PAGE.partition("Absent")[2].partition("For")[0]))
 def test_what_the_page_calls_absent_is_absent(name: str) -> None:
     parent = name.rpartition(".")[0]
     assert importlib.util.find_spec(parent) is None or importlib.util.find_spec(name) is None
