@@ -15,22 +15,21 @@ API = (
     cfg.StrOpt(
         "auth_strategy",
         choices=(
-            ("keystone", "tokens of the identity service, checked by keystonemiddleware"),
-            ("http_basic", "user names and passwords from a file, see [http_basic]"),
+            ("keystone", "tokens of the identity service, validated by keystonemiddleware"),
+            ("http_basic", "user names and passwords in a file, see [http_basic]"),
             ("noauth2", "no check at all: for development only"),
         ),
         sample_default="keystone",
         deprecated_group="DEFAULT",
-        help="How callers authenticate. Unset means keystone, except where nothing at all is configured (no "
-        "configuration file, no OS_* environment variable): there it is noauth2, and only callers on the same machine "
-        "are served.",
+        help="How callers authenticate. If unset, keystone, unless nothing at all is configured (no configuration file,"
+        " no OS_* environment variable): then it is noauth2, and only callers on the same machine are served.",
     ),
     cfg.IntOpt(
         "max_worker_memory_mb",
         default=0,
         min=0,
-        help="A worker of gunicorn that holds more memory than this many MB after an answer takes no further requests, "
-        "finishes those it has begun, and is replaced. 0: never. uWSGI has reload-on-rss.",
+        help="A gunicorn worker that uses more than this many MB of memory after an answer accepts no further requests,"
+        " finishes those in progress, and is replaced. 0: never. For uWSGI use reload-on-rss.",
     ),
 )
 
@@ -40,33 +39,38 @@ PLACEMENT_DATABASE = (
         default="",
         secret=True,
         help="URL of the database, for example postgresql://placement:PASSWORD@HOST/placement, mysql+pymysql://... or "
-        "sqlite:////var/lib/placement/placement.sqlite. Required where anything is configured. "
-        "Write a dollar sign twice.",
+        "sqlite:////var/lib/placement/placement.sqlite. Required if anything is configured. Write a dollar sign "
+        "twice.",
     ),
     cfg.StrOpt(
         "slave_connection",
         default="",
         secret=True,
-        help="URL of a standby of this database, PostgreSQL or MariaDB. Allocation candidates, explanations and bulk "
-        "reads are answered from it and may be slightly out of date; the primary answers while it cannot be reached, "
-        "is more than 5 seconds behind, or has an older schema.",
+        help="URL of a standby of this database, PostgreSQL or MariaDB. It serves allocation candidates, explanations "
+        "and bulk reads, which may be slightly out of date. The primary serves them while the standby cannot be "
+        "reached, is more than 5 seconds behind, or has an older schema.",
     ),
-    cfg.StrOpt("connection_parameters", default="", help="Text appended to the URL as its query: name=value&..."),
-    cfg.BoolOpt("sqlite_synchronous", default=True, help="Whether SQLite waits until data is on the disk."),
-    cfg.StrOpt("mysql_sql_mode", default="TRADITIONAL", help="sql_mode of MySQL and MariaDB sessions; empty: theirs."),
+    cfg.StrOpt("connection_parameters", default="", help="Query string appended to the URL: name=value&..."),
+    cfg.BoolOpt("sqlite_synchronous", default=True, help="Whether SQLite waits until data is on disk."),
+    cfg.StrOpt(
+        "mysql_sql_mode",
+        default="TRADITIONAL",
+        help="sql_mode of MySQL and MariaDB sessions; empty: the server's default.",
+    ),
     cfg.IntOpt("connection_recycle_time", default=3600, help="Seconds after which a pooled connection is replaced."),
-    cfg.IntOpt("max_pool_size", help="Connections that one process keeps open."),
-    cfg.IntOpt("max_overflow", help="Connections that one process may open beyond max_pool_size."),
-    cfg.IntOpt("pool_timeout", help="Seconds to wait for a free connection of the pool."),
-    cfg.IntOpt("max_retries", default=10, help="Attempts to reach the database at start; -1: no limit."),
+    cfg.IntOpt("max_pool_size", help="Number of connections that each process keeps open."),
+    cfg.IntOpt("max_overflow", help="Number of connections that each process may open beyond max_pool_size."),
+    cfg.IntOpt("pool_timeout", help="Seconds to wait for a free connection from the pool."),
+    cfg.IntOpt("max_retries", default=10, help="Attempts to reach the database at start; -1: unlimited."),
     cfg.IntOpt("retry_interval", default=10, help="Seconds between these attempts."),
     cfg.IntOpt("connection_debug", default=0, help="How much SQL is logged: 0 none, 50 statements, 100 also rows."),
     cfg.BoolOpt("sync_on_startup", default=False, help="Whether the server migrates the database when it starts."),
     cfg.BoolOpt(
         "plain_sqlalchemy",
         default=False,
-        help="Send every statement to PostgreSQL through SQLAlchemy, instead of most of them straight to the driver. "
-        "Slower; tells whether a fault is in the fast path, which also switches itself off where it cannot work.",
+        help="Send every statement to PostgreSQL through SQLAlchemy, instead of sending most of them straight to the "
+        "driver. Slower. Use it to find out whether the fast path causes a problem; the fast path also switches "
+        "itself off where it cannot work.",
     ),
 )
 
@@ -79,7 +83,7 @@ PLACEMENT = (
     cfg.IntOpt(
         "max_allocation_candidates",
         default=-1,
-        help="The largest number of candidates that one request may find, whatever its limit; -1: no maximum.",
+        help="Maximum number of candidates that one request may find, whatever its limit; -1: no maximum.",
     ),
     cfg.StrOpt(
         "allocation_candidates_generation_strategy",
@@ -87,23 +91,23 @@ PLACEMENT = (
             ("depth-first", "all candidates of one tree, then those of the next"),
             ("breadth-first", "one candidate of each tree, then the second of each, and so on"),
         ),
-        help="In which order trees contribute candidates. It matters where a limit cuts the list. Unset means "
-        "breadth-first where [ranking] is enabled, and depth-first where it is not.",
+        help="The order in which trees contribute candidates. It matters when a limit cuts the list. If unset, "
+        "breadth-first if [ranking] is enabled, otherwise depth-first.",
     ),
     cfg.StrOpt(
         "incomplete_consumer_project_id",
         default=MISSING_CONSUMER_ID,
-        help="The project of allocations from clients too old (microversion below 1.8) to name one.",
+        help="Project of allocations by clients too old (microversion below 1.8) to name one.",
     ),
     cfg.StrOpt(
         "incomplete_consumer_user_id",
         default=MISSING_CONSUMER_ID,
-        help="The user of allocations from clients too old (microversion below 1.8) to name one.",
+        help="User of allocations by clients too old (microversion below 1.8) to name one.",
     ),
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,
-        help="How often a write of allocations is retried after losing to a concurrent writer.",
+        help="How often to retry a write of allocations that lost to a concurrent writer.",
     ),
 )
 
@@ -112,35 +116,36 @@ RANKING = (
         "enabled",
         default=True,
         help="Whether allocation candidates come best first, by the default profile of the planner file. Otherwise "
-        "they come in a stable order without meaning.",
+        "their order is stable but has no meaning.",
     ),
     cfg.FloatOpt(
         "near_equal",
         default=1.0,
         min=0,
         max=100,
-        help="With [placement] randomize_allocation_candidates: provider trees whose scores (of 100) differ by no more "
-        "than this change places at random, so that clients that ask at the same time do not all take the same one.",
+        help="With [placement] randomize_allocation_candidates: provider trees whose scores (0 to 100) differ by no "
+        "more than this change places at random, so that clients that ask at the same time do not all take the "
+        "same one.",
     ),
     cfg.StrOpt(
         "planner_file",
         sample_default="planner.yaml",
-        help="The planner file: profiles, levels and more, see the sample planner.yaml. A relative path is looked for "
-        "in the directories of --config-dir and beside the configuration files. Unset means planner.yaml in these "
-        "places, if there is one, and built-in defaults if not.",
+        help="The planner file: profiles, levels and more, see the sample planner.yaml. A relative path is searched for"
+        " in the directories of --config-dir and beside the configuration files. If unset, planner.yaml in these "
+        "places is used if it exists, otherwise built-in defaults.",
     ),
 )
 
 PLANNER = (
     cfg.BoolOpt(
-        "enabled", default=True, help="Whether the planner API below /planner/v1 is served; if not, it is 404."
+        "enabled", default=True, help="Whether to serve the planner API below /planner/v1; otherwise it is 404."
     ),
     cfg.BoolOpt(
         "exclusive_for_all",
         default=True,
         help="Whether a place that a claim of the planner holds exclusively is closed to everybody: GET "
-        "/allocation_candidates leaves it out, and PUT and POST /allocations of others into it are 409. The section "
-        "exclusive of the planner file says what places have as a lock; where nothing has, this changes nothing.",
+        "/allocation_candidates leaves it out, and PUT and POST /allocations of others into it are 409. The "
+        "section exclusive of the planner file names the locks of places; without locks, this has no effect.",
     ),
 )
 
@@ -150,31 +155,33 @@ FAIR_SHARE = (
         default="claims",
         choices=(
             ("claims", "only claims of the planner that ask for it"),
-            ("plain", "besides, PUT and POST /allocations of consumers of the types below"),
+            ("plain", "also PUT and POST /allocations for consumers of the types below"),
         ),
-        help="Who is refused what is not fair. What is fair is said in the section fair_share of the planner file, and "
-        "explained in docs/fair-share.md. A plain client is refused, with 409, what a queue or project would hold "
-        "beyond what it is entitled to, unless enough is left for all others; and what is beyond a limit. What gives "
-        "back, or moves, is never refused.",
+        help="Whose requests are refused if they are not fair. The section fair_share of the planner file defines fair "
+        "shares, and docs/fair-share.md explains them. A plain client gets 409 if the request would take a queue "
+        "or project beyond its entitlement without leaving enough for all others, or beyond a limit. Giving back "
+        "resources or moving them is never refused.",
     ),
     cfg.ListOpt(
         "consumer_types",
         default=[],
         sample_default=["INSTANCE", "unknown"],
-        help='With enforce = plain: the consumer types that are asked about, and that count. "unknown" are consumers '
-        "without a type: nova names none.",
+        help='With enforce = plain: the consumer types that are checked, and whose usage counts. "unknown" means '
+        "consumers without a type; nova sets none.",
     ),
 )
 
 UI = (
-    cfg.BoolOpt("enabled", default=True, help="Whether the console below /ui is served; if not, it is 404."),
-    cfg.StrOpt("title", default="", help="What the console calls this cloud or region, on top of every page."),
+    cfg.BoolOpt("enabled", default=True, help="Whether to serve the console below /ui; otherwise it is 404."),
+    cfg.StrOpt(
+        "title", default="", help="Name of this cloud or region, shown at the top of every page of the console."
+    ),
     cfg.StrOpt(
         "colour",
         default="",
         sample_default="#b3261e",
-        help="The colour of a stripe on top of every page of the console, such as #b3261e or the name of a colour, so "
-        "that nobody takes one region for another.",
+        help="Colour of a stripe at the top of every page of the console, such as #b3261e or the name of a colour, so "
+        "that nobody mistakes one region for another.",
     ),
 )
 
@@ -182,26 +189,26 @@ JOURNAL = (
     cfg.BoolOpt(
         "enabled",
         default=True,
-        help="Whether every change of a provider or consumer is written into the journal, and GET /planner/v1/journal "
-        "is served; if not, it is 404. The triggers that write it come and go with 'placement db upgrade'.",
+        help="Whether to write every change of a provider or consumer to the journal and serve GET /planner/v1/journal;"
+        " otherwise it is 404. 'placement db upgrade' creates or removes the triggers that write it.",
     ),
     cfg.IntOpt(
         "keep_days",
         default=30,
         min=0,
-        help="For how many days 'placement journal prune' leaves the journal; run it daily.",
+        help="Number of days of the journal that 'placement journal prune' keeps; run it daily.",
     ),
     cfg.StrOpt(
         "cadf",
-        help="Where 'placement journal cadf' writes what changes as CADF events: an absolute path is a file that gets "
-        "one JSON document in each line, anything else the name of a logger.",
+        help="Where 'placement journal cadf' writes changes as CADF events: an absolute path is a file that gets one "
+        "JSON document per line, anything else is the name of a logger.",
     ),
     cfg.IntOpt(
         "listeners",
         default=50,
         min=0,
-        help="How many clients of each process may follow the journal as server-sent events at once; beyond that they "
-        "are answered with 503. They hold a connection each, and no thread that serves requests.",
+        help="How many clients of each process may follow the journal as server-sent events at the same time; further "
+        "ones get 503. Each holds a connection, but no thread that serves requests.",
     ),
 )
 
@@ -209,14 +216,14 @@ HTTP_BASIC = (
     cfg.StrOpt(
         "user_file",
         default="/etc/placement/htpasswd",
-        help='File of users and bcrypt hashes, one "name:hash" a line, as "htpasswd -nB NAME" prints it. It is read '
-        "again when it changes.",
+        help='File of users and bcrypt hashes, one "name:hash" per line, as "htpasswd -nB NAME" prints it. It is reread'
+        " when it changes.",
     ),
     cfg.DictOpt(
         "user_roles",
         default={},
-        help='The roles of users, for example "alice:admin, bob:reader+member". A user who is not named here has no '
-        "role. The project of a user is the user's own name.",
+        help='Roles of users, for example "alice:admin, bob:reader+member". A user who is not listed has no role. The '
+        "project of a user is the user's own name.",
     ),
 )
 
@@ -224,13 +231,13 @@ OSLO_MIDDLEWARE = (
     cfg.BoolOpt(
         "enable_proxy_headers_parsing",
         default=False,
-        help="Trust the X-Forwarded-* headers. Only behind a proxy that sets or removes every one of them.",
+        help="Trust the X-Forwarded-* headers. Set it only behind a proxy that sets or removes every one of them.",
     ),
     cfg.IntOpt(
         "max_request_body_size",
         default=LARGEST_BODY,
         min=1,
-        help="The largest request body, in bytes, that is read; a larger one is refused with 413.",
+        help="Maximum size of a request body in bytes; a larger one is refused with 413.",
     ),
 )
 
@@ -238,14 +245,14 @@ PROFILER = (
     cfg.BoolOpt(
         "enabled",
         default=False,
-        help="Trace requests that carry a signed trace header, by OSprofiler. Its other options are read, too.",
+        help="Trace requests that carry a signed trace header, with OSprofiler. Its other options are read, too.",
     ),
     cfg.StrOpt("connection_string", default="messaging://", secret=True, help="Where OSprofiler sends its traces."),
-    cfg.StrOpt("hmac_keys", default="SECRET_KEY", secret=True, help="Keys that trace headers are signed with."),
+    cfg.StrOpt("hmac_keys", default="SECRET_KEY", secret=True, help="Keys for the signatures of trace headers."),
     cfg.BoolOpt(
         "trace_sqlalchemy",
         default=False,
-        help="Trace SQL statements, too. On PostgreSQL all of them then go through SQLAlchemy, which takes longer.",
+        help="Trace SQL statements, too. On PostgreSQL all of them then go through SQLAlchemy, which is slower.",
     ),
 )
 
@@ -253,15 +260,15 @@ AUDIT = (
     cfg.BoolOpt(
         "enabled",
         default=False,
-        help="Send a CADF event for each request, by the audit middleware of keystonemiddleware. "
+        help="Send CADF events for each request, with the audit middleware of keystonemiddleware. "
         "[audit_middleware_notifications] says where to.",
     ),
     cfg.StrOpt(
         "audit_map_file",
         default="/etc/placement/api_audit_map.conf",
-        help="What events call the things that paths lead to.",
+        help="File that maps request paths to the resource types named in events.",
     ),
-    cfg.StrOpt("ignore_req_list", default="", help="Methods that leave no event, by commas, such as GET,HEAD."),
+    cfg.StrOpt("ignore_req_list", default="", help="Comma-separated methods that send no event, such as GET,HEAD."),
 )
 
 CORS = (
@@ -281,7 +288,7 @@ CORS = (
         ],
         help="Response headers that pages may read.",
     ),
-    cfg.IntOpt("max_age", default=3600, help="Seconds for which a browser may remember a preflight answer."),
+    cfg.IntOpt("max_age", default=3600, help="Seconds for which a browser may cache a preflight answer."),
     cfg.ListOpt("allow_methods", default=["GET", "PUT", "POST", "DELETE", "PATCH"], help="Methods that pages may use."),
     cfg.ListOpt(
         "allow_headers",
@@ -304,22 +311,22 @@ METRICS = (
         "enabled",
         default=False,
         help="Collect metrics for Prometheus and serve them at /metrics, to callers that the policy rule "
-        "placement:metrics:show allows. Needs the extra metrics.",
+        "placement:metrics:show allows. Requires the extra metrics.",
     ),
     cfg.StrOpt(
         "listen",
-        help="HOST:PORT where the metrics are served to everybody, for example 127.0.0.1:9778. "
-        "'placement serve' listens there; another server has to be told to (gunicorn --bind).",
+        help="HOST:PORT where metrics are served to everybody, for example 127.0.0.1:9778. 'placement serve' listens "
+        "there; other servers must be told to (gunicorn --bind).",
     ),
     cfg.StrOpt(
         "directory",
-        help="Where the processes of this server share their counts; best emptied when it starts. Unset: "
-        "$PROMETHEUS_MULTIPROC_DIR, or one among the temporary files.",
+        help="Directory in which the processes of this server share their counts; it should be emptied at start. If "
+        "unset, $PROMETHEUS_MULTIPROC_DIR, or a temporary directory.",
     ),
     cfg.BoolOpt(
         "capacity",
         default=True,
-        help="Include inventory and usage of every provider, named as in the OpenStack exporter.",
+        help="Include inventory and usage of every provider, with the names that the OpenStack exporter uses.",
     ),
 )
 
@@ -328,10 +335,10 @@ HEADROOM = (
         "seconds",
         default=60,
         min=1,
-        help="The metrics tell how many more of each flavor of the planner file fit. They are counted in the "
-        "background, when metrics are read and the last count is older than this.",
+        help="The metrics show how many more of each flavor of the planner file fit. When metrics are read and the last"
+        " count is older than this, they are counted again in the background.",
     ),
-    cfg.BoolOpt("by_hypervisor", default=False, help="Also tell how many fit on each host."),
+    cfg.BoolOpt("by_hypervisor", default=False, help="Also count how many fit on each host."),
 )
 
 OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {

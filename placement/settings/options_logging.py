@@ -12,18 +12,27 @@ LOGGING = (
     cfg.StrOpt(
         "log_config_append",
         deprecated_name="log_config",
-        help="A file in the format of Python's logging.config. It replaces every other logging option here.",
+        help="A file in the format of Python's logging.config. It replaces all other logging options here.",
     ),
     cfg.StrOpt("log_date_format", default=_DEFAULTS.log_date_format, help="Format of %(asctime)s."),
     cfg.StrOpt("log_file", deprecated_name="logfile", help="File to log to. It may be rotated while in use."),
-    cfg.StrOpt("log_dir", deprecated_name="logdir", help="Directory of log_file; alone: of placement.log."),
-    cfg.BoolOpt("use_stderr", default=False, help="Log to standard error too. It is also used if nothing else is."),
+    cfg.StrOpt(
+        "log_dir",
+        deprecated_name="logdir",
+        help="Directory of log_file; without log_file, the directory of placement.log.",
+    ),
+    cfg.BoolOpt(
+        "use_stderr",
+        default=False,
+        help="Log to standard error too. This is the default if nothing else is configured.",
+    ),
     cfg.BoolOpt("use_syslog", default=False, help="Log to syslog too."),
-    cfg.StrOpt("syslog_log_facility", default=_DEFAULTS.syslog_log_facility, help="The facility for syslog."),
+    cfg.StrOpt("syslog_log_facility", default=_DEFAULTS.syslog_log_facility, help="The syslog facility."),
     cfg.BoolOpt(
         "use_journal",
         default=False,
-        help="Log to systemd's journal too, with its Python package systemd-python. Without it, to standard error.",
+        help="Log to systemd's journal too. Requires the Python package systemd-python; without it, the log goes to "
+        "standard error.",
     ),
     cfg.BoolOpt(
         "use_json",
@@ -66,8 +75,8 @@ ACCESS_LOG = (
     cfg.BoolOpt(
         "enabled",
         default=True,
-        help="Log each request: who asked for what, status, size, microversion, seconds and number of SQL statements. "
-        "The logger is placement.access; health checks that succeed are logged at DEBUG.",
+        help="Log each request: caller, method and path, status, size, microversion, seconds and number of SQL "
+        "statements. The logger is placement.access; successful health checks are logged at DEBUG.",
     ),
 )
 
