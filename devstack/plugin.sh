@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# devstack sources this with a mode and a phase. lib/placement does the rest: it clones, configures, migrates, starts.
+# devstack sources this with a mode and a phase. lib/placement does the rest: clone, configure, migrate, start.
 
 function remove_reference {
-    # Both have the package "placement"; two of them in one environment would be a mixture.
+    # Both provide the package "placement"; in one environment their files would mix.
     pip_uninstall openstack-placement || true
 }
 

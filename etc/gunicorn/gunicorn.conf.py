@@ -1,6 +1,6 @@
-"""gunicorn serves Placement: gunicorn --config /etc/placement/gunicorn.conf.py. See docs/deploying.md."""
+"""Serves Placement with gunicorn: gunicorn --config /etc/placement/gunicorn.conf.py. See docs/deploying.md."""
 
-# Reads the configuration again at SIGHUP; while it is not valid, the one before stays in force.
+# Rereads the configuration at SIGHUP; while it is not valid, the previous one stays in force.
 from placement.wsgi.gunicorn import on_reload  # noqa: F401
 
 wsgi_app = "placement.wsgi.api:application"
