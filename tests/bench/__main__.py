@@ -101,16 +101,16 @@ def _page(results: Results, facts: Iterable[str]) -> str:
     return "# Results\n\n" + EXPLANATION + "\n".join(f"* {fact}" for fact in facts) + "\n\n" + markdown(results)
 
 
-EXPLANATION = f"""Written by `tox -e bench` (tests/bench). Both servers have the same PostgreSQL and the same gunicorn
-({WORKERS} {WORKER_CLASS} workers: one request at a time in a process, so that no other request is counted), copies of
-the same cloud, the same requests in turn at microversion 1.39. CPU is that of all processes of the server and of its
-database connections for one request, the median over the pairs; "times" is reference / ours, pair by pair, with the
-quartiles. Latencies suffer from whatever else the machine does. MiB is the most that a worker process held; it does
-not shrink from row to row. The reference has the database as it made it; ours has adopted a copy. "Answers" tells
-whether both gave the same set of candidates and summaries (with a limit: as many, and all of them among the
-reference's without a limit). Ranking is off on ours, as the reference does not order candidates, except where a row
-says "best first". Rows are written as they are measured; a run that was ended early lacks the later ones. The section
-"Where the time goes" is written by hand.
+EXPLANATION = f"""Written by `tox -e bench` (tests/bench). Both servers use the same PostgreSQL and the same
+gunicorn ({WORKERS} {WORKER_CLASS} workers: one request at a time per process, so that no other request is counted),
+copies of the same cloud, and get the same requests in turn at microversion 1.39. CPU is the CPU time of all processes
+of the server and of its database connections for one request, as the median over the pairs; "times" is reference /
+ours, pair by pair, with the quartiles. Latencies suffer from whatever else the machine does. MiB is the largest size of
+a worker process; it does not shrink from row to row. The reference has the database as it created it; ours has adopted
+a copy. "Answers" says whether both gave the same set of candidates and summaries (with a limit: the same number, all of
+them among the reference's without a limit). Ranking is off on ours, because the reference does not order candidates,
+unless a row says "best first". Rows are written as they are measured; a run that ended early lacks the later ones. The
+section "Where the time goes" is written by hand.
 
 """
 

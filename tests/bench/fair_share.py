@@ -163,14 +163,14 @@ def report() -> str:
     return f"""# Fair shares: one event
 
 {QUEUES:,} queues in {DEPARTMENTS} departments, {QUEUES * JOBS_PER_QUEUE:,} jobs, 3 classes. Written by `python -m
-tests.bench.fair_share`, commit {commit.stdout.strip()}; median CPU time. Afterwards all shares are compared with a full
-recomputation, and are equal.
+tests.bench.fair_share`, commit {commit.stdout.strip()}; median CPU time. Afterwards all shares equal those of a
+full recomputation.
 
 | what happens, and then "who is next?" | CPU ms | recomputing / this |
 | --- | --- | --- |
-| one job takes or gives back something | {event:.3f} | **{recomputed / event:,.0f}x** |
+| one job takes or gives back resources | {event:.3f} | **{recomputed / event:,.0f}x** |
 | a class becomes exhausted, or free again | {transition:,.1f} | {recomputed / transition:,.1f}x |
-| everything is worked out anew | {recomputed:,.0f} | |
+| full recomputation | {recomputed:,.0f} | |
 
 ## Giving back
 

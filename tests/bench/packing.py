@@ -135,12 +135,13 @@ def _cell(found: Sequence[float] | None) -> str:
 
 EXPLANATION = """# Packing a published trace
 
-Percent of 6,212 GPUs that are allocated when tasks for 100 % of them have arrived: mean of ten seeds, and the least and
-the greatest. Written by `python -m tests.bench.packing TRACE`, {date}, commit {commit}.
+Percentage of 6,212 GPUs that are allocated when tasks for 100 % of them have arrived: mean of ten seeds, with minimum
+and maximum. Written by `python -m tests.bench.packing TRACE`, {date}, commit {commit}.
 
-*fragmentation* is this project's policy, *gradient* and *best fit* are its own forms of FGD and BestFit, whose
-published means stand beside ("Beware of Fragmentation", Weng et al., USENIX ATC 2023). The *bound* is what nobody can
-exceed who knows all tasks beforehand: the linear relaxation in packing_bounds.py, solved by HiGHS.
+*fragmentation* is this project's policy; *gradient* and *best fit* are its own implementations of FGD and BestFit,
+whose published means are shown beside them ("Beware of Fragmentation", Weng et al., USENIX ATC 2023). No algorithm can
+exceed the *bound*, even if it knows all tasks beforehand: it is the linear relaxation in packing_bounds.py, solved by
+HiGHS.
 
 | workload | fragmentation | FGD | more | BestFit | gradient | best fit | bound | reached |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -300,9 +300,9 @@ def candidates() -> list[str]:
     return [
         f"## Candidates: GPUs with a NIC on the same switch, {HOSTS:,} hosts of 8 + 8, limit={LIMIT}, SQLite",
         "",
-        "The plain form spells out each pair as groups with same_subtree. Ranked, which is the default, it answers",
-        "with the best, as the planner does, who looks at all hosts for that. Unranked, any ten candidates will do.",
-        "How devices lie is kept from request to request; the first for several takes up to seven times as long.",
+        "The plain form spells out each pair as groups with same_subtree. Ranked, which is the default, it returns the",
+        "best, as the planner does, which means considering all hosts. Unranked, any ten candidates will do.",
+        "Device layouts are kept between requests; the first request for several takes up to seven times as long.",
         f"{measured()} Medians of {ROUNDS} rounds in turn.",
         "",
         "| pairs | CPU ms of the plain form, ranked | unranked | of the joint allocation | to ranked | to unranked |",
