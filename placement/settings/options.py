@@ -21,15 +21,15 @@ API = (
         ),
         sample_default="keystone",
         deprecated_group="DEFAULT",
-        help="How callers authenticate. If unset, keystone, unless nothing at all is configured (no configuration file,"
-        " no OS_* environment variable): then it is noauth2, and only callers on the same machine are served.",
+        help="How callers authenticate. If unset, keystone, unless nothing at all is configured (no configuration "
+        "file, no OS_* environment variable): then it is noauth2, and only callers on the same machine are served.",
     ),
     cfg.IntOpt(
         "max_worker_memory_mb",
         default=0,
         min=0,
-        help="A gunicorn worker that uses more than this many MB of memory after an answer accepts no further requests,"
-        " finishes those in progress, and is replaced. 0: never. For uWSGI use reload-on-rss.",
+        help="A gunicorn worker that uses more than this many MB of memory after an answer accepts no further "
+        "requests, finishes those in progress, and is replaced. 0: never. For uWSGI use reload-on-rss.",
     ),
 )
 
@@ -39,8 +39,7 @@ PLACEMENT_DATABASE = (
         default="",
         secret=True,
         help="URL of the database, for example postgresql://placement:PASSWORD@HOST/placement, mysql+pymysql://... or "
-        "sqlite:////var/lib/placement/placement.sqlite. Required if anything is configured. Write a dollar sign "
-        "twice.",
+        "sqlite:////var/lib/placement/placement.sqlite. Required if anything is configured. Write a dollar sign twice.",
     ),
     cfg.StrOpt(
         "slave_connection",
@@ -124,14 +123,14 @@ RANKING = (
         min=0,
         max=100,
         help="With [placement] randomize_allocation_candidates: provider trees whose scores (0 to 100) differ by no "
-        "more than this change places at random, so that clients that ask at the same time do not all take the "
-        "same one.",
+        "more than this change places at random, so that clients that ask at the same time do not all take the same "
+        "one.",
     ),
     cfg.StrOpt(
         "planner_file",
         sample_default="planner.yaml",
-        help="The planner file: profiles, levels and more, see the sample planner.yaml. A relative path is searched for"
-        " in the directories of --config-dir and beside the configuration files. If unset, planner.yaml in these "
+        help="The planner file: profiles, levels and more, see the sample planner.yaml. A relative path is searched "
+        "for in the directories of --config-dir and next to the configuration files. If unset, planner.yaml in these "
         "places is used if it exists, otherwise built-in defaults.",
     ),
 )
@@ -144,8 +143,8 @@ PLANNER = (
         "exclusive_for_all",
         default=True,
         help="Whether a place that a claim of the planner holds exclusively is closed to everybody: GET "
-        "/allocation_candidates leaves it out, and PUT and POST /allocations of others into it are 409. The "
-        "section exclusive of the planner file names the locks of places; without locks, this has no effect.",
+        "/allocation_candidates leaves it out, and PUT and POST /allocations of others into it are 409. The section "
+        "exclusive of the planner file names the locks of places; without locks, this has no effect.",
     ),
 )
 
@@ -158,8 +157,8 @@ FAIR_SHARE = (
             ("plain", "also PUT and POST /allocations for consumers of the types below"),
         ),
         help="Whose requests are refused if they are not fair. The section fair_share of the planner file defines fair "
-        "shares, and docs/fair-share.md explains them. A plain client gets 409 if the request would take a queue "
-        "or project beyond its entitlement without leaving enough for all others, or beyond a limit. Giving back "
+        "shares, and docs/fair-share.md explains them. A plain client gets 409 if the request would take a queue or "
+        "project beyond its entitlement without leaving enough for all others, or beyond a limit. Giving back "
         "resources or moving them is never refused.",
     ),
     cfg.ListOpt(
@@ -189,8 +188,9 @@ JOURNAL = (
     cfg.BoolOpt(
         "enabled",
         default=True,
-        help="Whether to write every change of a provider or consumer to the journal and serve GET /planner/v1/journal;"
-        " otherwise it is 404. 'placement db upgrade' creates or removes the triggers that write it.",
+        help="Whether to write every change of a provider or consumer to the journal and serve GET "
+        "/planner/v1/journal; otherwise it is 404. 'placement db upgrade' creates or removes the triggers that write "
+        "it.",
     ),
     cfg.IntOpt(
         "keep_days",
@@ -216,8 +216,8 @@ HTTP_BASIC = (
     cfg.StrOpt(
         "user_file",
         default="/etc/placement/htpasswd",
-        help='File of users and bcrypt hashes, one "name:hash" per line, as "htpasswd -nB NAME" prints it. It is reread'
-        " when it changes.",
+        help='File of users and bcrypt hashes, one "name:hash" per line, as "htpasswd -nB NAME" prints it. It is '
+        "reread when it changes.",
     ),
     cfg.DictOpt(
         "user_roles",
@@ -335,8 +335,8 @@ HEADROOM = (
         "seconds",
         default=60,
         min=1,
-        help="The metrics show how many more of each flavor of the planner file fit. When metrics are read and the last"
-        " count is older than this, they are counted again in the background.",
+        help="The metrics show how many more of each flavor of the planner file fit. When metrics are read and the "
+        "last count is older than this, they are counted again in the background.",
     ),
     cfg.BoolOpt("by_hypervisor", default=False, help="Also count how many fit on each host."),
 )
