@@ -2,9 +2,8 @@
 
     python etc/placement/examples/ai_cloud.py
 
-starts a server of its own on a throw-away database, with a planner.yaml of its own, and talks to it over HTTP as nova
-would: it asks for allocation candidates and claims the first. Needs the environment that placement-server is installed
-in, and nothing else.
+starts a server with a throw-away database and its own planner.yaml, and talks to it over HTTP as nova would: it asks
+for allocation candidates and claims the first. Needs only the environment in which placement-server is installed.
 """
 
 import contextlib
@@ -51,7 +50,7 @@ GPU_JOB = "VCPU:4,PGPU:2"
 
 
 class Cloud:
-    """The servers of the example, at a placement server."""
+    """The example's servers, as providers of a placement server."""
 
     def __init__(self, url):
         self.url = url
@@ -78,24 +77,24 @@ class Cloud:
         return json.loads(text) if text else None
 
     def candidates(self, job):
-        """Return where a job can go, the best first."""
+        """Return the candidates for a job, best first."""
         return self.ask("GET", f"/allocation_candidates?resources={job}")["allocation_requests"]
 
     def scores(self, candidates):
-        """Return why they come in that order."""
+        """Return the scores of candidates."""
         return self.ask("POST", "/planner/v1/scores", {"allocation_requests": candidates})["scores"]
 
     def claim(self, candidate):
-        """Let a new consumer have a candidate."""
+        """Allocate a candidate to a new consumer."""
         owner = {"project_id": "demo", "user_id": "demo", "consumer_generation": None, "consumer_type": "INSTANCE"}
         self.ask("PUT", f"/allocations/{uuid.uuid4()}", {**candidate, **owner})
 
     def server_of(self, candidate):
-        """Return the name of the server that a candidate is on."""
+        """Return the name of a candidate's server."""
         return self.names[next(iter(candidate["allocations"]))]
 
     def used(self, name):
-        """Return what is in use on a server, for people."""
+        """Return the usage of a server as text."""
         provider = next(uuid for uuid, known in self.names.items() if known == name)
         usages = self.ask("GET", f"/resource_providers/{provider}/usages")["usages"]
         return ", ".join(f"{usages[resource]} of {total} {resource}" for resource, total in CLOUD[name].items())
@@ -111,7 +110,7 @@ def show(cloud, title, job):
 
 
 def tell(cloud):
-    """Print what the profile does."""
+    """Print the effect of the profile."""
     print("Empty servers: candidates in order, with total score (and its parts).\n")
     show(cloud, "A CPU job", CPU_JOB)
     show(cloud, "A GPU job", GPU_JOB)
@@ -130,7 +129,7 @@ def tell(cloud):
 
 @contextlib.contextmanager
 def server(directory):
-    """Serve from a directory; give the URL."""
+    """Run a placement server in a directory and yield its URL."""
     (directory / "placement.conf").write_text(CONFIGURATION.format(directory=directory))
     (directory / "planner.yaml").write_text(PLANNER)
     command = [Path(sys.executable).with_name("placement"), "serve", "--port", "0", "--workers", "1"]

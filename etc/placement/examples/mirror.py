@@ -1,4 +1,4 @@
-"""Mirror a cloud into memory by its journal, and hold the mirror against the server: mirror.py URL TOKEN."""
+"""Mirror a cloud into memory through its journal, and compare the mirror with the server: mirror.py URL TOKEN."""
 
 import json
 import sys
@@ -8,14 +8,14 @@ from urllib.request import Request, urlopen
 
 
 def snapshot(get):
-    """Return all providers by uuid, and the cursor of this moment; ``get`` returns (document, headers) of a path."""
+    """Return all providers by uuid, and the current cursor; ``get`` returns (document, headers) for a path."""
     document, headers = get("/planner/v1/inventory")
     mirror = {one["uuid"]: one | {"usages": Counter(one["usages"])} for one in document["providers"]}
     return mirror, headers["x-placement-journal"]
 
 
 def follow(get, mirror, cursor):
-    """Apply what came after a cursor, and return the next one. 410: its rows are gone, so take a new snapshot."""
+    """Apply the rows after a cursor, and return the next cursor. 410: the rows are gone, so take a new snapshot."""
     while (answer := get(f"/planner/v1/journal?limit=1000&after={cursor}")[0])["entries"]:
         for row in answer["entries"]:
             apply(mirror, row)
@@ -36,7 +36,7 @@ def apply(mirror, row):
         mirror[uuid]["inventories"] = others | ({class_: row["new"]} if "new" in row else {})
     elif kind == "allocation":
         mirror[uuid]["usages"][class_] += row.get("new_amount", 0) - row.get("old_amount", 0)
-    elif kind in ("trait", "aggregate"):  # made where it is missing, deleted where it is there
+    elif kind in ("trait", "aggregate"):  # created if missing, else deleted
         mirror[uuid][f"{kind}s"] = sorted({*mirror[uuid][f"{kind}s"]} ^ {row["name"]})
 
 

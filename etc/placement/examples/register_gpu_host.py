@@ -3,9 +3,9 @@
 
     python register_gpu_host.py --url http://127.0.0.1:8778 --token admin gpu-host-1 gpu-host-2
 
-makes for each name a tree of resource providers: the host, two NUMA nodes, two PCIe switches below each, and below
-each switch two GPUs and a NIC with virtual functions. Running it again changes nothing. Change HOST to describe yours;
-what the names mean is told in docs/planner.md. Needs nothing but Python.
+creates a tree of resource providers for each name: the host, two NUMA nodes, two PCIe switches below each, and below
+each switch two GPUs and a NIC with virtual functions. Running it again changes nothing. Edit HOST to describe your
+hosts; docs/planner.md explains the names. Needs only Python.
 """
 
 import argparse
@@ -30,12 +30,12 @@ NAMESPACE = uuid.UUID("6f7f1b8e-0f0a-4a57-9d3b-2f5a3d1c9a10")
 
 
 def register(send, name, host=HOST):
-    """Make the tree of one host.
+    """Create the tree of one host.
 
     Args:
-        send: called with (method, path, body); raises where that fails.
+        send: called with (method, path, body); raises on failure.
         name: the name of the host.
-        host: what it has, in the shape of HOST.
+        host: its description, in the form of HOST.
     """
     prepare(send, {*host["gpu_traits"], *host["nic_traits"]})
     root = provider(send, name, None, host["inventory"], [])
@@ -57,7 +57,7 @@ def register(send, name, host=HOST):
 
 
 def prepare(send, traits):
-    """Make the classes and traits that the tree needs; those that exist stay."""
+    """Create the classes and traits that the tree needs and that do not exist."""
     for resource_class in CLASSES:
         send("PUT", f"/resource_classes/{resource_class}", None)
     for trait in {*TRAITS, *traits}:
@@ -66,7 +66,7 @@ def prepare(send, traits):
 
 
 def provider(send, name, parent, inventory, traits):
-    """Make one provider with its inventory and traits, unless it is there, and return its uuid."""
+    """Create a provider with inventory and traits unless it exists, and return its uuid."""
     identity = str(uuid.uuid5(NAMESPACE, name))
     found = send("GET", f"/resource_providers?uuid={identity}", None)["resource_providers"]
     if found:
@@ -103,7 +103,7 @@ def sender(url, token):
 
 
 def main():
-    """Register the hosts that are named."""
+    """Register the hosts given as arguments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", default="http://127.0.0.1:8778", help="where Placement is")
     parser.add_argument("--token", default="admin", help="the token of an administrator")
