@@ -1,6 +1,6 @@
-"""Hosts that the planner cannot tell apart but for ids: what is proposed in one of them is proposed in the others.
+"""Hosts that the planner can tell apart only by id: what it proposes in one of them, it proposes in the others.
 
-A cloud has many hosts of a few models, and gangs go to many of them at a time.
+A cloud has many hosts of a few models, and a gang is placed on many of them at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ from placement.domain.tree import Tree
 
 
 class DrawnHost(NamedTuple):
-    """A host drawn without ids: its form, and the providers that the numbers in it stand for."""
+    """A host drawn without ids: its form, and the provider that each number in it stands for."""
 
     form: CanonicalForm
     providers: Sequence[int]
 
 
 def drawn(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTree) -> DrawnHost:
-    """Draw a host, with those that share with it; of places only those of the same levels are compared.
+    """Draw a host with the providers that share with it; forms compare only for the same levels of places.
 
-    Of ids and of names nothing matters but their order. Providers are numbered by their ids.
+    Nothing about ids and names matters but their order. Providers are numbered by their ids.
 
     Args:
-        plans: what is asked for there.
-        trees: who can serve it, for each plan.
+        plans: what is asked for on it.
+        trees: which of its providers can serve, for each plan.
         details: the host; the same for all plans.
     """
     providers = sorted(details.parents)
@@ -48,7 +48,7 @@ def drawn(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTree) ->
 
 
 def form_of(plan: Plan, tree: Tree, details: PlannerTree) -> CanonicalForm:
-    """Return the form of a host of which one thing is asked."""
+    """Return the form of a host for a single plan."""
     return drawn([plan], [tree], details).form
 
 
@@ -61,7 +61,7 @@ def _asked(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[in
 
 
 def moved(proposal: Proposal, source: DrawnHost, target: DrawnHost) -> Proposal:
-    """Return a proposal as it is in another host of the same form."""
+    """Translate a proposal into another host of the same form."""
     numbers = dict(zip(source.providers, target.providers, strict=True))
     return Proposal(
         root=numbers[proposal.root],

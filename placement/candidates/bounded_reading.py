@@ -1,7 +1,7 @@
-"""Which trees are read when, where so many providers are wanted that they may touch several places.
+"""Decides in which order trees are read where so many providers are wanted that they may touch several places.
 
-What lies in one place of each level cannot be beaten, so bounds on places are asked for only once something that was
-composed touches more. With them most trees need not be read to know that they are no better.
+Nothing beats a candidate in one place of each level, so bounds on places are computed only once a composed candidate
+touches more. Thanks to them most trees are ruled out unread.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,10 +15,10 @@ from placement.candidates.reading import ByScore, CachedOrder, Reader, classes_t
 from placement.domain.search_limits import LIMITS, SearchLimits
 
 LeastByRoot = Mapping[int, Counts]
-"""How few places of each level are touched in each tree that can serve."""
+"""The least number of places that each tree that can serve touches, level by level."""
 
 LeastPlaces = Callable[[], LeastByRoot | None]
-"""Returns that for all trees; None where it cannot be told."""
+"""Returns that for all trees; None if it is unknown."""
 
 
 def bounded_as_needed(
@@ -30,15 +30,15 @@ def bounded_as_needed(
     cached_order: CachedOrder | None = None,
     limits: SearchLimits = LIMITS,
 ) -> Iterator[Portion]:
-    """Yield all trees that may serve, those first that can score highest.
+    """Yield all trees that may serve, those with the highest possible scores first.
 
     Args:
         reader: reads the trees.
-        scores: what they can score.
+        scores: bounds what trees can score.
         wanted: how many candidates are wanted; None for all.
-        least: tells how few places they touch; asked once a score falls short.
+        least: returns how few places trees can touch; called once a score falls short.
         cached_order: as in ``promising_first``.
-        limits: in which portions trees are read.
+        limits: how large the portions are in which trees are read.
     """
     unbounded = promising_first(reader, scores, wanted, cached_order=cached_order, limits=limits)
     if not reader.is_possible or reader.only_root is not None:
@@ -70,7 +70,7 @@ def bounded_first(
     cached_order: CachedOrder | None = None,
     limits: SearchLimits = LIMITS,
 ) -> Iterator[Portion]:
-    """Yield the trees that have bounds, but for those with roots that were seen, those first that can score highest."""
+    """Yield the trees that have bounds, except those already seen, those with the highest possible scores first."""
     scores.bound(least)
     keys = []
     if scores.classes:
@@ -82,6 +82,6 @@ def bounded_first(
     left = [key for key in keys if key[2] not in seen]
     if not left:
         return
-    # What was composed already may be as good as all that is left.
+    # Results composed so far may precede everything that is left.
     yield Portion([], min(left))
     yield from ByScore(scores, UnsortedKeys(left), reader, complete=True, left_out=seen, limits=limits).portions(wanted)

@@ -1,4 +1,4 @@
-"""What is known of a tree before it is composed: in how few places so many providers of it can be."""
+"""Bounds on the score of a tree before it is composed: how few places a number of its providers can lie in."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,15 +14,15 @@ from placement.domain.amounts import ResourceAmounts
 from placement.domain.places import Position
 
 Locator = int | None
-"""The provider that tells where another one is: itself if it is the anchor of a place, or else its parent."""
+"""The provider whose position another one has: the provider itself if it anchors a place, its parent otherwise."""
 
 
 class PlaceSizes(NamedTuple):
-    """How the providers of a tree that can serve something lie.
+    """How the providers of a tree that can serve a demand spread over its places.
 
     Args:
         supply: how many there are.
-        levels: for each level how many lie in no place, then how many in each place, the most first.
+        levels: for each level how many lie in no place, then how many in each place, in descending order.
     """
 
     supply: int
@@ -32,10 +32,10 @@ class PlaceSizes(NamedTuple):
 def place_sizes(
     options: Sequence[tuple[int, Locator]], positions: Mapping[Locator, Position], *, levels: int
 ) -> dict[int, PlaceSizes]:
-    """Return for each tree how its providers lie; trees that are alike have the same object.
+    """Return for each tree how its providers spread over places; equal results are one object.
 
     Args:
-        options: (root, locator) for each provider that can serve.
+        options: (root, locator) of each provider that can serve.
         positions: where each locator is.
         levels: how many levels there are.
 
@@ -49,7 +49,7 @@ def place_sizes(
     for level in range(levels):
         at = {locator: position[level] for locator, position in positions.items()}
         columns.append(_sizes_by_root(Counter(zip(roots, map(at.__getitem__, locators), strict=True))))
-    known: dict[PlaceSizes, PlaceSizes] = {}  # Hosts of a cloud are much alike.
+    known: dict[PlaceSizes, PlaceSizes] = {}  # The hosts of a cloud are much alike.
     found = [(root, PlaceSizes(n, tuple([column[root] for column in columns]))) for root, n in Counter(roots).items()]
     return {root: known.setdefault(sizes, sizes) for root, sizes in found}
 
@@ -69,9 +69,9 @@ def _sizes_by_root(sizes: Mapping[tuple[int, int | None], int]) -> dict[int, tup
 
 
 def fewest_places(sizes: PlaceSizes, number: int) -> Counts | None:
-    """Return a bound on the places of each level that so many different providers touch; None if there are less.
+    """Return a lower bound on the places of each level that ``number`` providers touch; None if there are fewer.
 
-    What is in no place costs nothing.
+    Providers in no place are free.
 
     >>> fewest_places(PlaceSizes(4, ((0, 3, 1), (0, 2, 1, 1))), 3)
     (1, 2)
@@ -82,7 +82,7 @@ def fewest_places(sizes: PlaceSizes, number: int) -> Counts | None:
 
 
 def fewest(sizes: Collection[float], number: float) -> int:
-    """Return how many of the first places it takes for a number of providers, at least 1.
+    """Return how many of the sizes, first to last, it takes to reach ``number``: at least 1.
 
     >>> fewest([2, 1, 1], 3), fewest([2, 1], 0)
     (2, 1)
@@ -97,7 +97,7 @@ def fewest(sizes: Collection[float], number: float) -> int:
 
 
 class BoundedScores(TreeScores):
-    """The scores of trees for one request, lowered by what is known of how compact anything in them can be."""
+    """The scores of trees for one request, lowered by bounds on how compact any candidate in them can be."""
 
     def __init__(
         self,
@@ -112,52 +112,52 @@ class BoundedScores(TreeScores):
         self._least: Mapping[int, Counts] = {}
         self._highest: dict[int, float] = {}
         self.falls_short = False
-        """Whether anything that was composed lost by the places that it touches."""
+        """Whether anything composed so far has lost points for the places it touches."""
 
     def bound(self, least: Mapping[int, Counts]) -> None:
-        """Take note, by the roots of trees, of how few places of each level are touched at least."""
+        """Note, by root, a lower bound on the places of each level that are touched in each tree."""
         self._least = least
 
     def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
-        """Return the keys of trees before they are composed: with the highest scores that they can have."""
+        """Return the keys of trees from before composing: with the highest scores that they can have."""
         return self.bounded(super().keys(sums))
 
     def bounded(self, keys: Collection[Key]) -> list[Key]:
-        """Return keys that say nothing of places, lowered by what is known of these."""
+        """Lower the scores in keys that do not account for places yet, by the known bounds."""
         self._highest.update([(root, below) for _fails, below, root in keys])
         lost = {counts: self.lost(counts) for counts in {*self._least.values(), ()}}
         least = self._least.get
         return [(fails, below + lost[least(root, ())], root) for fails, below, root in keys]
 
     def lowered(self, key: Key, counts: Counts) -> Key:
-        """Return the key of one tree lowered by how few places are touched there at least."""
+        """Return the key of one tree, lowered by a bound on the places touched there."""
         fails, below, root = key
-        # A key that was not made here says nothing of places yet, and what is composed is judged by that.
+        # A key that was not made here has no bound on places in it, and composed results are scored from there.
         return max(key, (fails, self._highest.setdefault(root, below) + self.lost(counts), root))
 
     def negated_score(self, key: Key, counts: Counts) -> float:
-        """Return the negated score of something that touches so many places of a tree with a key."""
+        """Return the negated score of a result in the tree of a key, given how many places it touches."""
         _fails, below, root = key
         lost = self.lost(counts)
         self.falls_short = self.falls_short or lost > 0
-        # A key that was not made here is no bound on places yet.
+        # A key that was not made here has no bound on places in it.
         return self._highest.get(root, below) + lost
 
     def key_of(self, row: Sequence[int], given: Given, counts: Counts) -> Key:
-        """Return the key of something that was composed."""
+        """Return the key of a composed result."""
         self.falls_short = self.falls_short or self.lost(counts) > 0
         return super().key_of(row, given, counts)
 
 
 class ScoresByCount(BoundedScores):
-    """The scores of trees for a request that takes more where there is more: known only of what was composed.
+    """The scores of trees for a request that takes more where there is more: only composed results have one.
 
     Args:
-        requested: what is asked for at least.
-        ranking: what is best.
+        requested: the least that is asked for.
+        ranking: how to order trees and candidates.
         known: every class that providers may have.
         packing: what the request does to devices.
-        shared: what others may give at least.
+        shared: what sharing providers may serve at least.
     """
 
     def __init__(
@@ -174,9 +174,9 @@ class ScoresByCount(BoundedScores):
         self._of_amounts = cache(lambda amounts: TreeScores(dict(amounts), ranking, known, packing, shared=shared))
 
     def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
-        """Return keys that say no more than the roots of trees."""
+        """Return keys that tell trees apart by their roots alone."""
         return [(False, -MAX_SCORE, row[0]) for row in sums]
 
     def of_amounts(self, amounts: ResourceAmounts) -> TreeScores:
-        """Return the scores of what takes so much in all."""
+        """Return the scores of a result that takes these amounts in all."""
         return self._of_amounts(tuple((name, amounts[name]) for name in self._requested))

@@ -1,11 +1,11 @@
-"""How many steps the search of one request may take: what it costs is bounded however hard the request is."""
+"""The step budget of one request: it bounds the cost of a search, however hard the request is."""
 
 from placement.allocators.budget import Budget
 from placement.domain.search_limits import LIMITS
 
 
 class RequestBudget(Budget):
-    """The steps of one request, of which the search of one tree may take ``per_tree``."""
+    """The steps of one request, of which searching one tree may take ``per_tree``."""
 
     __slots__ = ("per_tree",)
 
@@ -14,5 +14,5 @@ class RequestBudget(Budget):
         self.per_tree = per_tree
 
     def of_tree(self) -> Budget:
-        """Return the steps of one tree, however often it is searched."""
+        """Return the budget of one tree, shared by all searches of it."""
         return self.child(self.per_tree)

@@ -1,7 +1,7 @@
-"""Trees that are alike: what was worked out for one of them is read off for all others.
+"""Composes equivalent trees once: what was found in one of them is read off for the others.
 
-A cloud has thousands of hosts of a few models. Two trees have one *canonical form* if the search cannot tell them apart
-but for the ids of their providers; then their candidates differ in these alone, and come in the same order.
+A cloud has thousands of hosts of a few models. Two trees have the same *canonical form* if the search cannot tell them
+apart but by the ids of their providers. Then their candidates differ in the ids alone, and come in the same order.
 """
 
 from collections import Counter
@@ -16,16 +16,16 @@ from placement.domain.tree import Tree
 CanonicalForm = tuple[object, ...]
 
 Sketch = tuple[CanonicalForm, tuple[int, ...]]
-"""A tree drawn without ids: its canonical form, and the providers that the numbers in it stand for."""
+"""A tree drawn without ids: its canonical form, and the provider that each number in it stands for."""
 
 Found = TypeVar("Found")
 
 
 class Memo(dict[CanonicalForm, Found]):
-    """What was found in trees, by their canonical form, within one request; only what is certain goes in.
+    """Memoises what was found in trees, by canonical form, within one request. Only final results may go in.
 
     Args:
-        most: how many forms are remembered. A request that meets more of them has little to gain from the others.
+        most: how many forms to remember. A request that meets more of them gains little from memoising the rest.
     """
 
     def __init__(self, most: int = 1000) -> None:
@@ -34,17 +34,17 @@ class Memo(dict[CanonicalForm, Found]):
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another form."""
+        """Whether there is no room left for another form."""
         return len(self) >= self._most
 
     def remember(self, form: CanonicalForm, found: Found) -> None:
-        """Remember what was found, while there is room."""
+        """Remember what was found, if there is room."""
         if not self.is_full:
             self[form] = found
 
 
 class Sketcher:
-    """Draws the trees of one plan. Whatever constrains a choice has to be in the drawing."""
+    """Draws the trees of one plan. Everything that can constrain a choice must be part of the drawing."""
 
     def __init__(self, plan: Plan) -> None:
         self._is_unconstrained = plan.is_unconstrained
@@ -54,13 +54,13 @@ class Sketcher:
         asked: Counter[str] = Counter()
         for slot in plan.slots:
             asked.update(dict(slot.resources))
-        # More room than all slots ask for together is as good as just enough.
+        # Room beyond what all slots request together makes no difference.
         self._contended = [(name, asked[name]) for name in plan.contended]
 
     def sketch(self, tree: Tree) -> Sketch:
-        """Draw a tree; its providers are numbered as they appear.
+        """Draw a tree, numbering its providers as they appear.
 
-        Where any combination of options is a choice, it does not matter whether two of them are one provider.
+        Where any combination of options is a choice, only the number of options of each demand matters.
         """
         if self._is_unconstrained:
             return tuple(map(len, tree.options)), tuple(chain.from_iterable(tree.options))
@@ -88,26 +88,26 @@ class Sketcher:
 
 
 def with_places(sketch: Sketch, places: Places) -> CanonicalForm:
-    """Return the form of a tree whose places matter, too: those of each provider, and which of them are of a level."""
+    """Return the form of a tree whose places matter, too: the places of each provider, and the places of each level."""
     drawn, providers = sketch
     return drawn, tuple([places.of.get(provider, 0) for provider in providers]), places.levels
 
 
 def numbered(choices: Iterable[Choice], providers: Sequence[int]) -> list[Choice]:
-    """Return choices with the numbers of a sketch for the providers in it, which are all different."""
+    """Return choices with providers replaced by their numbers in a sketch; no provider may be in it twice."""
     number = {provider: number for number, provider in enumerate(providers)}
     return [tuple([number[provider] for provider in choice]) for choice in choices]
 
 
 def _homes(providers: Iterable[int], tree: Tree) -> list[int]:
-    """Return for each provider a number for the tree that it is of."""
+    """Number the trees that the providers belong to, and return the number for each provider."""
     homes: dict[int, int] = {}
     return [homes.setdefault(tree.home.get(provider, tree.root), len(homes)) for provider in providers]
 
 
 def _next_above(provider: int, parents: Mapping[int, int | None], numbers: Mapping[int, int]) -> int | None:
-    """Return the number of the nearest ancestor that has one: whatever ties providers together goes over these."""
-    # Not by ``upwards``: it is asked for each provider of each tree, where a generator shows in the time of requests.
+    """Return the number of the nearest numbered ancestor: the only ancestors that can tie providers together."""
+    # Not by ``upwards``: this runs for every provider of every tree, where the cost of a generator shows.
     above = parents.get(provider)
     while above is not None and above not in numbers:
         above = parents.get(above)

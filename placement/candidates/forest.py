@@ -1,8 +1,8 @@
-"""Provider trees as they are at one moment, and the score of what a request takes from one of them.
+"""Provider trees at one moment, and the score of what a request takes from one of them.
 
-The node of a request is the tree it takes from. What a provider of another tree shares with it is not the node's, even
-if it is asked for, and is not charged to it. What sharing providers serve alone takes from their trees: these are its
-node, as one.
+A request is scored on one node: the tree it takes from. What providers of other trees share with it is neither part of
+the node nor charged to it, even if it is requested. What sharing providers serve alone is taken from their own trees,
+which together are the node.
 """
 
 from collections import defaultdict
@@ -18,11 +18,11 @@ from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.places import Layout, Places, level_bits
 
 Taken = Mapping[int, ResourceAmounts]
-"""Provider -> what is taken from it."""
+"""Provider -> the amounts taken from it."""
 
 
 class Member(NamedTuple):
-    """A provider of a tree: what it has and uses, by class, what it is, and whether other trees share it."""
+    """A provider of a tree: its capacities and usage by class, its traits, and whether it shares with other trees."""
 
     root: int
     parent: int | None
@@ -33,13 +33,13 @@ class Member(NamedTuple):
 
 
 class Forest:
-    """Whole provider trees, and what counts in them.
+    """Whole provider trees, and the scores of what is taken from them.
 
     Args:
         members: the providers of the trees, by id.
-        profile: what is best.
-        levels: the traits of the levels that count for compactness, outermost first.
-        judge: judges devices, where the profile counts fragmentation.
+        profile: what makes a candidate good.
+        levels: the traits of the levels that compactness counts, outermost first.
+        judge: judges devices, if the profile counts fragmentation.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Forest:
         self._scores: dict[tuple[object, ...], Score] = {}
 
     def roots(self, taken: Taken) -> set[int]:
-        """Return the trees that something is taken from, but for providers that share with other trees."""
+        """Return the roots of the trees that something is taken from, sharing providers aside."""
         members = [self._members[provider] for provider in taken]
         return {member.root for member in members if not member.shares}
 
@@ -73,9 +73,9 @@ class Forest:
         )
 
     def score(self, taken: Taken) -> Score:
-        """Return the score of what is taken from one tree, and perhaps from providers that share with it.
+        """Return the score of what is taken from one tree and, perhaps, from providers that share with it.
 
-        Most candidates of one tree are alike, so what was worked out is kept.
+        Scores are memoised, because most candidates of a tree have the same.
         """
         root = next(iter(self.roots(taken)), None)
         if root is None:
@@ -93,7 +93,7 @@ class Forest:
         return self._scores[alike]
 
     def _score_of_pools(self, taken: Taken) -> Score:
-        """Return the score of what is taken from sharing providers alone: of their trees as one, and of no place."""
+        """Return the score of what is taken from sharing providers alone: of their trees as one node, at no place."""
         requested, roots = summed(taken.values()), {self._members[provider].root for provider in taken}
         return score_of_pools(self._profile, requested, [self._node(root) for root in roots], levels=len(self._levels))
 
@@ -108,7 +108,7 @@ class Forest:
         return self._judge.score(left, taken)
 
     def _node(self, root: int) -> ScoredNode:
-        """Return what a tree has and uses, summed over its providers."""
+        """Return a tree's total capacities and usage."""
         if root not in self._nodes:
             members = self._by_root[root]
             self._nodes[root] = ScoredNode(summed([m.capacities for m in members]), summed([m.used for m in members]))
@@ -116,7 +116,7 @@ class Forest:
 
     @cached_property
     def _places(self) -> Places:
-        """Where the providers lie: in the nearest place of each level, going up from themselves."""
+        """Where the providers lie: for each level the nearest place at or above them."""
         parents = {provider: member.parent for provider, member in self._members.items()}
         bits = {provider: level_bits(member.traits, self._levels) for provider, member in self._members.items()}
         anchors = {provider: found for provider, found in bits.items() if found}

@@ -1,7 +1,8 @@
-"""Which tree is composed next, and what is certain to come next: the best first, though most trees are still unread.
+"""Decides which tree to compose next and which result is final: best-first search over trees most of which are unread.
 
-What a tree holds can be no better than its key, which is known before it is composed. So trees are read and composed
-by their keys, and what was composed comes out as soon as nothing else can be better (a threshold algorithm).
+A tree's key, known before the tree is composed, is a lower bound on the keys of everything in it. So trees are read and
+composed in key order, and a result is yielded as soon as nothing unread or uncomposed can precede it (a threshold
+algorithm).
 """
 
 import sys
@@ -14,53 +15,56 @@ from typing import Any, NamedTuple, TypeVar
 from placement.domain.tree import Tree
 
 Key = tuple[bool, float, int]
-"""The place of a tree in the order: whether it breaks a proportion, its negated score, its root."""
+"""A tree's place in the order: whether it breaks a proportion, its negated score, its root. The least is best."""
 
 LAST: Key = (True, inf, 0)
-"""A key behind that of every tree."""
+"""A key that comes after every tree's."""
 
 Keyed = tuple[Key, Tree]
 
 
 class Portion(NamedTuple):
-    """Some trees with their keys as they are before they are composed, and a key that no tree to come is below."""
+    """Some trees with their keys from before composing; ``rest`` is a lower bound on those of all trees to come."""
 
     trees: list[Keyed]
     rest: Key
 
 
 class Batches(NamedTuple):
-    """How many trees are composed together: so many at first, then twice as many each time, up to the most."""
+    """How many trees to compose at a time: ``first`` to begin with, then twice as many each time, up to ``most``."""
 
     first: int
     most: int
 
 
 ONE_BY_ONE = Batches(1, 1)
-"""No tree is composed that is not needed."""
+"""Composes no tree that is not needed."""
 
 ALL_AT_ONCE = Batches(sys.maxsize, sys.maxsize)
-"""Everything will be wanted, so nothing is gained by composing little."""
+"""For when everything is wanted: composing less at a time would save nothing."""
 
 Ranked = TypeVar("Ranked", bound=tuple[Any, ...])
-"""Something that was composed, led by its own key: that of its tree, or one behind it."""
+"""A composed result, led by its own key, which is no less than its tree's."""
 
 
 def best_first(
     portions: Iterable[Portion], compose: Callable[[Sequence[Keyed]], Iterable[Ranked]], batches: Batches
 ) -> Iterator[Ranked]:
-    """Yield what is composed in trees, the best first; read and compose no more of them than that takes.
+    """Yield the results composed in trees, best first, reading and composing no more trees than that takes.
+
+    A tree is composed only once no unread tree can precede it, and a result is yielded only once no unread or
+    uncomposed tree can.
 
     Args:
-        portions: the trees, those first that may hold the best.
-        compose: composes in some trees. No two keys of what it returns are equal.
-        batches: how many trees it is given at a time.
+        portions: the trees, most promising first.
+        compose: composes some trees. No two of its results have equal keys.
+        batches: how many trees to compose at a time.
     """
     waiting: list[Keyed] = []
     found: list[Ranked] = []
     size = batches.first
     for trees, rest in chain(portions, (Portion([], LAST),)):
-        # Roots are all different, so keys alone are compared.
+        # Roots are unique, so comparing keys never reaches the trees.
         waiting = sorted(waiting + trees, reverse=True)
         while waiting and (expected := waiting[-1][0]) < rest:
             while found and found[0][0] < expected:
@@ -72,7 +76,7 @@ def best_first(
             break
         while found and found[0][0] < rest:
             yield heappop(found)
-    yield from sorted(found)  # Faster than one by one.
+    yield from sorted(found)  # Faster than popping one at a time.
 
 
 def best_bounded_first(
@@ -80,19 +84,22 @@ def best_bounded_first(
     bound: Callable[[Keyed], Key],
     compose: Callable[[Sequence[Keyed]], Iterable[Ranked]],
 ) -> Iterator[Ranked]:
-    """Yield the same, where the keys of trees say little and better ones cost less than composing.
+    """Yield the same, where the trees' keys are loose and tightening them costs less than composing.
 
     Args:
         portions: as above.
-        bound: returns a key of a tree that is not below the one that it came with, nor above what is in it.
+        bound: tightens the key of a tree: returns one no less than the given one, and no greater than any in the tree.
         compose: as above.
     """
     return best_first(_bounded(portions, bound), compose, ONE_BY_ONE)
 
 
 def _bounded(portions: Iterable[Portion], bound: Callable[[Keyed], Key]) -> Iterator[Portion]:
-    """Yield the trees one by one, by their better keys; and in between each key that no tree to come is below."""
-    waiting: list[tuple[Key, bool, Tree]] = []  # A heap; roots are all different, so keys alone are compared.
+    """Yield the trees one by one in the order of their tightened keys, and in between each new bound on those to come.
+
+    A key is tightened only when it comes first, so most trees are neither tightened nor composed.
+    """
+    waiting: list[tuple[Key, bool, Tree]] = []  # A heap. Roots are unique, so comparing keys decides.
     for trees, rest in chain(portions, (Portion([], LAST),)):
         for key, tree in trees:
             heappush(waiting, (key, False, tree))
@@ -105,7 +112,7 @@ def _bounded(portions: Iterable[Portion], bound: Callable[[Keyed], Key]) -> Iter
 
 
 def _taken(waiting: list[Keyed], rest: Key, most: int) -> list[Keyed]:
-    """Take the best trees off a list that ends with them, as far as none to come is better."""
+    """Pop up to ``most`` of the best trees off the end of a list, but none that an unread tree may precede."""
     if most == 1:
         return [waiting.pop()]
     taken: list[Keyed] = []

@@ -1,7 +1,7 @@
-"""Kinds of hosts: of one kind all have a place for a request or none has, whichever of their devices are in use.
+"""Kinds of hosts: either all hosts of a kind have a place for a request or none has, whichever devices are in use.
 
-Far more hosts are of one kind than are alike in all that decides which place is the best (``alike_hosts``): in a cloud
-at work hardly two have the same in use.
+Far more hosts are of one kind than are alike in everything that decides which place is best (``alike_hosts``): in a
+busy cloud hardly two have the same in use.
 """
 
 from collections import defaultdict
@@ -17,9 +17,9 @@ KindOf = Callable[[Tree, PlannerTree], Hashable]
 
 
 class RoomKinds:
-    """Tells kinds of hosts by what of them is known without their details.
+    """Classifies hosts by what is known about them without their details.
 
-    Of one kind all can serve what only the room of single providers decides, whatever is wanted how often.
+    Where only the room of single providers decides, hosts of one kind can all serve the same, whatever the counts.
 
     Args:
         plan: what is asked for.
@@ -30,7 +30,7 @@ class RoomKinds:
         self._useful = UsefulRoom(plan)
 
     def kind(self, tree: Tree) -> Hashable:
-        """Return the kind of a host: for each provider what it can serve, and room for how much, in no order."""
+        """Return the kind of a host: for each provider what it can serve and its useful room, sorted."""
         room, useful, names = tree.room, self._useful.of, self._contended
         can = [
             (of, *[useful(name, room.get((provider, name), inf)) for name in names])
@@ -40,7 +40,7 @@ class RoomKinds:
 
 
 class HostKinds:
-    """Tells the kinds of hosts for requests of groups that ask the same of providers one by one.
+    """Numbers the kinds of hosts, for requests of groups that ask the same of each of their providers.
 
     Args:
         plan: what is asked for.
@@ -57,10 +57,10 @@ class HostKinds:
         self._known: dict[int, tuple[Tree, PlannerTree, int]] = {}
 
     def kind(self, tree: Tree, details: PlannerTree) -> int:
-        """Return a number for the kind of a host: for what its providers can do, and how they are nested."""
+        """Return the number of a host's kind: of what its providers can do, and how they are nested."""
         known = self._known.get(tree.root)
         if known is None or known[0] is not tree or known[1] is not details:
-            # An explanation asks again, of the very same.
+            # An explanation asks again about the very same objects.
             known = self._known[tree.root] = tree, details, self._kind(tree, details)
         return known[2]
 
@@ -69,7 +69,7 @@ class HostKinds:
         below: dict[int | None, list[int]] = defaultdict(list)
         parents = details.parents
         for provider in reversed(_outermost_first(parents)):
-            # Providers beside each other are told apart by what they can do alone.
+            # Siblings differ only in what they and their subtrees can do, so their order does not matter.
             below[parents[provider]].append(self._number((can[provider], *sorted(below[provider]))))
         above = [parent for parent in below if parent not in parents]
         return self._number(tuple(sorted([kind for parent in above for kind in below[parent]])))
@@ -90,7 +90,7 @@ class HostKinds:
                 provider in foreign,
                 provider == details.root,
                 tree.met.get(provider, 0) if plan.trait_sets else 0,
-                # Only who serves something has room for it, and only who has anything has locks.
+                # Only providers that serve something have room for it, and only those with stocks have locks.
                 *([self._useful_room(name, tree.room.get((provider, name))) for name in names] if of else ()),
                 *([stocks[provider].get(name) for name in self._lock_classes] if provider in stocks else ()),
             )
@@ -103,7 +103,7 @@ class HostKinds:
 
 
 def _demands_served(tree: Tree) -> dict[int, int]:
-    """Return for each provider the demands that it can serve, as bits."""
+    """Return the demands that each provider can serve, as bits."""
     serves: dict[int, int] = defaultdict(int)
     for demand, row in enumerate(tree.options):
         for provider in row:
@@ -112,11 +112,11 @@ def _demands_served(tree: Tree) -> dict[int, int]:
 
 
 def _outermost_first(parents: Mapping[int, int | None]) -> list[int]:
-    """Return all providers, each behind its parent."""
+    """Return all providers, each after its parent."""
     inside: dict[int | None, list[int]] = defaultdict(list)
     for provider, parent in parents.items():
         inside[parent if parent in parents else None].append(provider)
     found = inside[None]
-    for provider in found:  # It grows.
+    for provider in found:  # Grows meanwhile.
         found += inside.get(provider, ())
     return found

@@ -1,4 +1,4 @@
-"""Trees without a database: a reader for tests, and for whoever wants to search trees of their own."""
+"""A reader of trees in memory: for tests, and for searches of trees that come from elsewhere."""
 
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,14 +10,14 @@ from placement.domain.tree import PlaceFacts, Tree, TreesRead
 
 
 class TreesInMemory:
-    """A Reader of trees that are there already.
+    """A Reader of trees that exist in memory.
 
     Args:
-        plan: what is asked for.
+        plan: the plan to serve.
         trees: those in which each demand of the plan has a provider, by root id.
-        totals: what trees have and use in all, by root id; who is missing has nothing of any class.
-        places: where the providers of the trees lie, if levels matter and the trees do not know it yet.
-        shares: whether trees that are missing in the totals may serve all the same.
+        totals: the total capacity and usage of trees, by root id; a missing tree has nothing of any class.
+        places: where the providers lie, if levels matter and the trees are not laid out yet.
+        shares: whether trees missing from the totals may serve all the same.
 
     >>> from placement.candidates.budget import RequestBudget
     >>> from placement.candidates.search import CandidateSearch
@@ -45,14 +45,14 @@ class TreesInMemory:
         self.plan = plan
         self.shares = shares
         self.read: list[int] = []
-        """The roots of the trees that were read, in this order."""
+        """The roots of the trees read so far, in the order they were read."""
         self._trees = {tree.root: tree for tree in trees}
         self._totals = totals or {}
         self._places = places
 
     @property
     def shared_demands(self) -> AbstractSet[int]:
-        """The demands of the plan that others may serve."""
+        """The demands of the plan that sharing providers may serve."""
         demands = range(len(self.plan.demands))
         trees = self._trees.values()
         return {one for one in demands if any(not tree.sharing.isdisjoint(tree.options[one]) for tree in trees)}
@@ -60,7 +60,7 @@ class TreesInMemory:
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
     ) -> list[tuple[int, ...]]:
-        """Return for each tree its root, then its capacities, then its use of some classes."""
+        """Return a row for each tree: its root, its capacity of each class, then its usage of each class."""
         return [
             (
                 root,
@@ -71,7 +71,7 @@ class TreesInMemory:
         ]
 
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
-        """Yield the trees one by one, or all at once where all are wanted."""
+        """Yield the trees one by one, or all at once if all are wanted."""
         if wanted is None:
             yield self.all_trees(), max(self._trees, default=0)
             return
@@ -79,7 +79,7 @@ class TreesInMemory:
             yield self.trees_of([root]), root
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
-        """Return copies of the trees with these roots: a search may change the order of options."""
+        """Return copies of the trees with these roots, because a search may reorder their options."""
         wanted = [root for root in self._trees if root in set(roots)]
         self.read += wanted
         trees = [copy.copy(self._trees[root]) for root in wanted]

@@ -1,4 +1,4 @@
-"""The keys of trees before they are composed, to be taken the best first: as they come, or in an order that is kept."""
+"""Queues of tree keys from before composing: a heap of one request's own, or a cursor into an order that is shared."""
 
 from collections.abc import Collection, Iterable, Iterator
 from heapq import heapify, heappop
@@ -8,55 +8,55 @@ from placement.candidates.frontier import Key
 from placement.candidates.key_order import KeyOrder
 
 FAILING = (True,)
-"""A key before those of all trees that break a proportion, and behind all others."""
+"""Sorts before the keys of trees that break a proportion, and after all others."""
 
 
 class KeyQueue(Protocol):
-    """Keys of trees, the best first."""
+    """Keys of trees, taken best first."""
 
     def __len__(self) -> int:
-        """Return how many are left."""
+        """Return how many keys are left."""
 
     def __iter__(self) -> Iterator[Key]:
-        """Yield those that are left, in any order."""
+        """Yield the keys that are left, in any order."""
 
     @property
     def first(self) -> Key:
-        """The best that is left."""
+        """The best key left."""
 
     def taken(self, count: int) -> Collection[Key]:
-        """Take the best away, so many of them or all that are left, and return them in order."""
+        """Take away the best ``count`` keys, or all that are left, and return them in order."""
 
     def without_failing(self) -> set[int]:
-        """Take those away that break a proportion, and return their roots."""
+        """Drop the keys that break a proportion, and return their roots."""
 
 
 class UnsortedKeys:
-    """Keys as they come. Few of them will be taken, so they are not sorted."""
+    """A heap of keys: only a few will be taken, so sorting them all would not pay."""
 
     def __init__(self, keys: Iterable[Key]) -> None:
         self._heap = list(keys)
         heapify(self._heap)
 
     def __len__(self) -> int:
-        """Return how many are left."""
+        """Return how many keys are left."""
         return len(self._heap)
 
     def __iter__(self) -> Iterator[Key]:
-        """Yield those that are left, in any order."""
+        """Yield the keys that are left, in any order."""
         return iter(self._heap)
 
     @property
     def first(self) -> Key:
-        """The best that is left."""
+        """The best key left."""
         return self._heap[0]
 
     def taken(self, count: int) -> list[Key]:
-        """Take the best away, so many of them or all that are left, and return them in order."""
+        """Take away the best ``count`` keys, or all that are left, and return them in order."""
         return [heappop(self._heap) for _ in range(min(count, len(self._heap)))]
 
     def without_failing(self) -> set[int]:
-        """Take those away that break a proportion, and return their roots."""
+        """Drop the keys that break a proportion, and return their roots."""
         failing = {root for fails, _below, root in self._heap if fails}
         self._heap = [key for key in self._heap if not key[0]]
         heapify(self._heap)
@@ -64,31 +64,31 @@ class UnsortedKeys:
 
 
 class SortedKeys:
-    """Keys in an order that others go through as well."""
+    """A cursor into an order of keys that others go through as well."""
 
     def __init__(self, order: KeyOrder) -> None:
         self._order = order
         self._at, self._end = 0, len(order)
 
     def __len__(self) -> int:
-        """Return how many are left."""
+        """Return how many keys are left."""
         return self._end - self._at
 
     def __iter__(self) -> Iterator[Key]:
-        """Yield those that are left, in order."""
+        """Yield the keys that are left, in order."""
         return iter(self._order.between(self._at, self._end))
 
     @property
     def first(self) -> Key:
-        """The best that is left."""
+        """The best key left."""
         return self._order.between(self._at, self._at + 1)[0]
 
     def taken(self, count: int) -> list[Key]:
-        """Take the best away, so many of them or all that are left, and return them in order."""
+        """Take away the best ``count`` keys, or all that are left, and return them in order."""
         start, self._at = self._at, min(self._end, self._at + count)
         return self._order.between(start, self._at)
 
     def without_failing(self) -> set[int]:
-        """Take those away that break a proportion, and return their roots."""
+        """Drop the keys that break a proportion, and return their roots."""
         end, self._end = self._end, self._order.count_below(FAILING)
         return {key[2] for key in self._order.between(self._end, end)}

@@ -1,4 +1,4 @@
-"""The places inside trees that were read together: who lies in which, and how full it is there."""
+"""Lays out trees that were read together: which places their providers lie in, and how full these are."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from placement.domain.tree import PlaceFacts, Tree, TreesRead
 def laid_out(read: TreesRead) -> list[Tree]:
     """Return the trees, each laid out: where its own providers lie, and how full it is there.
 
-    What shares with a tree lies elsewhere. O(providers that can serve something), for all trees at once.
+    Providers that share with a tree lie elsewhere. O(providers that can serve something), for all trees at once.
     """
     if read.places is not None:
         _lay_out(read.trees, read.places)
@@ -33,7 +33,7 @@ def _lay_out(trees: list[Tree], facts: PlaceFacts) -> None:
 def _apart(
     tree: Tree, places: Places, around: Mapping[int, float], alone: Mapping[int, float]
 ) -> tuple[Places, Mapping[int, float]]:
-    """Let providers of other trees lie in no place, and stand for themselves."""
+    """Put providers of other trees in no place, and count what fits on each of them by itself."""
     options = {provider for providers in tree.options for provider in providers}
     foreign = {provider for provider in options if tree.home.get(provider, tree.root) != tree.root}
     own = {provider: places.of[provider] for provider in options - foreign if provider in places.of}

@@ -1,7 +1,7 @@
 """Trees as they would be: a reader that applies an overlay to what another one reads.
 
-Only trees in which an overlay changes something are judged again, in memory. Where less would be in use, the reader
-below has to let the released providers through, whether or not they have room now: here they are judged.
+Only trees in which the overlay changes something are checked again, in memory. If the overlay gives something back, the
+wrapped reader must return the providers it is given back by even if they have no room now; they are checked here.
 """
 
 from collections import ChainMap, Counter, defaultdict
@@ -25,13 +25,13 @@ class ChangedProvider(NamedTuple):
     stocks: Mapping[str, Stock]
 
     def after(self, amounts: ResourceAmounts) -> "ChangedProvider":
-        """Return it with a change of what is in use."""
+        """Return it with more, or less, in use."""
         changed = {name: stock.taken(amounts.get(name, 0)) for name, stock in self.stocks.items()}
         return self._replace(stocks=changed)
 
 
 class OverlaidReader(WrappedReader):
-    """A Reader of the trees of another reader, with an overlay.
+    """A Reader of another reader's trees with an overlay applied.
 
     The fit counts of ``TreesRead.places``, which only break ties, stay those of the trees as they are.
 
@@ -51,7 +51,7 @@ class OverlaidReader(WrappedReader):
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
     ) -> list[Sequence[int]]:
-        """Return for each tree its root, then its capacities, then what its use of some classes would be."""
+        """Return a row for each tree: its root, its capacity of each class, then what its usage would be."""
         rows = [row for row in self._reader.sums(classes, found_by, roots) if row[0] not in self._overlay.avoided]
         more: dict[int, Counter[str]] = defaultdict(Counter)
         for provider, one in self._changed.items():
@@ -65,7 +65,7 @@ class OverlaidReader(WrappedReader):
         ]
 
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
-        """Yield all trees in portions, each with the highest root id that it may reach."""
+        """Yield all trees in portions, each with the highest root id that it may contain."""
         for read, last in self._reader.chunks(wanted):
             yield self._overlaid(read), last
 
@@ -87,12 +87,12 @@ class OverlaidReader(WrappedReader):
 
 
 def with_stocks(tree: Tree, plan: Plan, changed: Mapping[int, Mapping[str, Stock]]) -> Tree:
-    """Return a tree as it is if some providers have these stocks: with those options that have room, and their room.
+    """Return a tree as it is if some providers have other stocks: with the options that have room, and their room.
 
     Args:
-        tree: the tree; options that only have no room now are still there.
+        tree: the tree, including options that merely have no room now.
         plan: what is asked for.
-        changed: all stocks of each provider that has others, by class.
+        changed: all stocks, by class, of each provider that has others.
     """
 
     def has_room(provider: int, resources: Collection[tuple[str, int]]) -> bool:
@@ -108,5 +108,5 @@ def with_stocks(tree: Tree, plan: Plan, changed: Mapping[int, Mapping[str, Stock
         for place in [(one, name) for one in changed for name in plan.contended]
         if place in tree.room and (stock := changed[place[0]].get(place[1]))
     }
-    # A tree has the room of all that were read with it: that is not copied for each.
+    # The room mapping is shared by all trees that were read together, so it is overlaid rather than copied.
     return replace(tree, options=options, room=ChainMap(room, tree.room) if room else tree.room)

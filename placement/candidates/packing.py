@@ -1,6 +1,6 @@
-"""What a request does to the devices of trees: the part of their scores that is called fragmentation.
+"""What a request does to the devices of trees: the part of their scores called fragmentation.
 
-A provider with inventory of the class of devices is a device; what a tree has of the classes beside it is its host's.
+A provider with inventory of the device class is a device; a tree's stock of the classes beside it is the host's.
 """
 
 from collections import defaultdict, deque
@@ -16,20 +16,20 @@ from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 FreeRow = tuple[int, int, int, int]
-"""The root of a tree, a provider in it, a resource class, and how much the provider has left of it: more than nothing.
+"""The root of a tree, a provider in it, a resource class, and how much of it the provider has left: more than nothing.
 
 A plain tuple, because there are many thousands of them.
 """
 
 Tasks = tuple[DeviceTask, ...]
-"""What a request takes of one host: a task for each size of share. One object for all requests that ask the same."""
+"""What a request takes of one host, share size by share size. Requests that ask the same share one object."""
 
 NO_KIND = frozenset({""})
-"""What a request asks for whose traits no device has together."""
+"""The kinds wanted by a request whose traits no device has together."""
 
 
 class AlikeHosts:
-    """Hosts that are alike, with what has been worked out for them."""
+    """Hosts that have the same left, with what has been worked out for them."""
 
     __slots__ = ("__weakref__", "host", "orders", "scores")
 
@@ -40,23 +40,23 @@ class AlikeHosts:
 
 
 class TreeStand(NamedTuple):
-    """A tree: what it is like, and which provider is which device."""
+    """A tree: the hosts it is like, and which of its providers is which device."""
 
     judged: AlikeHosts
     devices: Mapping[int, FreeDevice]
 
 
 FreeTrees = Mapping[int, TreeStand]
-"""What is free of the trees of a cloud at a moment, by root; trees with nothing left are missing."""
+"""What is free in the trees of a cloud at one moment, by root; trees with nothing left are missing."""
 
 
 class TreesByForm:
-    """Makes hosts of rows; those that are alike are one object, and what has been worked out for them is kept.
+    """Turns rows into hosts; equal ones share one object, and with it what has been worked out for them.
 
     Args:
-        classes: resource class id -> what it is called.
-        packing: which of them is that of devices.
-        kinds: provider -> the kind of device that it is.
+        classes: resource class id -> name.
+        packing: which of them is the device class.
+        kinds: provider -> the kind of device it is.
     """
 
     def __init__(self, classes: Mapping[int, str], packing: DevicePacking, kinds: Mapping[int, str]) -> None:
@@ -66,7 +66,7 @@ class TreesByForm:
         self._alike: WeakValueDictionary[object, AlikeHosts] = WeakValueDictionary()
 
     def trees(self, rows: Iterable[FreeRow]) -> dict[int, TreeStand]:
-        """Return the trees that have these rows."""
+        """Return the trees that these rows describe."""
         of_tree: dict[int, list[FreeRow]] = defaultdict(list)
         for row in rows:
             of_tree[row[0]].append(row)
@@ -94,10 +94,10 @@ class TreePacking:
 
     Args:
         trees: the trees.
-        outlook: what is expected.
+        outlook: the work expected from now on.
         tasks: what the request takes of one host.
-        of_demands: which of the demands of its plan are for devices, and what they take.
-        packing: what devices are, and what the part counts in the score of a tree.
+        of_demands: the demands of its plan that devices serve, with what they take.
+        packing: what a device is, and the weight of fragmentation in a tree's score.
     """
 
     def __init__(
@@ -114,18 +114,18 @@ class TreePacking:
         self._tasks = tasks
         self._of_demands = of_demands
         self.classes = packing.classes
-        """The classes that are looked at: a tree that has none of them left is unknown here."""
+        """The classes considered: a tree with none of them left is unknown here."""
         self.weight = float(packing.weight)
         self.unknown = len({stand.judged for stand in self._trees.values() if tasks not in stand.judged.scores})
-        """How many scores have to be worked out, because nobody has asked for them yet."""
+        """How many scores are still to be computed, because no request has needed them yet."""
 
     @property
     def roots(self) -> Iterable[int]:
-        """The trees that are known."""
+        """The roots of the trees known here."""
         return self._trees.keys()
 
     def scores(self) -> dict[int, float]:
-        """Return the score of each tree, from 0 to 100; of a tree that is not there it is 0."""
+        """Return the score of each known tree, from 0 to 100; an unknown tree counts as 0."""
         tasks = self._tasks
         found = {root: stand.judged.scores.get(tasks, -1.0) for root, stand in self._trees.items()}
         for root, known in found.items():
@@ -140,7 +140,7 @@ class TreePacking:
         return known
 
     def prefer(self, tree: Tree) -> None:
-        """Bring the options of demands for devices into the order of what they cost; equals stay as they are."""
+        """Sort the options of device demands by what they cost, keeping equals in their order."""
         stand = self._trees.get(tree.root)
         for demand, task in self._of_demands.items() if stand else ():
             options = tree.options[demand]
@@ -169,9 +169,9 @@ class DeviceJudge:
     """Judges the devices of one tree that is known in detail.
 
     Args:
-        outlook: what is expected.
-        packing: what devices are.
-        kinds: provider -> the kind of device that it is.
+        outlook: the work expected from now on.
+        packing: what a device is.
+        kinds: provider -> the kind of device it is.
     """
 
     def __init__(self, outlook: Outlook, packing: DevicePacking, kinds: Mapping[int, str]) -> None:
@@ -180,11 +180,11 @@ class DeviceJudge:
         self._kinds = kinds
 
     def score(self, left: StocksLeft, taken: StocksLeft) -> float:
-        """Return the score, from 0 to 100, of what is taken from the providers of a tree; 0 where there is no room.
+        """Return the score, from 0 to 100, of what is taken from the providers of a tree; 0 if there is no room.
 
         Args:
             left: what each provider of the tree has left.
-            taken: what is taken from them, and perhaps from others.
+            taken: what is taken from these, and perhaps from others.
         """
         host, providers = self._host(left)
         number = {provider: place for place, provider in enumerate(providers)}
@@ -211,16 +211,16 @@ class DeviceJudge:
         count: int,
         requested: Mapping[str, int],
     ) -> dict[int, int]:
-        """Return for each of some devices how ill it would serve: 0 for the best ones, more for the others.
+        """Return how badly each of some devices would serve: 0 for the ``count`` best ones, more for the others.
 
-        Nothing is returned for what is no device, or has no room.
+        Options that are no devices, or have no room, are left out.
 
         Args:
             left: what each provider of the tree has left.
-            resources: what is to be taken of each device.
+            resources: what to take of each device.
             options: the devices that could serve.
             count: how many of them are wanted.
-            requested: what is asked for in all: what is taken beside devices makes some of them useless, too.
+            requested: the total of the request: what it takes besides devices makes some of them useless, too.
         """
         share = resources.get(self._packing.devices, 0)
         if not share or not options:
@@ -233,7 +233,7 @@ class DeviceJudge:
         return {provider: known[provider] for provider in options if provider in known}
 
     def _host(self, left: StocksLeft) -> tuple[FreeHost, list[int]]:
-        """Return a tree as a host, and which provider is which of its devices."""
+        """Return a tree as a host, and the providers of its devices, in the same order."""
         devices = self._packing.devices
         providers = [provider for provider, of in left.items() if of.get(devices, 0) > 0]
         found = tuple([FreeDevice(left[provider][devices], self._kinds.get(provider, "")) for provider in providers])
@@ -245,7 +245,7 @@ def _summed(classes: Iterable[str], amounts: Collection[Mapping[str, int]]) -> d
 
 
 class WantedOfHost(NamedTuple):
-    """Something a request wants of providers: of how many different ones, of each how much, and what they must be."""
+    """Something a request wants: of how many different providers, how much of each, and under which conditions."""
 
     resources: Mapping[str, int]
     providers: int
@@ -253,14 +253,14 @@ class WantedOfHost(NamedTuple):
 
 
 def tasks_of(wanted: Iterable[WantedOfHost], packing: DevicePacking, known: Collection[str]) -> list[DeviceTask]:
-    """Return what a request takes of one host: a task for each size of share, the largest first.
+    """Return what a request takes of one host: a task for each share size and its kinds, the largest share first.
 
-    What it takes beside devices is the first task's.
+    The first task also takes what the request asks for besides devices.
 
     Args:
-        wanted: all that it wants.
-        packing: what devices are.
-        known: the kinds of devices that there are.
+        wanted: everything it wants.
+        packing: what a device is.
+        known: the kinds of devices there are.
     """
     beside: dict[str, int] = {}
     devices: dict[tuple[int, frozenset[str]], int] = defaultdict(int)
@@ -277,7 +277,7 @@ def tasks_of(wanted: Iterable[WantedOfHost], packing: DevicePacking, known: Coll
 
 
 def kinds_of(conditions: Iterable[RequestGroup], packing: DevicePacking, known: Collection[str]) -> frozenset[str]:
-    """Return the kinds of device that will do; empty if any will."""
+    """Return the device kinds that meet all conditions; empty if all kinds do."""
     allowed = {*known}
     for group in conditions:
         for any_of in group.required:
@@ -290,6 +290,6 @@ def kinds_of(conditions: Iterable[RequestGroup], packing: DevicePacking, known: 
 
 
 def wanted_by(plan: Plan, counts: Mapping[str, int] | None = None) -> Iterator[WantedOfHost]:
-    """Yield what the slots of a plan want; ``counts`` are the groups, by suffix, that want several providers."""
+    """Yield what the slots of a plan want; ``counts`` holds the groups, by suffix, that want several providers."""
     for slot in plan.slots:
         yield WantedOfHost(dict(slot.resources), (counts or {}).get(slot.suffix, 1), [plan.demands[slot.demand].group])

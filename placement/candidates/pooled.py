@@ -1,7 +1,7 @@
-"""The order of candidates where providers share with trees: by what each takes of the tree itself.
+"""Ranks candidates where providers share with trees: by what each takes of the tree itself.
 
-A candidate that sharing providers serve alone takes from their trees, not from the one that it was found in. So these
-come apart: those that take from the same trees together, however many trees they are found in.
+A candidate served by sharing providers alone takes from their trees, not from the tree it was found in. Such candidates
+are ranked apart, grouped by the trees they take from, however many trees they are found in.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,17 +20,17 @@ from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 RankedPart = tuple[Key, tuple[int, ...], Tree, Iterator[Choice]]
-"""The key of the best candidate, what tells it from others with this key, the tree, and the candidates."""
+"""The key of the best candidate, a tie-break for equal keys, the tree, and its candidates."""
 
 
 class PooledRanking:
-    """Composes in trees that share, and ranks what comes out.
+    """Composes in trees that others share with, and ranks the results.
 
     Args:
         plan: what is asked for.
         scores: what candidates score.
-        sums: those of the trees.
-        budget: the steps that may be taken.
+        sums: the sums of the trees.
+        budget: limits the steps of the search.
         all_wanted: whether every candidate will be taken.
     """
 
@@ -44,7 +44,7 @@ class PooledRanking:
         self._found_elsewhere: set[tuple[AbstractSet[int] | None, tuple[tuple[int, ...], ...]]] = set()
 
     def ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedPart]:
-        """Yield the candidates of some trees, with the keys of the best."""
+        """Yield the candidates of some trees in groups, each with the key of its best."""
         trees = [tree for _key, tree in batch]
         self._scores.prefer_devices(trees)
         alike: dict[int, Given] = {}
@@ -59,7 +59,7 @@ class PooledRanking:
         yield from self._all_alike([tree for tree in trees if tree.root in alike], alike)
 
     def _all_alike(self, trees: Sequence[Tree], given: Mapping[int, Given]) -> Iterator[RankedPart]:
-        """Yield the candidates of trees that give the same in all of theirs: these come by compactness alone."""
+        """Yield the candidates of trees that give the same in each of theirs, so that only compactness orders them."""
         for tree, composed in zip(trees, self._composer.composed(trees), strict=True):
             if composed is not None:
                 key = self._scores.key_of(self._sums.of(tree.root), given[tree.root], composed.counts)
@@ -67,7 +67,7 @@ class PooledRanking:
                     yield key, (), tree, composed.ways
 
     def _of_pools(self, alone: Tree) -> Iterator[RankedPart]:
-        """Yield what sharing providers alone serve: what takes from the same trees scores the same."""
+        """Yield what sharing providers serve alone: whatever takes from the same trees scores the same."""
         if self._was_found_elsewhere(alone, None):
             return
         pools_of, possible = self._own_parts.pools_of, self._own_parts.possible_pools(alone)
@@ -92,15 +92,15 @@ class PooledRanking:
     def _key_of_pools(self, roots: AbstractSet[int], alone: Tree) -> Key:
         row = self._sums.together(roots, alone.home)
         weight = self._scores.weight_of_pools(row)
-        # It has a place among trees as if it were found in its own.
+        # Ranks among trees as if it had been found in its own.
         return (*weight, row[0] if self._scores.tell_trees_apart else alone.root)
 
     def _was_found_elsewhere(self, tree: Tree, roots: AbstractSet[int] | None) -> bool:
-        """Tell whether the same was found in another tree: where there is nothing of the tree itself.
+        """Tell whether another tree has given the same: only possible if the tree gives nothing of its own.
 
         Args:
-            tree: with the options that are gone through.
-            roots: the trees that have to be taken from; None for any.
+            tree: the tree, with the options to choose from.
+            roots: the trees that must be taken from; None for any.
         """
         if tree.gives_of_its_own:
             return False

@@ -1,4 +1,4 @@
-"""Which trees are read when: by id, or by what they can score if the best come first; in portions that grow."""
+"""Decides in which order trees are read: by id, or by the highest score each can have; in portions that grow."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -14,67 +14,68 @@ from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
 
 CachedOrder = Callable[[TreeScores, Sequence[str]], KeyOrder | None]
-"""Returns what ``TreeScores.keys`` makes of all sums, in ascending order; None where that is not known. It is given the
-scores, and further classes as in ``Reader.sums``."""
+"""Looks up what ``TreeScores.keys`` returns for the sums of all trees, in ascending order; None if that is not cached.
+Takes the scores, and further classes as ``Reader.sums`` does.
+"""
 
 
 class Reader(Protocol):
-    """The border between the search and the store: what each phase has to be told of the trees that can serve a plan.
+    """The border between search and store: what each phase needs to know of the trees that may serve a plan.
 
-    Anything that has these methods can stand here; a search needs no database. Trees come by root id.
+    Anything with these methods will do; a search needs no database. Trees come in the order of their root ids.
 
-    * *Narrow*: only trees come in which every demand of the plan has a provider, so ``Tree.options`` has no empty list.
-      What depends on several providers at once (room for sums, ties, isolation) is not judged yet. ``is_possible`` and
-      ``only_root`` are what can be told from names alone.
-    * *Read*: a tree comes with all that composing asks of it: options in ascending order, the room of contended
-      classes, which trait sets providers meet, parents where providers are tied, and who shares with it from where.
-      ``TreesRead.places`` has what places and their order are worked out from, for all trees of a portion at once.
-    * *Compose*: nothing more.
-    * *Rank*: ``sums``, the totals of whole trees, which tell what a tree can score before it is read; ``shares`` and
-      ``shared_demands``, for a tree may serve without any such sum where others share with it.
-    * *Limit*: portions are asked for as they are wanted, and nothing is read ahead.
+    * *Narrow*: every tree has a provider for each demand of the plan, so ``Tree.options`` has no empty list. Whatever
+      depends on several providers at once (summed amounts, ties, isolation) is not checked yet. ``is_possible`` and
+      ``only_root`` follow from the names in the request alone.
+    * *Read*: a tree comes with all that composing needs: options in ascending order, the room of contended classes, the
+      trait sets that providers meet, parents where providers are tied, and which providers share with it from which
+      tree. ``TreesRead.places`` holds the facts to lay out all trees of a portion at once.
+    * *Compose*: needs nothing more.
+    * *Rank*: ``sums``, the totals of whole trees, bound the score of a tree before it is read. ``shares`` and
+      ``shared_demands`` tell whether a tree may serve without such sums, because others share with it.
+    * *Limit*: portions are pulled as they are needed; nothing is read ahead.
     """
 
     @property
     def plan(self) -> Plan:
-        """What is asked for."""
+        """The plan to serve."""
 
     @property
     def is_possible(self) -> bool:
-        """Whether any tree may serve at all."""
+        """Whether any tree may serve the plan at all."""
 
     @property
     def only_root(self) -> int | None:
-        """The root of the one tree that may serve, if the request names it."""
+        """The root of the only tree that may serve, if the request names one."""
 
     @property
     def shares(self) -> bool:
-        """Whether a tree may serve with what others share."""
+        """Whether sharing providers may serve any of the plan."""
 
     @property
     def shared_demands(self) -> AbstractSet[int]:
-        """The demands of the plan that others may serve. What is taken for any other one is taken of a tree itself."""
+        """The demands that sharing providers may serve; all others take from the tree itself."""
 
     @property
     def most_listed(self) -> int:
-        """How many trees can be asked for by their roots."""
+        """How many trees may be asked for by root at a time."""
 
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
     ) -> Collection[Sequence[int]]:
-        """Return for each tree its root, then its capacities, then its use of some classes.
+        """Return a row for each tree: its root, its capacity of each class, then its usage of each class.
 
         Args:
-            classes: the classes; of one that does not exist nobody has any.
-            found_by: further classes. Only trees that have any class of either are there.
-            roots: the trees that are asked for; None for all.
+            classes: the classes to sum; no tree has any of one that does not exist.
+            found_by: further classes. Only trees that have any class of the two lists get a row.
+            roots: the trees to sum; None for all.
         """
 
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
-        """Yield all trees in portions, each with the highest root id that it may reach.
+        """Yield all trees in portions, each with the highest root id that it may contain.
 
         Args:
-            wanted: how many candidates are wanted, which the size of the first portion depends on; None reads all.
+            wanted: how many candidates are wanted, which sets the size of the first portion; None reads all.
         """
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
@@ -85,7 +86,7 @@ class Reader(Protocol):
 
 
 def shared_by(reader: Reader, *, is_simple: bool = True) -> Shared | None:
-    """Return what of a request others may give, for its scores; None where nobody shares.
+    """Return what sharing providers may serve of a request, for its scores; None if no provider shares.
 
     Args:
         reader: reads the trees.
@@ -100,17 +101,17 @@ def shared_by(reader: Reader, *, is_simple: bool = True) -> Shared | None:
 
 
 def _comes_with_its_tree(plan: Plan) -> bool:
-    """Tell whether what a sharing provider serves alone is found in its own tree, too, which says how good it is."""
+    """Tell whether a sharing provider that serves alone is also found in its own tree, whose sums bound its score."""
     request = plan.request
     asks_of_root = request.root_required or request.root_forbidden or plan.forbidden_root_aggregates
     return len(plan.slots) == 1 and bool(plan.slots[0].resources) and not asks_of_root
 
 
 class SumsAsRead:
-    """The sums of trees that have been read, for scores that are those of candidates.
+    """The sums of the trees read so far, where candidates have scores rather than trees.
 
     Args:
-        reader: reads them: one statement for each portion of trees.
+        reader: reads the sums, with one statement for each portion of trees.
         classes: the classes of the scores.
     """
 
@@ -121,11 +122,14 @@ class SumsAsRead:
         self._asked: set[int] = set()
 
     def of(self, root: int) -> Sequence[int]:
-        """Return the root of a tree that was read, then its capacity, then its use of each of the classes."""
+        """Return the row of a tree that was read: its root, then its capacity, then its usage of each class."""
         return self._rows.get(root) or (root, *[0] * 2 * len(self._classes))
 
     def together(self, roots: Collection[int], home: Mapping[int, int]) -> Sequence[int]:
-        """Return the same of trees taken as one, with the least root; ``home`` has all that may be asked for."""
+        """Return one row for several trees added up, under the lowest of their roots.
+
+        The sums of all trees in ``home`` are read at once, so that later calls find theirs.
+        """
         self._ask({*home.values()})
         rows = [self.of(root) for root in sorted(roots)]
         if len(rows) == 1:
@@ -133,7 +137,7 @@ class SumsAsRead:
         return (min(roots, default=0), *map(sum, zip(self.of(0)[1:], *[row[1:] for row in rows], strict=True)))
 
     def read(self, portions: Iterable[Portion]) -> Iterator[Portion]:
-        """Yield portions of trees once the sums of theirs are known."""
+        """Yield each portion of trees once the sums of its trees are known."""
         for portion in portions:
             self._ask({tree.root for _key, tree in portion.trees})
             yield portion
@@ -147,7 +151,7 @@ class SumsAsRead:
 
 
 def by_id(reader: Reader, wanted: int | None) -> Iterator[Tree]:
-    """Yield all trees as they come, where nothing is said about an order."""
+    """Yield all trees as they are read, for requests without an order."""
     for read, _last in reader.chunks(wanted):
         yield from read.trees
 
@@ -160,14 +164,14 @@ def promising_first(
     cached_order: CachedOrder | None = None,
     limits: SearchLimits = LIMITS,
 ) -> Iterator[Portion]:
-    """Yield all trees, those first that can score highest.
+    """Yield all trees, those with the highest possible scores first.
 
     Args:
         reader: reads the trees.
-        scores: what they can score.
+        scores: bounds what trees can score.
         wanted: how many candidates are wanted; None for all.
-        cached_order: knows the keys of all trees for scores that were asked for before.
-        limits: in which portions trees are read.
+        cached_order: looks up the keys of all trees for scores that were asked for before.
+        limits: how large the portions are in which trees are read.
     """
     if not scores.tell_trees_apart or not reader.is_possible or reader.only_root is not None:
         return by_root(scores, reader, wanted)
@@ -178,9 +182,9 @@ def promising_first(
 
 
 def classes_to_find(plan: Plan, scores: TreeScores) -> list[str]:
-    """Return what trees have to be found by besides the classes of their scores; as ``found_by`` of ``Reader.sums``.
+    """Return the classes to find trees by besides those of their scores: ``found_by`` of ``Reader.sums``.
 
-    Where nothing is shared, a tree that can serve has some of every class that is asked for.
+    Without sharing, a tree that can serve has some of every requested class, so any one of these finds them all.
     """
     asked = amounts_of(plan)
     return [] if asked.keys() & {*scores.classes} else sorted(asked)[:1]
@@ -192,7 +196,7 @@ def _keys(reader: Reader, scores: TreeScores, found_by: Sequence[str]) -> list[K
 
 
 def by_root(scores: TreeScores, reader: Reader, wanted: int | None) -> Iterator[Portion]:
-    """Yield all trees, where nothing but compactness and the root tells them apart."""
+    """Yield all trees by root, where only compactness and the root tell them apart."""
     for read, last in reader.chunks(wanted):
         trees = laid_out(read)
         *keys, rest = scores.keys_of_nothing([*[tree.root for tree in trees], last + 1])
@@ -200,16 +204,16 @@ def by_root(scores: TreeScores, reader: Reader, wanted: int | None) -> Iterator[
 
 
 class ByScore:
-    """Reads trees by what they can score.
+    """Reads trees in the order of the highest scores they can have.
 
     Args:
-        scores: what trees can score.
-        keys: the keys of trees before they are composed.
+        scores: bounds what trees can score.
+        keys: the keys of trees from before composing.
         reader: reads the trees.
-        complete: whether every tree that may serve has a key; otherwise some may come that have none of the classes
-            that scores look at.
-        left_out: the roots of trees that are not wanted, and have no key.
-        limits: in which portions trees are read.
+        complete: whether every tree that may serve has a key. Otherwise, trees without any of the scored classes may
+            turn up.
+        left_out: the roots of trees to skip; they have no key.
+        limits: how large the portions are in which trees are read.
     """
 
     def __init__(
@@ -230,7 +234,7 @@ class ByScore:
         self._others = [] if complete else [scores.least_key_of_nothing]
 
     def portions(self, wanted: int | None) -> Iterator[Portion]:
-        """Yield the trees, those first that can score highest.
+        """Yield the trees, those with the highest possible scores first.
 
         Args:
             wanted: how many candidates are wanted; None reads all trees at once.
@@ -241,7 +245,10 @@ class ByScore:
             yield Portion(self._all_left(), LAST)
 
     def _listed(self, size: int) -> Iterator[Portion]:
-        """Yield the best trees by their roots, as long as that is cheaper than reading all that are left."""
+        """Yield the best trees by root, in growing portions, while that is cheaper than reading all the rest.
+
+        Stop early once a tree without a key may come before all the others.
+        """
         keys = self._keys
         while 2 * size < len(keys) and size <= self._reader.most_listed:
             if self._others and self._others[0] < keys.first:

@@ -1,4 +1,4 @@
-"""The score of a candidate, with its parts, each from 0 to 100: what the order of candidates is made of."""
+"""The score of a candidate and its parts, each from 0 to 100."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from placement.domain.amounts import summed
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good a candidate is. A part that the profile leaves out is None.
+    """How good a candidate is. Parts that the profile leaves out are None.
 
     Args:
-        total: the mean of the parts by their weights; 0 where the profile has none.
+        total: the weighted mean of the parts; 0 if the profile has none.
         fit, sra: the strategy fit of the provider tree.
         raw_fit, raw_sra: the same as the seed writes it, from 0 to 100 times the weight.
         compactness: how few places of each level the candidate touches.
-        fragmentation: what it leaves of devices for expected work.
-        touched: for each level, outermost first, how many.
-        keeps_proportion: whether the reserve of scarce resources stays. Candidates that break it come last, whatever
-            their total, or are left out.
+        fragmentation: how useful what it leaves of devices is for expected work.
+        touched: how many places it touches of each level, outermost first.
+        keeps_proportion: whether it leaves the reserve of scarce resources intact. Candidates that break it come last,
+            whatever their total, or are left out.
     """
 
     total: float
@@ -52,9 +52,9 @@ def score(
         profile: what counts, and how much.
         requested: what is asked for, by class.
         node: what the tree has and uses, without the candidate.
-        own: what of it the tree itself gives; the rest is given by providers that share with it.
+        own: what the tree itself gives of it; sharing providers give the rest.
         touched: how many places of each level the candidate touches; none is as compact as one.
-        fragmentation: what it leaves of devices, from 0 to 100 (``candidates.packing``); None if nobody knows.
+        fragmentation: what it leaves of devices, from 0 to 100 (``candidates.packing``); None if unknown.
 
     >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), own={"VCPU": 4}, touched=(2, 2))
     >>> said.total, said.fit, said.sra, said.compactness
@@ -82,12 +82,12 @@ def score(
 def score_of_pools(
     profile: RankingProfile, requested: Mapping[str, int], nodes: Collection[ScoredNode], *, levels: int
 ) -> Score:
-    """Return the score of a candidate that sharing providers alone serve.
+    """Return the score of a candidate that only sharing providers serve.
 
     Args:
         profile: what counts, and how much.
         requested: what is asked for, by class.
-        nodes: what the trees of these providers have and use: they are taken as one, in which no place is touched.
+        nodes: what the trees of these providers have and use; they count as one node, in which no place is touched.
         levels: how many levels there are.
     """
     node = ScoredNode(summed([one.allocatable for one in nodes]), summed([one.used for one in nodes]))

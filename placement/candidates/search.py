@@ -1,6 +1,6 @@
-"""The search for candidates, phase by phase. Each pulls from the one before it, and only what it needs.
+"""The search for candidates: a pipeline of lazy phases, each pulling from the one before only what it needs.
 
-A phase is tested without a database by a reader that has its trees in memory (``candidates.in_memory``).
+Each phase can be tested without a database, with a reader of trees in memory (``candidates.in_memory``).
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from placement.domain.search_plan import Choice
 from placement.domain.tree import Tree
 
 MANY = 128
-"""Where so many candidates are wanted, a few trees too many do not matter."""
+"""Once this many candidates are wanted, composing a few trees too many does not matter."""
 
 A_FEW_AT_ONCE = Batches(32, 32)
 
@@ -31,17 +31,17 @@ TreeWithChoices = tuple[Tree, Iterator[Choice]]
 
 
 class CandidateSearch:
-    """The candidates of one plan.
+    """Searches for the candidates of one plan.
 
     Args:
-        reader: narrows the trees to those in which each demand of the plan has a provider, and reads them.
-        scores: what trees can score; None for candidates in the order of ids.
-        budget: the steps that may be taken.
-        wanted: how many candidates are wanted; None wants all of them.
+        reader: narrows the trees to those in which every demand of the plan has a provider, and reads them.
+        scores: ranks the trees; None for candidates in id order.
+        budget: limits the steps of the search.
+        wanted: how many candidates to return; None for all of them.
         breadth_first: whether each tree's first candidate comes before any tree's second.
-        cached_order: knows the keys of all trees for scores that were asked for before.
-        least_places: tells how few places trees touch, for scores that have bounds.
-        limits: how large an answer may be, and in which portions trees are read.
+        cached_order: looks up the keys of all trees for scores that were asked for before.
+        least_places: returns how few places each tree can touch, for scores that take such bounds.
+        limits: how large an answer may be, and how large the portions in which trees are read.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class CandidateSearch:
         self._budget = budget
         self._wanted = wanted
         self._most = max(1, limits.placements // max(1, len(reader.plan.slots)))
-        # Narrow: the reader does it as it reads. It costs least for a tree and leaves out most, so it comes first.
-        # Read: in portions, for who wants ten candidates; those first that can score highest, where that can be told.
-        # Compose: tree by tree, for what is in one tree says nothing of another, but that it may be like it.
-        # Rank: behind composing, for how compact the best candidate of a tree is takes composing it; a tree comes out
-        #       as soon as none that is unread or not composed can be better.
+        # Narrow: the reader does it while reading. It is the cheapest phase and prunes most, so it comes first.
+        # Read: in portions, for callers that want ten candidates; most promising first, where sums tell.
+        # Compose: tree by tree, because trees are independent, except that equivalent ones are composed once.
+        # Rank: after composing, because the compactness of a tree's best candidate is not known before. A tree comes
+        #       out as soon as no unread or uncomposed tree can beat it.
         self._trees: Iterator[TreeWithChoices]
         if scores is None:
             composer = SlotComposer(reader.plan, budget)
@@ -82,13 +82,13 @@ class CandidateSearch:
                 compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
                 compose = partial(ranked, composer=compact, scores=scores)
                 self._trees = map(itemgetter(1, 2), best_first(portions, compose, batches))
-        # Limit: last, so that it cuts off the worst; all before are lazy, so that it cuts off their work as well.
+        # Limit: last, so that it cuts off the worst candidates; the others are lazy, so it cuts off their work, too.
         self._candidates = walked(self._trees, breadth_first=breadth_first)
 
     def candidates(self) -> list[Candidate]:
         """Return as many candidates as are wanted, but no more than one answer may hold.
 
-        The budget notes where there are more than that.
+        Mark the budget as hit if that cap cuts off any.
         """
         most = self._most
         found = list(islice(self._candidates, most if self._wanted is None else min(self._wanted, most)))

@@ -1,4 +1,4 @@
-"""From trees to the list of candidates: in which order trees are visited, no duplicates, and where to stop."""
+"""From trees to the list of candidates: the order in which trees are visited, and no duplicates."""
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
@@ -21,36 +21,36 @@ def candidates_in(
 ) -> Iterator[Candidate]:
     """Yield the candidates of all trees.
 
-    Depth first gives all candidates of a tree before the next; breadth first gives each tree's first one before any
-    tree's second. ``trees`` is read only as far as candidates are asked for.
+    Depth first exhausts a tree before going on to the next; breadth first takes each tree's first candidate before any
+    tree's second. Trees are pulled only as candidates are.
     """
     composer = SlotComposer(plan, budget)
     return walked(((tree, composer.choices(tree)) for tree in trees), breadth_first=breadth_first)
 
 
 def walked(compositions: Iterable[tuple[Tree, Iterator[Choice]]], *, breadth_first: bool) -> Iterator[Candidate]:
-    """Yield the candidates of trees whose choices are composed as they are asked for, in the same two ways."""
+    """Yield the candidates of trees composed lazily, depth or breadth first, without duplicates."""
     once = _Once()
     candidates = (zip(repeat(tree.root), once.choices_of(tree, choices)) for tree, choices in compositions)
     return _round_robin(candidates) if breadth_first else _one_by_one(candidates)
 
 
 class _Once:
-    """Leaves out the choices that another tree gave already: only providers that share can be reached from two."""
+    """Drops choices that another tree has given: those of sharing providers alone can be found in several trees."""
 
     def __init__(self) -> None:
         self._seen: set[Choice] = set()
         self._of_pools: dict[tuple[tuple[int, ...], ...], Iterator[Choice]] = {}
 
     def choices_of(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[Choice]:
-        """Return those of a tree's choices that are new when they are asked for."""
+        """Return those of a tree's choices that are new when they are pulled."""
         if not tree.sharing:
             return choices
         new = _not_seen(choices, tree.sharing, self._seen)
         if tree.gives_of_its_own:
             return new
-        # A tree that has nothing of its own goes on where another one with the same pools has come to: thousands of
-        # hosts have the same, and each would compose what the others have given.
+        # Thousands of hosts may have the same pools and nothing of their own. They share one iterator: each resumes
+        # where the last one stopped, rather than composing again what the others have given.
         return self._of_pools.setdefault(tuple(map(tuple, tree.options)), new)
 
 

@@ -1,4 +1,4 @@
-"""Trees without what somebody holds exclusively: a reader that leaves out providers inside of such places."""
+"""Trees without what is held exclusively: a reader that leaves out the providers inside such places."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -9,25 +9,25 @@ from placement.candidates.wrapped import WrappedReader
 from placement.domain.tree import Tree, TreesRead
 
 WithheldIn = Callable[[Collection[int]], AbstractSet[int]]
-"""Returns the providers inside of places that are held exclusively, given the roots of trees to look in."""
+"""Returns the providers inside places that are held exclusively, in the trees with the given roots."""
 
 
 class WithheldReader(WrappedReader):
-    """A Reader of the trees of another reader, without the options that are withheld.
+    """A Reader of another reader's trees, without the withheld options; trees that no longer serve every demand go.
 
     Args:
         reader: reads the trees as they are.
-        withheld_in: tells who is withheld; asked once for each portion of trees.
+        withheld_in: returns the withheld providers; called once for each portion of trees.
     """
 
     def __init__(self, reader: Reader, withheld_in: WithheldIn) -> None:
         super().__init__(reader)
         self._withheld_in = withheld_in
         self.left_out = False
-        """Whether anybody was left out so far."""
+        """Whether any option has been left out so far."""
 
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
-        """Yield all trees in portions, each with the highest root id that it may reach."""
+        """Yield all trees in portions, each with the highest root id that it may contain."""
         for read, last in self._reader.chunks(wanted):
             yield self._without_withheld(read), last
 

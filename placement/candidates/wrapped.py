@@ -1,4 +1,4 @@
-"""Readers that stand before another reader: one that changes nothing, and one that reads everything but once."""
+"""Readers that wrap another reader: one that changes nothing, and one that reads everything only once."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -12,49 +12,49 @@ T = TypeVar("T")
 
 
 class WrappedReader:
-    """A Reader that asks another one for everything; to be changed in parts."""
+    """A Reader that delegates everything to another one: the base of those that change some of it."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
     @property
     def plan(self) -> Plan:
-        """What is asked for."""
+        """The plan to serve."""
         return self._reader.plan
 
     @property
     def is_possible(self) -> bool:
-        """Whether any tree may serve at all."""
+        """Whether any tree may serve the plan at all."""
         return self._reader.is_possible
 
     @property
     def only_root(self) -> int | None:
-        """The root of the one tree that may serve, if the request names it."""
+        """The root of the only tree that may serve, if the request names one."""
         return self._reader.only_root
 
     @property
     def shares(self) -> bool:
-        """Whether a tree may serve with what others share."""
+        """Whether sharing providers may serve any of the plan."""
         return self._reader.shares
 
     @property
     def shared_demands(self) -> AbstractSet[int]:
-        """The demands of the plan that others may serve."""
+        """The demands of the plan that sharing providers may serve."""
         return self._reader.shared_demands
 
     @property
     def most_listed(self) -> int:
-        """How many trees can be asked for by their roots."""
+        """How many trees may be asked for by root at a time."""
         return self._reader.most_listed
 
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
     ) -> Collection[Sequence[int]]:
-        """Return for each tree its root, then its capacities, then its use of some classes."""
+        """Return a row for each tree: its root, its capacity of each class, then its usage of each class."""
         return self._reader.sums(classes, found_by, roots)
 
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
-        """Yield all trees in portions, each with the highest root id that it may reach."""
+        """Yield all trees in portions, each with the highest root id that it may contain."""
         return self._reader.chunks(wanted)
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
@@ -69,7 +69,7 @@ class WrappedReader:
 class RememberingReader(WrappedReader):
     """Reads each tree of a snapshot once, for searches that go through the same trees again and again.
 
-    The trees are the same objects each time, and come without ``TreesRead.places``: who searches must not lay them out.
+    The trees are the same objects each time and come without ``TreesRead.places``, so searches must not lay them out.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -82,7 +82,7 @@ class RememberingReader(WrappedReader):
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
     ) -> Collection[Sequence[int]]:
-        """Return for each tree its root, then its capacities, then its use of some classes."""
+        """Return a row for each tree: its root, its capacity of each class, then its usage of each class."""
         asked = (tuple(classes), tuple(found_by))
         if roots is not None:
             if asked not in self._sums:
@@ -94,7 +94,7 @@ class RememberingReader(WrappedReader):
         return self._sums[asked]
 
     def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
-        """Yield all trees in portions, each with the highest root id that it may reach."""
+        """Yield all trees in portions, each with the highest root id that it may contain."""
         if wanted not in self._chunks:
             self._chunks[wanted] = Replayed(self._noted(self._reader.chunks(wanted)))
         return iter(self._chunks[wanted])
@@ -120,7 +120,7 @@ class RememberingReader(WrappedReader):
 
 
 class Replayed(Generic[T]):
-    """What an iterator yields, as often as it is asked for; taken from it as far as somebody has come."""
+    """Replays what an iterator yields as often as needed, pulling from it no further than the furthest reader."""
 
     def __init__(self, source: Iterable[T]) -> None:
         self._source = iter(source)
