@@ -1,1 +1,1 @@
-"""Composing in one tree: from what its providers can serve to choices, or proposals, the best first."""
+"""Composing in one tree: from what its providers can serve to choices, or proposals, best first."""

@@ -1,4 +1,4 @@
-"""The candidates of all trees of one canonical form: composed once, and only as far as anybody asks for them."""
+"""The candidates of all trees of one canonical form: composed once, and only as far as they are pulled."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -7,14 +7,16 @@ from placement.candidates.budget import RequestBudget
 from placement.domain.search_plan import Choice
 
 MOST_REMEMBERED = 1000
-"""What trees have more than this is composed in each for itself: what is remembered must be small beside an answer."""
+"""How many candidates are remembered of a form; the rest is searched for tree by tree. A memo must stay small beside an
+answer.
+"""
 
 
 class ChoicesOfForm:
-    """The candidates of trees that are alike, in the numbers of their sketches.
+    """The candidates of equivalent trees, in the numbers of their sketches.
 
     Args:
-        choices: the candidates of the first tree, as they are composed.
+        choices: the candidates of the first tree, composed lazily.
         providers: what the numbers stand for in that tree.
         budget: the steps of the request.
     """
@@ -27,9 +29,9 @@ class ChoicesOfForm:
         self._budget = budget
 
     def of(self, providers: Sequence[int], search: Callable[[], Iterator[Choice]]) -> Iterator[Choice]:
-        """Yield the candidates of one of the trees: those that others have come to, then those to be composed yet.
+        """Yield the candidates of one of the trees: those found so far, then those still to be composed.
 
-        Each that is known costs a step of the request: what it takes to write them all down is bounded, too.
+        Each one found before costs a step of the request, because writing them all down must be bounded, too.
 
         Args:
             providers: what the numbers stand for in the tree.
@@ -45,7 +47,7 @@ class ChoicesOfForm:
             yield tuple([providers[number] for number in self._found[given]])
             given += 1
         if self._more is not None:
-            # No more are remembered. Who gets here first goes on alone, and everybody else by a search of his own.
+            # No more are remembered. The first to get here continues the search, and all others run one of their own.
             rest, self._more = self._more, None
             for choice in rest:
                 yield tuple([providers[number] for number in choice])
@@ -58,7 +60,7 @@ class ChoicesOfForm:
             return False
         choice = next(self._more, None)
         if choice is None:
-            self._is_whole = not self._budget.was_hit  # Who came to the end, finds nothing more behind it.
+            self._is_whole = not self._budget.was_hit  # Exhausted, unless cut off.
             return False
         self._found.append(choice)
         return True

@@ -1,12 +1,12 @@
 """The order of the candidates of one tree: the most compact first, then the best fit.
 
-Fewer places of the outermost level, then of the next; among those that touch as many, slot by slot the option that
-comes first in the tree, which is the one in the place with least left. Without any place, candidates come in the order
-of the search.
+The fewer places a candidate touches at the outermost level, then at the next, the earlier it comes. Ties are broken
+slot by slot, by the order of the tree's options: those in the place with least left come first. If nothing lies in a
+place, candidates come in search order.
 
-Where there are few candidates, or all are wanted and not too many, they are composed and sorted. Otherwise the search
-runs once for each way to count places, the smallest first, and finds only candidates that touch exactly as many. Trees
-that are alike, places included, are composed once.
+Few combinations, or a moderate number if all are wanted, are composed and sorted. Otherwise the search runs once for
+each vector of counts, in ascending order, and finds only the candidates that touch exactly so many places: the first
+one it finds is the best. Trees of the same canonical form, places included, are composed once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,12 +30,12 @@ from placement.domain.tree import Tree
 
 
 class _Known(NamedTuple):
-    """What is known of all trees of one form.
+    """What is known about all trees of one form.
 
     Args:
         counts: the least counts of places, those of the first candidate; None if there is no candidate.
-        readers: what reads each candidate off the providers of a sketch, in order; None where they were too many.
-        alike: where they were too many, the candidates as far as they have been searched for.
+        readers: functions that read each candidate off the providers of a sketch, in order; None if too many.
+        alike: the candidates as far as they have been searched for, if there were too many.
     """
 
     counts: Counts | None
@@ -52,10 +52,10 @@ class _Known(NamedTuple):
 _UNKNOWN = _Known(None, None)
 
 FEW = 100
-"""So many combinations are composed and sorted faster than they are searched in order."""
+"""Composing and sorting up to this many combinations is faster than searching them in order."""
 
 MOST_SORTED = 100_000
-"""So many combinations are composed and sorted in one request: an answer has room for not many more candidates."""
+"""How many combinations one request may compose and sort: an answer has room for few more candidates."""
 
 
 class CompactFirst:
@@ -63,15 +63,15 @@ class CompactFirst:
 
     Args:
         plan: what is asked for.
-        budget: the steps that may be taken.
-        all_wanted: whether every candidate will be taken, so that nothing is gained by finding the first ones first.
-        few: so many combinations of a tree are composed and sorted in any case.
+        budget: limits the steps of the search.
+        all_wanted: whether every candidate will be taken, so that finding the best ones first gains nothing.
+        few: up to this many combinations of a tree are composed and sorted in any case.
     """
 
     def __init__(self, plan: Plan, budget: RequestBudget, *, all_wanted: bool, few: int = FEW) -> None:
         self._plan = plan
         self._budget = budget
-        # The search for so many places at a time may take as many steps again, and leaves the other one all of its own.
+        # The ordered search has as many steps of its own, to leave all to the plain search it may fall back on.
         self._for_order = RequestBudget(per_tree=budget.per_tree, per_request=budget.left)
         self._few = few
         self._composer = SlotComposer(plan, budget)
@@ -83,9 +83,9 @@ class CompactFirst:
         self._memo: Memo[_Known] = Memo()
 
     def composed_in(self, tree: Tree) -> Composed[Choice] | None:
-        """Return the choices of providers that serve the plan in a tree, in order; None if there is none.
+        """Return the choices that serve the plan in a tree, in order; None if there are none.
 
-        Stops early, and notes it in the budget, when the steps are used up.
+        Stop early, and mark the budget as hit, once the steps are used up.
         """
         if not tree.places.of:
             return _with_first((), self._composer.choices(tree))
@@ -99,16 +99,16 @@ class CompactFirst:
         return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, sketch, form)
 
     def composed(self, trees: Sequence[Tree]) -> list[Composed[Choice] | None]:
-        """Return the same for each of some trees.
+        """Return the same for each of several trees.
 
-        Each thing is done for all of them before the next, so that what it needs stays in the processor's cache.
+        Each step is done for all trees before the next one, so that what it needs stays in the processor's cache.
         """
         if not self._is_unconstrained or len(trees) == 1 or not any(tree.places.of for tree in trees):
             return [self.composed_in(tree) for tree in trees]
         sketches = list(self._sketcher.sketches(trees))
         forms = [with_places(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
         found: list[Composed[Choice] | None] = []
-        left_to_read = MOST_SORTED  # For the same reason choices are read now, but not so many that memory suffers.
+        left_to_read = MOST_SORTED  # Read eagerly for the same reason, as far as memory allows.
         for tree, (_drawn, providers), form in zip(trees, sketches, forms, strict=True):
             counts, readers, _alike = self._memo.get(form, _UNKNOWN)
             if readers and counts is not None and self._may_read_off(readers):
@@ -120,14 +120,14 @@ class CompactFirst:
         return found
 
     def _may_read_off(self, readers: Sequence[object]) -> bool:
-        """Take a step for each candidate that is known; where there are too few, the search is to use them up."""
+        """Take a step for each known candidate; if too few are left, leave it to the search to use them up."""
         return len(readers) <= self._budget.left and self._budget.take(len(readers))
 
     def _combinations(self, tree: Tree) -> int:
         return prod([len(tree.options[slot.demand]) for slot in self._plan.slots])
 
     def _may_sort(self, tree: Tree) -> bool:
-        """Take a tree's combinations from those that may be composed to be sorted; tell whether there were enough."""
+        """Charge a tree's combinations to those that may be sorted; tell whether enough were left."""
         combinations = self._combinations(tree)
         if combinations <= self._few:
             return True
@@ -137,7 +137,7 @@ class CompactFirst:
         return True
 
     def _first_of_form(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed[Choice] | None:
-        """Compose everything by numbers, and remember it for the trees that are alike."""
+        """Compose everything in the numbers of a sketch, and memoise it for equivalent trees."""
         choices, (_drawn, providers) = self._composer.numbered_choices(tree, sketch), sketch
         masks = {number: tree.places.of.get(provider, 0) for number, provider in enumerate(providers)}
         counts, in_order = self._in_order(choices, masks, tree.places)
@@ -147,14 +147,14 @@ class CompactFirst:
         return known.read_off(providers)
 
     def _sorted(self, tree: Tree) -> Composed[Choice] | None:
-        """Compose everything; what touches as many places stays in the order of the search."""
+        """Compose everything and sort it by counts; equals stay in search order."""
         counts, in_order = self._in_order(list(self._composer.choices(tree)), tree.places.of, tree.places)
         return Composed(counts, iter(in_order)) if in_order else None
 
     def _in_order(
         self, choices: Sequence[Choice], masks: Mapping[int, int], places: Places
     ) -> tuple[Counts, list[Choice]]:
-        """Return the least counts of places, and the choices by counts; equals stay in the order of the search.
+        """Return the least counts of places, and the choices sorted by counts; equals stay in search order.
 
         Args:
             choices: the choices, of providers or of numbers.
@@ -170,16 +170,16 @@ class CompactFirst:
     def _touched(self, masks: Mapping[int, int], choices: Sequence[Choice]) -> tuple[int, ...]:
         """Return for each choice the places that it takes resources from."""
         touched: Iterable[int] = repeat(0, len(choices))
-        # Slot by slot for all choices: no loop over each choice.
+        # Slot by slot for all choices at once: no Python loop over choices.
         columns: Iterable[Choice] = zip(*choices, strict=True)
         for column in columns if self._consuming is None else compress(columns, self._consuming):
             touched = map(or_, touched, map(masks.get, column, repeat(0)))
         return tuple(touched)
 
     def _as_alike(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed[Choice] | None:
-        """Search, but in a tree like one that was searched only for what was not found there.
+        """Search a tree, or, if an equivalent one was searched before, only for what has not been found there.
 
-        Most trees are asked for nothing but the counts of their best candidate.
+        It is lazy, because all that most trees are asked for is the counts of their best candidate.
         """
         _drawn, providers = sketch
         known = self._memo.get(form)
@@ -195,12 +195,12 @@ class CompactFirst:
         return Composed(known.counts, known.alike.of(providers, lambda: self._later(tree)))
 
     def _later(self, tree: Tree) -> Iterator[Choice]:
-        """Search as the choices are asked for. There may be none after all, if the steps are used up by then."""
+        """Search once choices are pulled. There may be none after all, if the steps are used up by then."""
         if composed := self._searched(tree):
             yield from composed.ways
 
     def _searched(self, tree: Tree) -> Composed[Choice] | None:
-        """Search for candidates of each count in turn, the smallest first."""
+        """Search for the candidates of each vector of counts in turn, the least first."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots)
         return self._first_found(
@@ -232,7 +232,7 @@ class CompactFirst:
             self._budget.was_hit = True
 
     def _unsorted(self, tree: Tree) -> Composed[Choice] | None:
-        """Search as if nobody had asked for an order: steps that were spent on it in vain must not hide a candidate."""
+        """Search without an order: steps wasted on ordering must not hide a candidate."""
         tree.options = [sorted(options) for options in tree.options]
         composed = _with_first((), self._composer.choices(tree))
         if composed is None:
@@ -249,8 +249,8 @@ def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed[Choice] |
 
 
 def _reader(choice: Choice) -> Callable[[Choice], Choice]:
-    """Return what reads a choice of numbers off the providers that they stand for."""
+    """Return a function that reads a choice of numbers off the providers they stand for."""
     if len(choice) > 1:
         return itemgetter(*choice)
     (number,) = choice
-    return itemgetter(slice(number, number + 1))  # A tuple, too.
+    return itemgetter(slice(number, number + 1))  # A slice, so that the result is a tuple, too.

@@ -1,4 +1,4 @@
-"""What composes, as the phases around it see it: one method, whatever is composed and however."""
+"""What the other phases see of composing: one method, whatever is composed and however."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -10,9 +10,9 @@ Way = TypeVar("Way")
 
 
 class Composed(NamedTuple, Generic[Way]):
-    """The ways to serve a plan in one tree, the best first.
+    """The ways to serve a plan in one tree, best first.
 
-    ``counts`` are how many places of each level the first one touches; empty where levels do not matter, or where
+    ``counts`` tells how many places of each level the first way touches. It is empty if levels do not matter, or if
     each way has counts of its own.
     """
 
@@ -23,9 +23,9 @@ class Composed(NamedTuple, Generic[Way]):
 class Composer(Protocol[Way]):
     """Composes the ways to serve a plan: choices of providers for the slots of candidates, or the planner's proposals.
 
-    It knows nothing of other trees than those it is given, of scores, or of how many ways are wanted: whoever wants
-    ten takes ten.
+    It knows nothing of scores, of trees beyond those it is given, or of how many ways are wanted: the caller pulls as
+    many as it needs.
     """
 
     def composed(self, trees: Sequence[Tree]) -> Iterable[Composed[Way] | None]:
-        """Return for each of some trees what was composed; None is nothing, and so may be no ways."""
+        """Compose several trees. A result of None means no ways; other results may turn out to have none, too."""

@@ -1,8 +1,8 @@
-"""What makes a combination of providers impossible although each fits alone.
+"""Constraints on providers chosen together: what rules a combination out although each provider fits alone.
 
-A constraint follows the search step by step: ``take`` accepts or refuses one more provider at a depth and remembers
-it, ``give_back`` forgets it. It refuses as early as it can know that nothing good can follow. ``depths`` are the steps
-it wants to hear of.
+A constraint follows the search step by step: ``take`` accepts or refuses one more provider at a depth, and
+``give_back`` undoes what it accepted. To prune early it looks ahead, but soundly: it refuses only if no valid choice
+can follow. ``depths`` are the depths that it has to be asked about.
 """
 
 from collections import Counter
@@ -21,22 +21,25 @@ class Constraint(Protocol):
     depths: frozenset[int]
 
     def is_hopeless(self) -> bool:
-        """Tell whether no combination at all can satisfy the rule; asked once, before the search."""
+        """Tell whether no combination can satisfy the rule; asked once, before the search."""
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider at a depth, or refuse it and change nothing."""
 
     def give_back(self, depth: int, provider: int) -> None:
-        """Forget what ``take`` accepted."""
+        """Undo what ``take`` accepted."""
 
 
 class Isolation:
-    """group_policy=isolate: every granular group has a provider of its own."""
+    """group_policy=isolate: the providers of granular groups are all different.
+
+    Bipartite matching looks ahead: a provider is refused if the groups to come cannot all have their own then.
+    """
 
     def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> None:
         granular = [(depth, options[depth]) for depth, slot in enumerate(slots) if slot.is_granular]
         uses = Counter(provider for _depth, row in granular for provider in row)
-        # A group whose providers no other group wants is left alone.
+        # Groups that compete with no other for any provider need no matching.
         rows = {depth: row for depth, row in granular if any(uses[provider] > 1 for provider in row)}
         self.depths = frozenset(rows)
         self._matching = Matching(rows, dict.fromkeys(uses, 1))
@@ -46,19 +49,20 @@ class Isolation:
         return not self._matching.is_complete
 
     def take(self, depth: int, provider: int) -> bool:
-        """Accept a provider that no other granular group has, if the groups still to come can have theirs."""
+        """Accept a provider that no other granular group has, if the groups to come can still have theirs."""
         return self._matching.fix(depth, provider)
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the matching knows it
-        """Forget a provider."""
+        """Undo the last choice for this group."""
         self._matching.free(depth)
 
 
 class Contention:
-    """Amounts of one class that several slots take from one provider fit there together.
+    """Slots that take the same class from one provider must fit there together.
 
-    Looks ahead in two ways, each exact where all amounts are equal and never wrongly strict: each slot has a provider
-    if all took no more than the least amount; and what is left has room for the larger amounts to come.
+    Two relaxations look ahead. Neither ever refuses wrongly, and both are exact if all amounts are equal: a matching in
+    which every slot takes the least amount; and, for each larger amount, whether it fits often enough into what is left
+    for the slots to come that ask for as much.
     """
 
     def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]], tree: Tree, name: str) -> None:
@@ -77,7 +81,7 @@ class Contention:
         self._later = {depth: [(amount, self._after(depth, amount)) for amount in larger] for depth in self.depths}
 
     def _after(self, depth: int, amount: int) -> int:
-        """Return how many slots behind a depth ask for this amount or more."""
+        """Return how many slots after a depth ask for at least this amount."""
         return sum(later > depth and asked >= amount for later, asked in self._amounts.items())
 
     def is_hopeless(self) -> bool:
@@ -85,7 +89,7 @@ class Contention:
         return not self._matching.is_complete or sum(self._amounts.values()) > sum(self._left.values())
 
     def take(self, depth: int, provider: int) -> bool:
-        """Accept a provider that has room for this slot beside those already there."""
+        """Accept a provider with room for this slot beside those already there."""
         amount = self._amounts[depth]
         if self._left[provider] < amount or not self._matching.fix(depth, provider):
             return False
@@ -105,13 +109,16 @@ class Contention:
         )
 
     def give_back(self, depth: int, provider: int) -> None:
-        """Return the amount of this slot."""
+        """Return this slot's amount to its provider."""
         self._left[provider] += self._amounts[depth]
         self._matching.free(depth)
 
 
 class SameSubtree:
-    """Among the providers of some groups one is an ancestor of all the others, or the only one."""
+    """same_subtree: among the providers of some groups, one is an ancestor of all the others, or the only one.
+
+    ``_common`` is a stack of the common ancestors (each provider being its own) of all providers chosen so far.
+    """
 
     def __init__(
         self,
@@ -135,7 +142,7 @@ class SameSubtree:
         self._chosen: list[int] = []
 
     def is_hopeless(self) -> bool:
-        """Tell whether none that could be the ancestor has one for every group below it, or too few of them."""
+        """Tell whether no option has one of every group below it, and enough different ones if groups are isolated."""
         if not self._options:
             return False
         reached = [frozenset().union(*(self._ancestry[p] for p in row)) for row in self._options]
@@ -144,7 +151,7 @@ class SameSubtree:
         return all([below[head] < self._different for head in heads])
 
     def take(self, depth: int, provider: int) -> bool:
-        """Accept a provider if those chosen have a common ancestor that is one of them or may still become one."""
+        """Accept a provider if some common ancestor of those chosen is one of them, or may still become one."""
         common = self._common[-1]
         shared = self._ancestry[provider] if common is None else common & self._ancestry[provider]
         if not self._has_head(shared, provider) and shared.isdisjoint(self._later[depth]):
@@ -157,13 +164,13 @@ class SameSubtree:
         return provider in shared or any(chosen in shared for chosen in self._chosen)
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
-        """Forget the last provider."""
+        """Undo the last choice."""
         self._common.pop()
         self._chosen.pop()
 
 
 class CollectiveTraits:
-    """The providers of the unsuffixed group meet each of its trait sets together."""
+    """The providers of the unsuffixed group together meet each of its trait sets."""
 
     def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]], tree: Tree, sets: int) -> None:
         self.depths = frozenset(depth for depth, slot in enumerate(slots) if not slot.is_granular)
@@ -181,11 +188,11 @@ class CollectiveTraits:
         return mask
 
     def is_hopeless(self) -> bool:
-        """Tell whether some trait set is met by none of the providers."""
+        """Tell whether some trait set is met by no provider."""
         return self._possible[0] != self._all
 
     def take(self, depth: int, provider: int) -> bool:
-        """Accept a provider if the sets still unmet can be met by the slots to come."""
+        """Accept a provider if the slots to come can meet the sets that are still unmet."""
         mask = self._masks[-1] | self._met.get(provider, 0)
         if mask | self._possible[depth + 1] != self._all:
             return False
@@ -193,12 +200,12 @@ class CollectiveTraits:
         return True
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
-        """Forget the last provider."""
+        """Undo the last choice."""
         self._masks.pop()
 
 
 class OneProviderPerTree:
-    """Before microversion 1.29 no two providers of one tree serve one request."""
+    """Before microversion 1.29, a request takes no two providers of one tree."""
 
     def __init__(self, slots: Sequence[Slot], tree: Tree) -> None:
         self.depths = frozenset(range(len(slots)))
@@ -211,7 +218,7 @@ class OneProviderPerTree:
         return False
 
     def take(self, depth: int, provider: int) -> bool:  # noqa: ARG002 - the depth does not matter here
-        """Accept a provider whose tree serves with no other one."""
+        """Accept a provider unless another one of its tree already serves."""
         home = self._tree.home.get(provider, self._tree.root)
         if self._uses[home] and self._holder[home] != provider:
             return False
@@ -220,12 +227,12 @@ class OneProviderPerTree:
         return True
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the depth does not matter here
-        """Forget a provider."""
+        """Release the provider's tree."""
         self._uses[self._tree.home.get(provider, self._tree.root)] -= 1
 
 
 def _met_by_one_slot(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> bool:
-    """Tell whether every provider for some slot of the unsuffixed group meets all its trait sets alone."""
+    """Tell whether all options of some slot of the unsuffixed group meet all trait sets by themselves."""
     all_sets = (1 << len(plan.trait_sets)) - 1
     for slot, providers in zip(slots, options, strict=True):
         if not slot.is_granular and all([tree.met.get(provider, 0) == all_sets for provider in providers]):
@@ -234,7 +241,7 @@ def _met_by_one_slot(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Seq
 
 
 def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> list[Constraint]:
-    """Return the constraints of a plan that can refuse anything, for slots in the order of the search."""
+    """Return the constraints of a plan that can refuse anything, for slots in search order."""
     found: list[Constraint] = []
     isolate = plan.request.isolate
     if isolate and sum(slot.is_granular for slot in slots) > 1:

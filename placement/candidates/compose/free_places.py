@@ -1,6 +1,6 @@
-"""Whether a tree has anything left for who wants to be alone: told by what is in use, before its details are read.
+"""Rules out trees by what is in use, before they are read in detail, for groups that want a place to themselves.
 
-In a cloud at work something is in use almost everywhere, and each host has something else in use.
+In a busy cloud something is in use almost everywhere, and something else on each host.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,14 +14,14 @@ from placement.domain.tree import Tree
 
 
 class WantedFree(NamedTuple):
-    """So many providers of a demand are wanted of which certain places are not in use.
+    """A number of providers of a demand that must have certain places around them free of use.
 
     Args:
         demand: the demand.
         number: how many different providers.
-        levels: of which levels the places around each are, by their number.
-        is_device: whether each is not to be in use itself.
-        is_card: likewise what each is a virtual function of.
+        levels: the levels, by number, whose place around each provider must be free.
+        is_device: whether each provider itself must be free.
+        is_card: whether what each is a virtual function of must be free.
     """
 
     demand: int
@@ -32,12 +32,12 @@ class WantedFree(NamedTuple):
 
 
 class PlacesInUse(NamedTuple):
-    """Where something is in use in some trees.
+    """What is in use in some trees.
 
     Args:
         parents: the parent of each provider.
-        anchors: for each level the providers that stand for a place of it.
-        in_use: the providers of which, or below which, anything is allocated.
+        anchors: for each level the anchors of its places.
+        in_use: the providers with allocations on them or below them.
     """
 
     parents: Parents
@@ -45,7 +45,7 @@ class PlacesInUse(NamedTuple):
     in_use: AbstractSet[int]
 
     def are_lacking(self, wanted: Iterable[WantedFree], tree: Tree) -> bool:
-        """Tell whether a tree has certainly too few providers that are free. What others share counts as free."""
+        """Tell whether a tree certainly has too few free providers. Sharing providers count as free."""
         return any([self._number_free(one, tree) < one.number for one in wanted])
 
     def _number_free(self, wanted: WantedFree, tree: Tree) -> int:
@@ -66,12 +66,12 @@ class PlacesInUse(NamedTuple):
 
 
 def places_in_use(parents: Parents, anchors: Sequence[AbstractSet[int]], used: Iterable[int]) -> PlacesInUse:
-    """Return where something is in use, given the providers of which something is."""
+    """Return what is in use in some trees, given the providers that anything is allocated on."""
     return PlacesInUse(parents, anchors, with_all_above(used, parents))
 
 
 def wanted_free(parts: Iterable[Part], levels: Sequence[str]) -> Iterator[WantedFree]:
-    """Yield what the parts of a request want to be free, where they want to be alone."""
+    """Yield what has to be free for those parts of a request that want a place to themselves."""
     for part in parts:
         if part.exclusive:
             is_device, is_function = THE_DEVICE in part.exclusive, part.group.device is not None

@@ -1,4 +1,4 @@
-"""The own part of a candidate: what a tree itself gives where others share with it, for which its score is charged."""
+"""The own part of a candidate: what a tree itself gives where others share with it. The score charges only this."""
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,20 +10,22 @@ from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
 
 Given = tuple[int, ...]
-"""An own part: how much a tree itself gives of some classes, in their order."""
+"""An own part: how much a tree itself gives of each of some classes."""
 
 PartSoFar = tuple[Given, bool]
-"""What a tree gives so far, and whether any of that is given by a provider that does not share."""
+"""The own part so far, and whether any provider that does not share contributes to it."""
 
 OWN, ITS_OWN_SHARING, FOREIGN = 1, 2, 4
-"""A provider of the tree; one that shares with other trees, too; one of another tree. A set of them is their sum."""
+"""A provider of the tree; one of the tree that also shares with others; one of another tree. A set of them is their
+sum.
+"""
 
 MOST_GIVEN = 256
-"""Where a tree may give more different amounts, candidates do not come in the order of their scores."""
+"""If a tree may have more different own parts, its candidates do not come in the order of their scores."""
 
 
 class OwnParts:
-    """What trees give themselves of one plan.
+    """The own parts that candidates of one plan may have.
 
     Args:
         plan: what is asked for.
@@ -33,7 +35,7 @@ class OwnParts:
     def __init__(self, plan: Plan, weighed: Sequence[str]) -> None:
         self.nothing: PartSoFar = (0,) * len(weighed), False
         self.amounts = {slot: tuple([dict(slot.resources).get(name, 0) for name in weighed]) for slot in plan.slots}
-        """What each slot takes."""
+        """What each slot takes of these classes."""
         self._taking = [
             (index, slot.demand, self.amounts[slot]) for index, slot in enumerate(plan.slots) if slot.resources
         ]
@@ -41,11 +43,11 @@ class OwnParts:
         self._possible = lru_cache(maxsize=1000)(self._states)
 
     def possible(self, tree: Tree) -> AbstractSet[Given] | None:
-        """Return what a tree may give, where it gives anything; None where that may be too much to tell."""
+        """Return the own parts a tree may have where it gives anything; None if there may be too many."""
         return self._possible(self._kinds(tree))
 
     def _kinds(self, tree: Tree) -> tuple[int, ...]:
-        """Return for each demand what its providers are to the tree."""
+        """Return for each demand the kinds of its providers, as a sum."""
         sharing = tree.sharing
         return tuple(
             [
@@ -65,7 +67,7 @@ class OwnParts:
         return None if len(given) > MOST_GIVEN else given
 
     def of(self, choice: Choice, tree: Tree) -> Given | None:
-        """Return what a tree gives in a choice; None where sharing providers alone serve."""
+        """Return the own part of a choice; None if sharing providers alone serve."""
         state = self.nothing
         for index, _demand, amounts in self._taking:
             state = taken(state, amounts, kind_of(choice[index], tree))
@@ -73,7 +75,7 @@ class OwnParts:
         return given if is_of_tree else None
 
     def of_pools_alone(self, tree: Tree) -> Tree | None:
-        """Return a tree with those options alone that share; None where these do not suffice."""
+        """Return a tree with only its sharing options; None if these cannot serve every demand."""
         options, sharing = tree.options, tree.sharing
         if any([sharing.isdisjoint(options[demand]) for demand in self._demands]):
             return None
@@ -88,7 +90,7 @@ class OwnParts:
         return frozenset([home_of(choice[index], alone) for index, _demand, _amounts in self._taking])
 
     def possible_pools(self, alone: Tree) -> AbstractSet[frozenset[int]] | None:
-        """Return what that may be in a tree with sharing options alone; None where that is too much to tell."""
+        """Return the sets of trees that choices of sharing options may take from; None if there are too many."""
         found = {frozenset[int]()}
         for _index, demand, _amounts in self._taking:
             homes = {home_of(provider, alone) for provider in alone.options[demand]}
@@ -98,7 +100,7 @@ class OwnParts:
         return found
 
     def within(self, alone: Tree, roots: AbstractSet[int]) -> Tree:
-        """Return such a tree with those options alone that take from some trees."""
+        """Return such a tree with only the options that lie in some trees."""
         rows = [
             [provider for provider in row if home_of(provider, alone) in roots] if demand in self._demands else row
             for demand, row in enumerate(alone.options)
@@ -112,14 +114,14 @@ def home_of(provider: int, tree: Tree) -> int:
 
 
 def kind_of(provider: int, tree: Tree) -> int:
-    """Return what a provider is to a tree."""
+    """Return what kind of provider one is to a tree."""
     if provider not in tree.sharing:
         return OWN
     return ITS_OWN_SHARING if home_of(provider, tree) == tree.root else FOREIGN
 
 
 def taken(state: PartSoFar, amounts: Given, kind: int) -> PartSoFar:
-    """Return what a tree gives once a provider of some kind gives amounts, too."""
+    """Return the own part so far with the amounts of one more provider, of some kind."""
     given, is_of_tree = state
     if kind == FOREIGN:
         return state
@@ -127,13 +129,15 @@ def taken(state: PartSoFar, amounts: Given, kind: int) -> PartSoFar:
 
 
 class Gives:
-    """The constraint that a tree itself gives one of some amounts.
+    """The constraint that the own part is one of those wanted.
+
+    Which states can still reach a wanted part is computed up front, for all depths, so ``take`` looks ahead in O(1).
 
     Args:
-        own_parts: what trees give.
+        own_parts: the own parts of the plan.
         tree: the tree.
-        slots: in the order of the search.
-        wanted: the amounts.
+        slots: in search order.
+        wanted: the own parts wanted.
     """
 
     def __init__(self, own_parts: OwnParts, tree: Tree, slots: Sequence[Slot], wanted: AbstractSet[Given]) -> None:
@@ -143,7 +147,7 @@ class Gives:
         self._states = [own_parts.nothing]
         kinds = [{kind_of(provider, tree) for provider in tree.options[slot.demand]} for slot in slots]
         self._good: list[AbstractSet[PartSoFar]] = []
-        """For each depth the states from which something wanted is reached."""
+        """For each depth, the states after it from which a wanted part can be reached."""
         reached: list[AbstractSet[PartSoFar]] = [{own_parts.nothing}]
         for depth in range(len(slots)):
             reached.append(self._following(reached[-1], depth, kinds[depth]))
@@ -159,11 +163,11 @@ class Gives:
         return {taken(state, self._amounts[depth], kind) for state in states for kind in kinds}
 
     def is_hopeless(self) -> bool:
-        """Tell whether nothing wanted can be reached."""
+        """Tell whether no wanted part can be reached."""
         return self._is_hopeless
 
     def take(self, depth: int, provider: int) -> bool:
-        """Accept a provider if something wanted can still be reached."""
+        """Accept a provider if a wanted part can still be reached."""
         state = taken(self._states[-1], self._amounts[depth], kind_of(provider, self._tree))
         if state not in self._good[depth]:
             return False
@@ -171,5 +175,5 @@ class Gives:
         return True
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
-        """Forget the last provider."""
+        """Undo the last choice."""
         self._states.pop()

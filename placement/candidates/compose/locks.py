@@ -1,8 +1,8 @@
-"""Exclusivity as inventory: places have a lock class, of which sharing takes 1 and exclusive use takes everything.
+"""Exclusivity as inventory: a place has a lock class, of which sharing it takes 1 and exclusive use takes everything.
 
-Where 1 cannot be taken, because of its ``min_unit`` or ``step_size``, sharing takes the least that can.
+If ``min_unit`` or ``step_size`` rules 1 out, sharing takes the least amount possible.
 
-Ordinary allocations then keep the promise, without races and as long as they live.
+Ordinary allocations then keep the promise, without races, for as long as they live.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class Locks:
         return bool(self._classes)
 
     def usable(self, rows: Sequence[Sequence[int]], details: PlannerTree) -> list[list[int]]:
-        """Return the options that are not inside a place that somebody holds exclusively, or that is full."""
+        """Return the options outside any place that is held exclusively or is full."""
         held = {
             (place, level)
             for place, of_place in details.stocks.items()
@@ -54,7 +54,7 @@ class Locks:
         return [(place, level) for level in self._classes for place in self._places(details, provider, level)]
 
     def _places(self, details: PlannerTree, provider: int, level: str) -> list[int | None]:
-        """Return what is locked around a provider: its place; or it and what it is a virtual function of."""
+        """Return the places to lock around a provider: its place; or itself and what it is a virtual function of."""
         if level == THE_DEVICE:
             return [provider, details.parents.get(provider)]
         return [details.positions[provider][self._levels.index(level)]]
@@ -66,15 +66,15 @@ class Locks:
         alone: Sequence[tuple[int | None, str]],
         amounts: dict[int, dict[str, int]],
     ) -> list[Lock]:
-        """Add what is taken of locks to the amounts, and return the places that are held exclusively.
+        """Add the amounts of lock classes to those taken, and return the places held exclusively.
 
         Args:
             details: the tree.
-            providers: of which something is taken.
-            alone: the places that are to be held exclusively, each with its level.
-            amounts: what is taken, by provider and class.
+            providers: the providers that something is taken from.
+            alone: the places to hold exclusively, each with its level.
+            amounts: what is taken, by provider and class; updated in place.
         """
-        # Dictionaries, not sets: the order of an answer must not depend on the process that gives it.
+        # Dictionaries, not sets: the order of an answer must not depend on the process.
         exclusive = dict.fromkeys(alone)
         shared = dict.fromkeys(
             (place, level)
@@ -86,7 +86,7 @@ class Locks:
             stock = self._stock(details, place, level)
             if place is not None and stock:
                 of_place, name = amounts.setdefault(place, {}), self._classes[level]
-                # Somebody may have asked for the class itself.
+                # The request may have asked for the lock class itself.
                 part = max(stock.least, of_place.get(name, 0))
                 of_place[name] = stock.capacity if (place, level) in exclusive else part
         found = [
@@ -97,7 +97,7 @@ class Locks:
         return sorted(found, key=lambda lock: lock.provider)
 
     def _stock(self, details: PlannerTree, place: int | None, level: str) -> Stock | None:
-        """Return what a place has of its lock, None where it has nothing."""
+        """Return a place's stock of its lock class; None if it has none."""
         if place is None or level not in self._classes:
             return None
         found = details.stocks.get(place, NO_STOCKS).get(self._classes[level])

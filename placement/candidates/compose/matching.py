@@ -1,16 +1,17 @@
-"""Whether every row can have a column of its own: bipartite matching where columns have a number of places.
+"""Incremental bipartite matching of rows to columns, where a column has places for several rows.
 
-Used to look ahead: nine groups that need a device each fail at once on eight devices, not after 8! tries. Augmenting
-paths (Kuhn).
+It lets the search look ahead: nine groups that need a device each fail at once on eight devices, rather than after 8!
+tries. Augmenting paths (Kuhn).
 """
 
 from collections.abc import Mapping, Sequence
 
 
 class Matching:
-    """A column for each row, where there is one, kept up to date while a search fixes rows and frees them again.
+    """A column for each row, if possible, maintained while a search fixes rows to columns and frees them.
 
-    A search changes one row at a time; what the others have is still good, or one of them has to move.
+    While the matching is complete, every row holds a column, and no column more rows than it has places. The search
+    changes one row at a time, so at most one other row loses its column, and one augmenting path finds it another.
 
     Args:
         rows: the columns that each row may have.
@@ -24,17 +25,17 @@ class Matching:
     def __init__(self, rows: Mapping[int, Sequence[int]], places: Mapping[int, int]) -> None:
         self._rows = rows
         self._places = places
-        self._open = dict(places)  # places that no fixed row has
+        self._open = dict(places)  # places that no fixed row holds
         self._holders: dict[int, list[int]] = {column: [] for row in rows.values() for column in row}
         self._column: dict[int, int] = {}
         self._fixed: set[int] = set()
         self.is_complete = all([self._augment(row, set()) for row in rows])
-        """Whether each row has a column."""
+        """Whether every row has a column."""
 
     def fix(self, row: int, column: int) -> bool:
-        """Give a row this column if every other row can then have one; otherwise change nothing. O(edges), mostly O(1).
+        """Fix a row to a column if all other rows can still have one; otherwise change nothing. O(edges), mostly O(1).
 
-        It keeps it until it is freed.
+        The row keeps the column until it is freed.
         """
         if self._open[column] <= 0 or not self.is_complete:
             return False
@@ -56,7 +57,7 @@ class Matching:
         if len(holders) < self._places[column]:
             self._seat(row, column)
             return True
-        # Whoever gives way is as good as any other: the rows could exchange their columns.
+        # Any holder may give way: the augmenting path can move another one in its stead.
         other = next(holder for holder in holders if holder not in self._fixed)
         holders.remove(other)
         self._seat(row, column)
@@ -75,7 +76,7 @@ class Matching:
         self._column[row] = column
 
     def _augment(self, row: int, visited: set[int]) -> bool:
-        """Give a row a column, moving other rows elsewhere where that is needed; otherwise change nothing."""
+        """Find a row a column, moving other rows if necessary; otherwise change nothing."""
         for column in self._rows[row]:
             if column in visited:
                 continue
@@ -86,7 +87,7 @@ class Matching:
                 return True
             for holder in holders:
                 if holder not in self._fixed and self._augment(holder, visited):
-                    # The holder found another column; its old place is free now.
+                    # The holder has found another column, so its place is free.
                     holders.remove(holder)
                     self._seat(row, column)
                     return True

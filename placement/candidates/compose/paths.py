@@ -24,7 +24,7 @@ from placement.domain.planner_tree import NO_STOCKS, PlannerTree, Stock
 from placement.domain.tree import Tree
 
 Among = tuple[Mapping[int | None, Sequence[int]], frozenset[int]]
-"""(the children of each provider, the providers that are not inside a place that somebody holds exclusively)."""
+"""(the children of each provider, the providers outside places that are held exclusively)."""
 
 
 class UnknownLevel(ValueError):
@@ -58,7 +58,7 @@ class PathComposer:
         self._containers = [self._container(*one) for one in _containers(request)]
 
     def _container(self, leading: Path, paths: Mapping[str, int], phase: Phase) -> "WantedContainer":
-        """Return a container with levels and classes as they are called here."""
+        """Return a container with levels and classes under their canonical names."""
         amounts: dict[str, int] = defaultdict(int)
         written: dict[Path, str] = {(): "/".join([part for step in leading for part in step])}
         for name, amount in paths.items():
@@ -77,7 +77,7 @@ class PathComposer:
 
     @property
     def requested(self) -> dict[str, int]:
-        """How much is asked for of each class."""
+        """How much is asked for of each class at the same time."""
         running: Counter[str] = Counter()
         most: Counter[str] = Counter()
         for container in self._containers:
@@ -93,8 +93,8 @@ class PathComposer:
     def plain(self) -> CandidateRequest:
         """Return the request as groups, each of which some provider of a tree must be able to serve.
 
-        A group is named by the beginning of the first name that asks for it. What is asked for outside of groups may
-        come from different providers.
+        A group is named by the beginning of the first name that asks for it. What is asked for outside groups may come
+        from different providers.
         """
         wanted: dict[_WantedPortion, str] = {}
         for container in self._containers:
@@ -103,9 +103,9 @@ class PathComposer:
         return self._as_groups([(prefix, portion) for portion, prefix in sorted(wanted.items())])
 
     def parts(self) -> CandidateRequest:
-        """Return each part of what runs at the same time as a group, whatever lies in what.
+        """Return each part of what runs at the same time as a group, regardless of nesting.
 
-        A copy of the request is one of this, too: no more copies of the request fit.
+        This relaxes the request: every copy of the request is one of this, so no more copies of the request fit.
         """
         running = [container for container in self._containers if container.phase is Phase.RUNNING]
         portions = [portion for container in running for _path, portion in _portions(container)]
@@ -133,12 +133,12 @@ class PathComposer:
 
     @property
     def wanted_free(self) -> tuple[WantedFree, ...]:
-        """Nothing: nested groups are never alone."""
+        """Nothing: nested groups never want a place to themselves."""
         return ()
 
     @property
     def by_room(self) -> None:
-        """Nothing: what is nested has to be looked at."""
+        """Nothing: nested groups need a look at the details."""
         return None
 
     def is_hopeless(self, tree: Tree) -> bool:  # noqa: ARG002 - what is nested has to be looked at
@@ -154,7 +154,7 @@ class PathComposer:
         return ()
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
-        """Return the best way to serve the request in a tree, if there is one and the steps of a budget suffice."""
+        """Return the best way to serve the request in a tree, if there is one and the budget reaches."""
         children: dict[int | None, list[int]] = defaultdict(list)
         for provider, parent in details.parents.items():
             children[parent].append(provider)
@@ -174,14 +174,13 @@ class PathComposer:
         return Proposals(found, placement.complete)
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
-        """Tell whether there is any way to serve the request in a tree; None if the steps do not suffice to tell."""
+        """Tell whether there is any way to serve the request in a tree; None if the budget does not reach to tell."""
         return self.proposals(tree, details, budget).verdict
 
     def _lifted(self, details: PlannerTree) -> frozenset[str]:
-        """Return the classes that are asked for outside of groups and that the root has none of.
+        """Return the classes asked for outside groups that the root has none of.
 
-        They may come from any provider of the tree. Those that are asked for inside of groups, too, are not looked for
-        elsewhere.
+        They may come from any provider of the tree, unless they are asked for inside groups as well.
         """
         outside = {name for one in self._containers for name in one.requirement.amounts}
         every = [one for container in self._containers for one in _walk(container.requirement)]
@@ -189,7 +188,7 @@ class PathComposer:
         return frozenset(outside - inside - details.stocks.get(details.root, NO_STOCKS).keys())
 
     def _translated(self, root: Location) -> list["WantedContainer"]:
-        """Return the containers with the upper groups that their names leave out."""
+        """Return the containers with the upper groups that their names omit."""
         offered = [join_name(path, name) for path, one in _locations(root, ()) for name in one.capacities]
         return [_translated(container, offered) for container in self._containers]
 
@@ -200,7 +199,7 @@ class PathComposer:
         stocks = details.stocks.get(provider, NO_STOCKS) if provider in usable else {}
         name = details.names[provider]
         capacities = {resource_class: _capacity(stock) for resource_class, stock in stocks.items()}
-        # What may come from anywhere is a place of its own, wherever it is.
+        # A class that may come from anywhere is a location of its own, wherever it is.
         places = [Location(name, _anywhere(one), {one: capacities[one]}) for one in sorted(lifted & capacities.keys())]
         inside = [self._location(details, child, among, lifted) for child in children[provider]]
         kept = {one: capacity for one, capacity in capacities.items() if one not in lifted}
@@ -232,10 +231,9 @@ class WantedContainer:
     """What one container asks for.
 
     Args:
-        amounts: amounts of classes by hierarchical name, with the levels' own names.
+        amounts: amounts of classes by hierarchical name, with the levels' canonical names.
         phase: when it runs.
-        written: how the beginnings of names are written in the request, by where they lead; what translation adds is
-            not there.
+        written: how the request writes the beginnings of names, by path; what translation adds is missing.
         requirement: the same amounts as a tree.
     """
 
@@ -250,7 +248,7 @@ _WantedPortion = tuple[str, tuple[tuple[str, int], ...]]
 
 
 def _portions(container: WantedContainer) -> Iterator[tuple[Path, _WantedPortion]]:
-    """Yield what providers serve one by one, by where names lead; outside of groups each class by itself."""
+    """Yield what single providers serve, by path; outside groups, each class by itself."""
     for path, one in _by_path(container.requirement, ()):
         amounts = tuple(sorted(one.amounts.items()))
         for portion in [amounts] if path else [(each,) for each in amounts]:
@@ -259,7 +257,7 @@ def _portions(container: WantedContainer) -> Iterator[tuple[Path, _WantedPortion
 
 
 def _containers(request: PlannerRequest) -> Iterator[tuple[Path, Mapping[str, int], Phase]]:
-    """Yield the containers of a request: what leads their names in the answer, what they ask for, when they run."""
+    """Yield the containers of a request: the prefix of their names in the answer, what they ask for, when they run."""
     yield (), request.paths, Phase.RUNNING
     for number, paths in enumerate(request.containers, start=1):
         yield (("containers", str(number)),), paths, Phase.RUNNING
@@ -282,7 +280,7 @@ def _translated(container: WantedContainer, offered: Sequence[str]) -> WantedCon
 
 
 def _anywhere(resource_class: str) -> str:
-    """Return the level of places that have a class, wherever they are; no level is called so."""
+    """Return the level of locations that have a class, wherever they are; no real level has such a name."""
     return f"any {resource_class}"
 
 
@@ -305,7 +303,7 @@ def _group_score(placement: Placement) -> GroupScore | None:
 def _mappings(
     placement: Placement, ids: Mapping[Path, int], containers: Sequence[WantedContainer]
 ) -> dict[str, tuple[int, ...]]:
-    """Return who serves each group, by the beginning of its names as they are written."""
+    """Return the providers that serve each group, by the beginning of its names as they are written."""
     found: dict[str, tuple[int, ...]] = {}
     for placed, container in zip(placement.placed, containers, strict=True):
         top = placed.requirement.amounts
@@ -331,7 +329,7 @@ def _walk(requirement: Requirement) -> Iterator[Requirement]:
 
 
 def _by_path(requirement: Requirement, path: Path) -> Iterator[tuple[Path, Requirement]]:
-    """Yield requirements by where their names lead."""
+    """Yield requirements by path."""
     yield path, requirement
     for part in requirement.parts:
         yield from _by_path(part, (*path, (part.level, part.label)))
@@ -344,14 +342,14 @@ def _placed_by_path(placed: Placed, path: Path) -> Iterator[tuple[Path, Placed]]
 
 
 def _locations(location: Location, path: Path) -> Iterator[tuple[Path, Location]]:
-    """Yield the locations that are of a level, and where they are; others are passed through."""
+    """Yield the locations that are of a level with their paths, passing through those that are not."""
     yield path, location
     for child in location.children:
         yield from _locations(child, (*path, (child.level, child.name)) if child.level else path)
 
 
 def _note(location: Location, path: Path, by_name: Mapping[str, int], ids: dict[Path, int]) -> None:
-    """Note which provider each location is."""
+    """Note which provider each location stands for."""
     ids[path] = by_name[location.name]
     for child in location.children:
         _note(child, (*path, (child.level, child.name)), by_name, ids)

@@ -1,7 +1,7 @@
-"""The order of the candidates of one tree where others share with it: those with the best score first.
+"""The order of the candidates of one tree that others share with: the best score first.
 
-What a tree itself gives decides its score, so its candidates differ in more than the places that they touch. Among
-those that score the same the most compact come first, then the order is that of the search.
+The own part decides the score, so candidates of one tree differ in more than the places they touch. Those that score
+the same come by compactness, then in search order.
 """
 
 from collections import defaultdict
@@ -25,25 +25,25 @@ CandidateRank = tuple[bool, float]
 """Whether a candidate breaks a proportion, and its negated score."""
 
 CandidateRankOf = Callable[[Given, Counts], CandidateRank | None]
-"""Returns the rank of what gives so much and touches so many places of each level; None if it is left out."""
+"""Returns the rank of candidates with this own part that touch so many places of each level; None to leave them out."""
 
 
 class RankedWays(NamedTuple):
-    """The candidates of a tree, the best first, and the rank of the first of them."""
+    """The candidates of a tree, best first, and the rank of the first one."""
 
     rank: CandidateRank
     ways: Iterator[Choice]
 
 
 class BestFirst(CompactFirst):
-    """Composes the candidates of trees that share, those with the best scores first.
+    """Composes the candidates of trees that others share with, the best scores first.
 
     Args:
         plan: what is asked for.
-        budget: the steps that may be taken.
-        own_parts: what trees give themselves.
+        budget: limits the steps of the search.
+        own_parts: the own parts that candidates may have.
         all_wanted: whether every candidate will be taken.
-        few: so many combinations of a tree are composed and sorted in any case.
+        few: up to this many combinations of a tree are composed and sorted in any case.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class BestFirst(CompactFirst):
         self._own_parts = own_parts
 
     def ranked_in(self, tree: Tree, rank_of: CandidateRankOf) -> RankedWays | None:
-        """Return the choices of a tree that take anything of it, the best first; None if there is none."""
+        """Return the choices that take anything of the tree itself, best first; None if there are none."""
         if self._combinations(tree) <= self._few or self._may_sort(tree):
             ranked = sorted(self._ranked(tree, self._composer.choices(tree), rank_of), key=itemgetter(0))
             return RankedWays(ranked[0][0][0], iter([choice for _key, choice in ranked])) if ranked else None
@@ -72,7 +72,7 @@ class BestFirst(CompactFirst):
     def _ranked(
         self, tree: Tree, choices: Iterator[Choice], rank_of: CandidateRankOf
     ) -> Iterator[tuple[tuple[CandidateRank, Counts], Choice]]:
-        """Yield choices with what sorts them, without those that are of no tree or left out."""
+        """Yield choices with their sort keys, without those that take nothing of the tree or are left out."""
         masks, own_parts = tree.places.of, self._own_parts
         for choice in choices:
             given = own_parts.of(choice, tree)
@@ -86,7 +86,7 @@ class BestFirst(CompactFirst):
     def _conditions(
         self, tree: Tree, possible: AbstractSet[Given], rank_of: CandidateRankOf
     ) -> Iterator[tuple[Counts, Sequence[Constraint]]]:
-        """Yield what candidates have in common that score the same, the best first."""
+        """Yield constraints, each set met by candidates that score the same, the best score first."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots) if tree.places.of else None
         alike: dict[tuple[CandidateRank, Counts], set[Given]] = defaultdict(set)

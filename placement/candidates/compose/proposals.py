@@ -1,4 +1,4 @@
-"""What the planner proposes: which providers serve which group, what is taken of each, and how compact that is."""
+"""Proposals of the planner: which providers serve each group, what is taken of each, and how compact that is."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from placement.domain.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A provider that is held exclusively, and the class that says so to others; None where it has no such class."""
+    """A provider held exclusively, and the class that tells others so; None if it has no such class."""
 
     provider: int
     resource_class: str | None
 
 
 class GroupScore(NamedTuple):
-    """How well the resources of a tree are used: the mean of the scores of all of them, 0 to 1, and their sum."""
+    """How well the resources of a tree are used: the mean of all their scores, from 0 to 1, and the sum."""
 
     mean: float
     total: float
@@ -32,11 +32,11 @@ class Proposal:
 
     Args:
         root: the id of the tree's root provider.
-        amounts: what is taken, by provider and class; locks included.
+        amounts: what is taken, by provider and class, including locks.
         mappings: the providers that serve each group, by its name.
-        touched: for each level how many places are touched.
+        touched: how many places are touched of each level.
         locks: the places held exclusively.
-        group_score: the Group Allocator's own score, where it has composed this.
+        group_score: the Group Allocator's own score, if it composed this.
     """
 
     root: int
@@ -48,25 +48,25 @@ class Proposal:
 
     @property
     def counts(self) -> Counts:
-        """How many places of each level its compactness counts: what touches none is as good as what touches one."""
+        """How many places of each level compactness counts: touching none is as good as touching one."""
         return tuple([max(1, number) for number in self.touched])
 
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """The proposals for one tree, the best first; ``complete`` is False if the search for them was cut off."""
+    """The proposals for one tree, best first; ``complete`` is False if the search was cut off."""
 
     found: list[Proposal] = field(default_factory=list)
     complete: bool = True
 
     @property
     def verdict(self) -> bool | None:
-        """Whether there is any; None if that is not known."""
+        """Whether there are any; None if that is unknown."""
         return bool(self.found) if self.found or self.complete else None
 
 
 class ProposalComposer(Protocol):
-    """Composes the proposals for one request of the planner, tree by tree, and remembers what it found."""
+    """Composes the proposals for one planner request, tree by tree, and remembers what it found."""
 
     @property
     def requested(self) -> Mapping[str, int]:
@@ -74,27 +74,27 @@ class ProposalComposer(Protocol):
 
     @property
     def counted(self) -> Sequence[tuple[int, int]]:
-        """(demand, how many different providers of it) for what is wanted more than once."""
+        """(demand, how many different providers of it) for demands that are wanted more than once."""
 
     @property
     def wanted_free(self) -> Sequence[WantedFree]:
-        """What has to be free of use, because something wants to be alone there."""
+        """What has to be free of use, because a group wants a place to itself."""
 
     @property
     def by_room(self) -> Callable[[Tree, Budget], bool | None] | None:
-        """What tells of a tree without its details what ``serves`` does; None where they decide."""
+        """Decides ``serves`` for a tree without its details; None if that takes details."""
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers, as far as that is known without its details."""
 
     def lacks_room(self, tree: Tree) -> bool:
-        """Tell whether a tree has too little for all together, as far as that is known without its details."""
+        """Tell whether a tree has too little room for all of it together, as far as known without its details."""
 
     def least_places(self, tree: Tree, details: PlannerTree) -> Counts:
-        """Return how many places of each level any proposal touches at least, as far as few numbers tell."""
+        """Return a cheap lower bound on how many places of each level any proposal touches."""
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
-        """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
+        """Return the best ways to serve the request in a tree, as far as the budget reaches."""
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
-        """Tell whether there is any way; None if the steps of a budget do not suffice to tell."""
+        """Tell whether there is any way; None if the budget does not reach to tell."""

@@ -1,7 +1,7 @@
-"""Which sets of places a candidate may touch, if it is to touch a given number of each level: *regions*.
+"""Regions: the sets of places that a candidate may touch, given how many it is to touch of each level.
 
-A region is an integer with a bit for each place (``domain.places``). A search that is told the regions worth trying
-stays out of corners in which there is too little room, instead of trying them in every order.
+A region is an integer with a bit for each place (``domain.places``). Knowing the regions with enough room keeps the
+search out of corners without it, which it would otherwise try in every order.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
 
 MOST_REGIONS = 2000
-"""Where there are more, the search has to do without."""
+"""If there are more, the search does without."""
 
 
 class Regions:
@@ -31,7 +31,7 @@ class Regions:
         self._levels = tree.places.levels
         consuming = [slot for slot in slots if slot.resources]
         of = tree.places.of
-        # Whoever lies in the same places is reached together.
+        # Providers in the same places are reached together.
         self._rows = {
             demand: frozenset([of.get(provider, 0) for provider in tree.options[demand]])
             for demand in {slot.demand for slot in consuming}
@@ -42,7 +42,7 @@ class Regions:
 
     @property
     def possible(self) -> Iterator[Counts]:
-        """How many places of each level candidates can touch, the fewest first."""
+        """How many places of each level candidates can touch, in ascending order."""
         bounds = [self._bounds(places, self._most) for places in self._levels]
         return product(*[range(least, most + 1) for least, most in bounds])
 
@@ -55,9 +55,9 @@ class Regions:
         return least, most
 
     def touching(self, counts: Counts) -> list[int] | None:
-        """Return all regions with so many places of each level that have room for everything, or None if too many.
+        """Return all regions with so many places of each level that have room for everything; None if too many.
 
-        Room is judged roughly: never wrongly too little.
+        The room check is a relaxation: it never rejects a region with enough room.
         """
         regions, outer = [0], 0
         for places, count in zip(self._levels, counts, strict=True):
@@ -86,7 +86,7 @@ class Regions:
 
 
 def _some(reached: int, count: int) -> Iterator[int]:
-    """Yield every set of so many of the places; a level without places is touched once all the same."""
+    """Yield every set of ``count`` of the places; a level without places counts as touched once."""
     bits = [1 << place for place in range(reached.bit_length()) if reached >> place & 1]
     if count == 1 and not bits:
         yield 0
@@ -95,7 +95,7 @@ def _some(reached: int, count: int) -> Iterator[int]:
 
 
 def _loads(plan: Plan, tree: Tree, consuming: Sequence[Slot]) -> Iterator[tuple[float, Mapping[int, float]]]:
-    """Yield what adds up: how much is asked for together, and how much room for it there is by place mask."""
+    """Yield what adds up: the total asked for, and the room for it by place mask."""
     if plan.request.isolate:
         granular = [slot for slot in consuming if slot.is_granular]
         yield len(granular), _by_mask(tree, dict.fromkeys(_providers(tree, granular), 1.0))
@@ -117,7 +117,7 @@ def _by_mask(tree: Tree, rooms: Mapping[int, float]) -> dict[int, float]:
 
 
 def _fewest(demand: float, rooms: Mapping[int, float], places: int) -> int:
-    """Return how many places of a level are needed at least for a demand."""
+    """Return the least number of places of a level that have room for a demand."""
     by_place: dict[int, float] = defaultdict(float)
     for mask, room in rooms.items():
         by_place[mask & places] += room
@@ -133,7 +133,7 @@ class Touches:
     """The constraint that exactly so many places of each level are touched.
 
     Args:
-        slots: in the order of the search.
+        slots: in search order.
         places: where the providers of the tree lie.
         counts: how many places of each level.
         regions: the regions to stay in; None if any will do.
@@ -153,7 +153,7 @@ class Touches:
         return self._regions is not None and not self._regions
 
     def take(self, depth: int, provider: int) -> bool:
-        """Accept a provider if a region has all places touched so far, and the slots to come can touch the rest."""
+        """Accept a provider if some region has all places touched so far, and the slots to come can touch the rest."""
         touched = self._touched[-1] | self._places.of.get(provider, 0)
         if touched not in self._missing:
             self._missing[touched] = self._missing_from(touched)
@@ -164,12 +164,12 @@ class Touches:
         return True
 
     def _missing_from(self, touched: int) -> int | None:
-        """Return how many places are missing at the level that lacks most, None if what is touched is too much."""
+        """Return how many places the level that lacks most is missing; None if too many, or wrong ones, are touched."""
         if self._regions is not None and all([touched & ~region for region in self._regions]):
             return None
         lacks = [wanted - count for wanted, count in zip(self._counts, self._places.counts(touched), strict=True)]
         return None if min(lacks) < 0 else max(lacks)
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
-        """Forget the last provider."""
+        """Undo the last choice."""
         self._touched.pop()

@@ -1,7 +1,8 @@
-"""The search inside one tree: every way to give each slot a provider, lazily, dead ends cut early.
+"""The search inside one tree: every way to give each slot a provider, lazily, with dead ends pruned early.
 
-Slots are placed one after the other, the most constrained first. A generator, so that whoever needs ten candidates
-pays for ten. Exact: what the constraints refuse could not have become a candidate.
+Backtracking over the slots, the most constrained first. It is a generator, so that a caller that needs ten candidates
+pays for ten. It is exact: the constraints refuse only what no candidate can contain. The worst case is exponential in
+the number of slots, so each provider tried costs a step of the budget.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,18 +21,21 @@ from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
 
 FEW = 64
-"""So many combinations are tried faster than it is found out whether any of them can do."""
+"""Trying up to this many combinations is faster than finding out whether any can work."""
 
 
 class SlotOrder(NamedTuple):
-    """The slots in the order they are placed, and what puts a choice back into the order of the plan."""
+    """The slots in search order, and the permutation that puts a choice back into the plan's order."""
 
     slots: tuple[Slot, ...]
     restore: Callable[[Choice], Choice] | None
 
 
 class SlotComposer:
-    """Composes the choices of one plan, in the order of the options of trees."""
+    """Composes the choices of one plan, in the order of the options of trees.
+
+    Under constraints, trees of the same canonical form share one search, which goes only as far as choices are pulled.
+    """
 
     def __init__(self, plan: Plan, budget: RequestBudget) -> None:
         self._plan = plan
@@ -44,20 +48,20 @@ class SlotComposer:
         self._memo: Memo[ChoicesOfForm] = Memo()
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Choice]]:
-        """Yield the choices of each tree; nothing is composed before it is asked for."""
+        """Yield the choices of each tree; nothing is composed until it is pulled."""
         return (Composed((), self.choices(tree)) for tree in trees)
 
     def choices(self, tree: Tree) -> Iterator[Choice]:
         """Yield every choice of providers that serves the plan in a tree, in the order of the tree's options.
 
-        Stops early, and notes it in the budget, when the steps are used up.
+        Stop early, and mark the budget as hit, once the steps are used up.
         """
         if self._is_unconstrained:
             return _combinations([tree.options[demand] for demand in self._demands], self._budget.of_tree())
         return self._as_alike(tree, self.sketcher.sketch(tree))
 
     def numbered_choices(self, tree: Tree, sketch: Sketch) -> list[Choice]:
-        """Return the same choices, with the numbers of a sketch of the tree for the providers."""
+        """Return the same choices, with providers replaced by their numbers in a sketch of the tree."""
         _form, providers = sketch
         if not self._is_unconstrained:
             return numbered(self._as_alike(tree, sketch), providers)
@@ -74,15 +78,15 @@ class SlotComposer:
         return alike.of(providers, lambda: self.searched(tree))
 
     def searched(self, tree: Tree) -> Iterator[Choice]:
-        """Yield the same, found by a search in this tree, whatever was found in others."""
+        """Yield the same, searching this tree whatever was found in others."""
         return self.choices_under((), tree, self._budget.of_tree())
 
     def choices_under(self, further: Sequence[Constraint], tree: Tree, budget: Budget) -> Iterator[Choice]:
-        """Yield the choices that satisfy further constraints, which know the slots in the order of the search."""
+        """Yield the choices that also satisfy further constraints, whose depths count slots in search order."""
         order = self._order(tree)
         options = [tree.options[slot.demand] for slot in order.slots]
         constraints = [*further, *constraints_on(self._plan, tree, order.slots, options)]
-        # Trying a few combinations is as fast as finding out that none can do.
+        # Trying a few combinations is as fast as asking whether there is any hope.
         if prod(map(len, options)) > FEW and any([constraint.is_hopeless() for constraint in constraints]):
             return iter(())
         found = _SlotSearch(options, constraints, budget).run()
@@ -103,14 +107,14 @@ class SlotComposer:
 
 
 def search_order(plan: Plan, counts: Sequence[int]) -> SlotOrder:
-    """Return the order in which slots are placed: those in a same_subtree set first, and few options first.
+    """Order the slots for the search: members of same_subtree sets first, and fewest options first.
 
-    A set is finished before the next one is begun. What is tied by nothing but amounts comes last: there the search can
-    look ahead.
+    A set that is begun is finished before the next. Slots tied only by amounts come last, because the search can look
+    ahead for them.
 
     Args:
         plan: the plan.
-        counts: how many options there are for each demand.
+        counts: how many options each demand has.
     """
     tied_at_all = frozenset[str]().union(*plan.request.same_subtree)
 
@@ -128,7 +132,7 @@ def search_order(plan: Plan, counts: Sequence[int]) -> SlotOrder:
 
 
 def _set_by_set(plan: Plan, waiting: list[int]) -> list[int]:
-    """Return slots, by their indices, so that each same_subtree set that is begun is finished before all others."""
+    """Order slots, given by index, so that a same_subtree set once begun is finished before anything else."""
     order: list[int] = []
     while waiting:
         tied = [index for index in waiting if _is_tied(plan, plan.slots[index], [plan.slots[i] for i in order])]
@@ -139,13 +143,13 @@ def _set_by_set(plan: Plan, waiting: list[int]) -> list[int]:
 
 
 def _is_tied(plan: Plan, slot: Slot, placed: Sequence[Slot]) -> bool:
-    """Tell whether a slot is in an unfinished same_subtree set with a placed one."""
+    """Tell whether a slot shares a same_subtree set with a slot that is already placed."""
     suffixes = {other.suffix for other in placed}
     return any(slot.suffix in group and not suffixes.isdisjoint(group) for group in plan.request.same_subtree)
 
 
 def _combinations(options: Sequence[Sequence[int]], budget: Budget) -> Iterator[Choice]:
-    """Yield every combination: nothing is ruled out."""
+    """Yield every combination: no constraint rules any out."""
     for choice in product(*options):
         if not budget.take():
             return
@@ -153,13 +157,17 @@ def _combinations(options: Sequence[Sequence[int]], budget: Budget) -> Iterator[
 
 
 class _SlotSearch:
-    """One run over the slots of one tree, in search order."""
+    """One backtracking run over the slots of a tree, in search order.
+
+    Invariant: the constraints of a depth have taken exactly the providers chosen at that depth, and a provider is given
+    back before its successor is tried.
+    """
 
     def __init__(self, options: Sequence[Sequence[int]], constraints: Sequence[Constraint], budget: Budget) -> None:
         self._options = options
         self._step = budget.take
         self._by_depth = [[c for c in constraints if depth in c.depths] for depth in range(len(options))]
-        # Behind the last constrained slot everything combines with everything.
+        # After the last constrained slot everything combines with everything.
         self._free_from = max([depth + 1 for depth, found in enumerate(self._by_depth) if found], default=0)
 
     def run(self) -> Iterator[Choice]:
@@ -189,7 +197,7 @@ class _SlotSearch:
 
 
 def _take(constraints: Sequence[Constraint], depth: int, provider: int) -> bool:
-    """Ask all constraints of a depth; if one refuses, those asked before it forget again."""
+    """Offer a provider to all constraints of a depth; if one refuses, undo those that accepted before it."""
     for index, constraint in enumerate(constraints):
         if not constraint.take(depth, provider):
             for accepted in constraints[:index]:

@@ -1,6 +1,6 @@
-"""What is told of same_subtree before a tree is read in detail: its groups have to find providers in one tree.
+"""Rules out trees by same_subtree before they are read in detail: its groups need providers in a single tree.
 
-Providers that share with others are of other trees, so groups that they alone can serve are often torn apart.
+Sharing providers belong to other trees, so groups that only they can serve are often torn apart.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from placement.domain.tree import Tree
 
 
 class _Tie(NamedTuple):
-    """The demands of the groups of a same_subtree, and how many different providers it takes at least."""
+    """The demands of the groups in a same_subtree, and the least number of different providers they take."""
 
     demands: frozenset[int]
     different: int
@@ -28,7 +28,7 @@ class TornSubtrees:
     """
 
     def __init__(self, request: PlannerRequest, parts: Sequence[Part]) -> None:
-        # Of what is counted in a tree, or taken as a whole, there may be none.
+        # A group counted per subtree, or taking everything, may end up with nothing.
         fixed = [part for part in parts if not part.group.per_subtree and not part.group.everything]
         self._ties: list[_Tie] = []
         for suffixes in request.same_subtree:
@@ -39,7 +39,7 @@ class TornSubtrees:
                 self._ties.append(_Tie(demands, taking if request.isolate else 1))
 
     def are_in(self, tree: Tree) -> bool:
-        """Tell whether the groups of some same_subtree certainly find no common place among the options of a tree."""
+        """Tell whether the groups of some same_subtree certainly have no tree in common among the options of a tree."""
         return any([_is_torn(tie, tree) for tie in self._ties])
 
 
