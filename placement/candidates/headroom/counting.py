@@ -1,4 +1,4 @@
-"""How many copies of one request fit into every tree of a cloud, and into all of them together."""
+"""Counts how many copies of one request fit into every tree of a cloud, and into all of them together."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from placement.domain.search_plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """A slot that pools serve, too: how many copies each tree serves itself, and how many each of its pools has."""
+    """A slot that pools serve, too: copies that each tree serves itself, and room in each of its pools."""
 
     amounts: AmountsById
     own: Column
@@ -25,13 +25,13 @@ class Pooled:
 
 @dataclass(frozen=True, slots=True)
 class CountedFleet:
-    """The trees of a fleet that are built so that they can serve a request, with how often they can.
+    """Those trees of a fleet whose shape can serve a request, and how often they can.
 
     Args:
         fleet: the trees.
-        slots: what is asked for, with who may serve it.
-        least, most: how many copies fit into each tree, as if it had the pools for itself.
-        without_pools: how many of all that pools do not serve.
+        slots: what is asked for, and which providers may serve it.
+        least, most: bounds on how many copies fit into each tree, as if it had the pools to itself.
+        without_pools: how many fit, counting only what pools do not serve.
         pooled: the slots that pools serve, too.
         is_shared: whether anything may come from pools.
     """
@@ -45,7 +45,7 @@ class CountedFleet:
     is_shared: bool
 
     def of_all(self, fleet: Fleet, numbers: Sequence[int]) -> "CountedFleet":
-        """Return the same for a whole fleet, of which the trees that were counted are the distinct ones."""
+        """Return the same for a whole fleet, given that of its distinct trees."""
 
         def column(of: Column) -> Column:
             return [*map(of.__getitem__, numbers)]
@@ -67,7 +67,7 @@ class CopyCounter:
     Args:
         plan: the plan.
         fleets: the cloud.
-        budget: how many steps may be taken where formulas do not tell.
+        budget: limits the steps taken where formulas are not exact.
     """
 
     def __init__(self, plan: Plan, fleets: Fleets, budget: Budget) -> None:
@@ -77,9 +77,9 @@ class CopyCounter:
         self._options = ShapeOptions(plan, fleets)
 
     def counted(self, fleet: Fleet) -> CountedFleet | None:
-        """Count in one fleet; None where its trees cannot serve the plan even if all is free.
+        """Count in one fleet; None if its trees could not serve the plan even if they were empty.
 
-        Once for all trees in which as much is free.
+        Trees with the same amounts free are counted once.
         """
         distinct, numbers = fleet.distinct
         found = self._counted(distinct)
@@ -123,7 +123,7 @@ class CopyCounter:
         return [Copies(*both) for both in zip(found.least, found.most, strict=True)] if found else []
 
     def _sub_plan(self, numbers: Sequence[int]) -> Plan:
-        """Return the plan of some slots: of all, or of some that are tied to no others but by what they compete for."""
+        """Return the plan of all slots, or of some that are tied only by competing with each other."""
         if len(numbers) == len(self._plan.slots):
             return self._plan
         slots = tuple([self._plan.slots[number] for number in numbers])
@@ -149,24 +149,24 @@ class CopyCounter:
 
 
 class PlacedTrees(Protocol):
-    """Counts the copies of a request that has rules about places, given how many fit without these."""
+    """Counts the copies of a request with rules about places, given how many fit without the rules."""
 
     @property
     def avoided(self) -> Collection[int]:
         """The roots of trees that the request leaves out."""
 
     def kinds(self, roots: Sequence[int]) -> Sequence[Hashable]:
-        """Return the kind of each tree: as many fit into trees of one kind if as many would without these rules."""
+        """Return the kind of each tree: trees of one kind with equal bounds have room for equally many copies."""
 
     def in_trees(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
-        """Return how many copies fit into trees, by their roots, given how many would without these rules."""
+        """Return how many copies fit into trees, by root, given how many would without the rules."""
 
     def in_empty(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
         """Return the same for trees that are like these, but empty."""
 
 
 def as_placed(counted: Sequence[CountedFleet], placed: PlacedTrees) -> list[CountedFleet]:
-    """Return how often trees can serve a request with rules about places; what is shared bounds it no longer."""
+    """Return how often trees can serve a request with rules about places; pools no longer bound it."""
     kept = [one if not placed.avoided else _without(one, placed.avoided) for one in counted]
     looks = [[*zip(placed.kinds(one.fleet.trees), one.most, strict=True)] for one in kept]
     first: dict[_Look, int] = {}
@@ -183,7 +183,7 @@ def as_placed(counted: Sequence[CountedFleet], placed: PlacedTrees) -> list[Coun
 
 
 _Look = tuple[Hashable, int]
-"""The kind of a tree, and how many copies fit without rules about places."""
+"""The kind of a tree, and how many copies fit without the rules about places."""
 
 
 def _without(counted: CountedFleet, roots: Collection[int]) -> CountedFleet:
@@ -204,7 +204,7 @@ def _without(counted: CountedFleet, roots: Collection[int]) -> CountedFleet:
 
 
 def in_all_trees(counted: Iterable[CountedFleet], among: Collection[int] | None = None) -> Copies:
-    """Return how many copies fit into some trees together, what they share counted once.
+    """Return how many copies fit into some trees together, counting what they share once.
 
     Args:
         counted: the fleets.
@@ -225,10 +225,10 @@ _Chosen = tuple[CountedFleet, list[bool]]
 
 
 def _shared(joined: Sequence[_Chosen]) -> Copies:
-    """Return how many copies fit into trees that draw from pools.
+    """Return bounds on how many copies fit into trees that draw from pools.
 
-    Exact where one slot is served by pools and nothing else is shared. For several such slots each is a bound; and as
-    many as go if trees take what is there one after the other can certainly be had.
+    Exact if pools serve a single slot and nothing else is shared. With several such slots, each gives an upper bound,
+    and filling the trees one after the other gives a lower one.
     """
     if not joined:
         return Copies(0, 0)
@@ -239,12 +239,12 @@ def _shared(joined: Sequence[_Chosen]) -> Copies:
     most = sum([sum(compress(one.most, chosen)) for one, chosen in joined])
     if len(asked) == 1 and slots:
         return Copies(_one_after_the_other(joined), min([most, *[_by_flow(joined, slot) for slot in range(slots)]]))
-    # Of trees that share something unknown, the best one can have its copies.
+    # If trees share something unknown, at least the best of them can have its copies.
     return Copies(max([max(compress(one.least, chosen), default=0) for one, chosen in joined]), most)
 
 
 def _by_flow(joined: Sequence[_Chosen], slot: int) -> int:
-    """Return how many copies there are if only one slot were served by pools."""
+    """Return how many copies fit if pools served only one slot: a maximum flow."""
     own, wanted, room = 0, dict[frozenset[int], int](), dict[int, int]()
     for one, chosen in joined:
         pooled = one.pooled[slot]
@@ -275,7 +275,7 @@ def _one_after_the_other(joined: Sequence[_Chosen]) -> int:
 
 
 def _take(left: dict[tuple[int, int], int], slot: int, pooled: Pooled, units: int) -> None:
-    """Take units from the pools of a slot, the least shared ones being unknown: as they come."""
+    """Take units from the pools of a slot, in any order: which of them others need less is unknown."""
     for pool in pooled.room:
         taken = min(units, left[slot, pool])
         left[slot, pool] -= taken

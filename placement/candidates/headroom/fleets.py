@@ -1,8 +1,8 @@
-"""Trees that are built alike, together: what is the same in all of them once, what differs in columns.
+"""Groups trees of the same shape: stores once what they have in common, and in columns what differs.
 
-A cloud has thousands of hosts of a few models. What a request can do in a tree depends on how it is built, the *shape*;
-how often, on what is free, which is a number for each provider and class. A column for each of these over all trees of
-one shape, a *fleet*, is worked through in a fraction of the time that trees one by one would take.
+A cloud has thousands of hosts of a few models. What a request can do in a tree depends on how the tree is built, its
+*shape*; how often, on what is free: one number per provider and class. A column of each over all trees of one shape, a
+*fleet*, is worked through in a fraction of the time it takes tree by tree.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from placement.domain.ancestry import upwards
 from placement.domain.whole_cloud import WholeCloud
 
 Cell = tuple[int, int]
-"""A provider, by its number in the shape, and a class, by id. The number of a pool is below 0."""
+"""A provider, by its number in the shape, and a class, by id. The numbers of pools are below 0."""
 
 UnitRule = tuple[int, int, int]
 """min_unit, max_unit, step_size."""
@@ -23,10 +23,10 @@ UnitRule = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class TreeShape:
-    """How a tree is built; its providers are numbered, the root is 0.
+    """How a tree is built. Its providers are numbered, from 0 for the root.
 
     Args:
-        parents: the number of the parent of each provider; -1 for the root.
+        parents: the number of each provider's parent; -1 for the root.
         marks: the traits and aggregates of each provider, as bits.
         units: the classes that each has inventory of, with their unit rules.
         pools: the providers that share with it and with other trees.
@@ -46,34 +46,34 @@ class TreeShape:
 
     @cached_property
     def own_pools(self) -> Mapping[int, int]:
-        """The numbers of pools that are of the tree itself, by the numbers that they would have without."""
+        """The numbers of the tree's own pools, by the numbers that these providers have in the tree."""
         return {pool.place: pool.number for pool in self.pools if pool.place >= 0}
 
     @cached_property
     def parents_by_number(self) -> Mapping[int, int | None]:
-        """The parent of each provider of the tree, pools called by their own numbers."""
+        """The parent of each provider of the tree, with its own pools under their pool numbers."""
         number = self.own_pools
         pairs = enumerate(self.parents)
         return {number.get(one, one): number.get(above, above) if above >= 0 else None for one, above in pairs}
 
     def above(self, place: int) -> list[int]:
-        """Return a provider and all that may be its ancestors. Of other trees too little is known: each other's."""
+        """Return a provider and its ancestors; in other trees, where these are unknown, all pools of its tree."""
         if place in self.parents_by_number:
             return list(upwards(place, self.parents_by_number))
         home = {pool.number: pool.home for pool in self.pools}
         return [pool for pool in home if home[pool] == home[place]]
 
     def most_at_once(self, place: int, name: int, pools: "Mapping[int, SharedPool]") -> int:
-        """Return how much of a class a provider gives one consumer at most."""
+        """Return the most of a class that a provider gives one consumer."""
         units = self.rules[place] if place >= 0 else pools[place].units
         return units[name][1]
 
 
 class PoolHere(NamedTuple):
-    """A provider that shares with a tree and others.
+    """A provider that shares with a tree and with others.
 
     Args:
-        place: its number in the tree if it is of the tree itself, else -1.
+        place: its number in the tree if it belongs to it, else -1.
         number: its number in all trees, below 0.
         home: the root of its own tree.
     """
@@ -87,8 +87,8 @@ class DistinctTrees(NamedTuple):
     """The trees of a fleet that differ in what is free.
 
     Args:
-        fleet: the first of all in which as much is free.
-        numbers: for each tree of the whole fleet the number of the one that it is like.
+        fleet: the first tree for each combination of free amounts.
+        numbers: for each tree of the whole fleet, the number of its equal among these.
     """
 
     fleet: "Fleet"
@@ -102,7 +102,7 @@ class Fleet:
     Args:
         shape: how they are built.
         trees: their roots.
-        capacity, free: what each has and has left of a class on a provider, in the order of the trees.
+        capacity, free: a column for each cell, in the order of the trees.
     """
 
     shape: TreeShape
@@ -112,7 +112,7 @@ class Fleet:
 
     @cached_property
     def distinct(self) -> DistinctTrees:
-        """The trees that differ in what is free: as many copies of anything fit into each that is like one of them."""
+        """The trees that differ in what is free: equal ones have room for the same number of copies of anything."""
         known: dict[tuple[int, ...], int] = {}
         rows = zip(*self.free.values(), strict=True) if self.free else [()] * len(self.trees)
         numbers = [known.setdefault(row, len(known)) for row in rows]
@@ -125,12 +125,12 @@ class Fleet:
 
     @cached_property
     def models(self) -> Mapping[tuple[int, ...], tuple[int, int]]:
-        """Trees of the same capacities, in the order of these: the root of the first, and how many there are."""
+        """Trees by capacities, in the order of the columns: the first one's root, and how many there are."""
         found: dict[tuple[int, ...], tuple[int, int]] = {}
         rows = list(zip(*self.capacity.values(), strict=True)) or [()] * len(self.trees)
         for root, row in zip(self.trees, rows, strict=True):
             like, trees = found.get(row, (root, 0))
-            # Trees that are only supposed to be there have ids below 0; others come first.
+            # Hypothetical trees have ids below 0; real ones take precedence.
             is_better = root < like if (root < 0) == (like < 0) else root >= 0
             found[row] = (root if is_better else like, trees + 1)
         return found
@@ -138,7 +138,7 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class SharedPool:
-    """A provider that shares: its traits and aggregates, the root of its tree, its classes, and what is free."""
+    """A sharing provider: its traits and aggregates, the root of its tree, its classes, and what is free."""
 
     provider: int
     root: int
@@ -164,7 +164,7 @@ _WithParent = tuple[int, int | None]
 
 
 def fleets_of(cloud: WholeCloud) -> Fleets:
-    """Return the trees of a cloud in fleets. O(providers)."""
+    """Group the trees of a cloud into fleets. O(providers)."""
     holdings = _holdings(cloud)
     pools = _shared_pools(cloud, holdings)
     sharing: dict[int, list[int]] = defaultdict(list)
@@ -201,7 +201,7 @@ _Built = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[tuple[int, UnitRule
 
 
 def _built(members: Sequence[_WithParent], own: Sequence[_HeldClasses], marks: Mapping[int, int]) -> _Built:
-    """Return what a shape knows of the providers of a tree: parents, marks and units."""
+    """Return the part of a shape that describes the tree's own providers: parents, marks and units."""
     units = tuple([tuple([(one[0], one[3]) for one in holding]) for holding in own])
     if len(members) == 1:
         return (-1,), (marks.get(members[0][0], 0),), units
@@ -216,9 +216,9 @@ def _pools_here(members: Sequence[_WithParent], sharing: Sequence[tuple[int, Sha
 
 
 def _trees(cloud: WholeCloud) -> Iterator[tuple[int, list[_WithParent]]]:
-    """Yield each root with the providers of its tree, parents before their children, and their parents.
+    """Yield each root with the providers of its tree, parents before children, each with its parent.
 
-    By id, whatever order the database has: which trees steps suffice for must not depend on that.
+    Sorted by id: which trees the budget reaches must not depend on the database's row order.
     """
     by_root: dict[int, list[_WithParent]] = defaultdict(list)
     for provider, parent, root in cloud.providers:
@@ -240,7 +240,7 @@ def _parents_first(root: int, members: list[_WithParent]) -> list[_WithParent]:
 
 
 def _shared_pools(cloud: WholeCloud, holdings: Mapping[int, _HeldClasses]) -> dict[int, SharedPool]:
-    """Return by number the providers that share with other trees than their own."""
+    """Return by number the providers that share with trees other than their own."""
     homes = {provider: root for provider, _parent, root in cloud.providers if provider in cloud.shares}
     shared = [provider for provider, home in sorted(homes.items()) if {*cloud.shares[provider]} - {home}]
     pools = {}

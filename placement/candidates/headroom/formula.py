@@ -1,9 +1,9 @@
-"""From slots and their options to the formula that counts copies in trees of one shape, exact where it can be.
+"""From slots and their options to a formula that counts copies in trees of one shape, exact where possible.
 
-Slots compete if they may take the same class of the same provider, or may not meet there (isolate, or one group served
-by several providers). Slots that do not compete are counted each for themselves, for any of their providers may be
-combined. Of those that compete, alike ones are counted by ``Spread``. A same_subtree is counted region by region, where
-its regions have no provider in common. Anything else gives a bound that no number of copies exceeds.
+Slots compete if they may take the same class from the same provider, or must not meet there (isolate, or one group
+served by several providers). Slots that do not compete are counted separately, because any of their options combine.
+Competing slots that are alike are counted by ``Spread``. A same_subtree is counted region by region, if its regions
+have no provider in common. Everything else gets an upper bound.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from placement.domain.whole_cloud import WholeCloud
 class OpenSlot:
     """A slot, by its number in the plan, with the providers that may serve it in a shape.
 
-    ``apart`` says whom it may not meet there.
+    Slots with the same ``apart`` must not meet on a provider.
     """
 
     number: int
@@ -33,7 +33,7 @@ class OpenSlot:
     apart: str | None
 
     def competes(self, other: "OpenSlot") -> bool:
-        """Tell whether what one slot takes can be missing for the other one."""
+        """Tell whether what one slot takes may leave too little for the other."""
         if set(self.places).isdisjoint(other.places):
             return False
         is_apart = self.apart is not None and self.apart == other.apart
@@ -42,13 +42,13 @@ class OpenSlot:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """How many copies there are in a tree.
+    """How many copies fit into a tree.
 
     Args:
-        parts: each is needed for a copy.
-        pooled: likewise, slots that may also be served by a pool, and compete with no other slot.
-        mixed: sets of slots that ask different things, compete, and are tied to no others; the parts have bounds.
-        is_exact: whether that is how many there are, but for mixed slots; otherwise there may be fewer.
+        parts: every copy needs each of them.
+        pooled: further such parts: slots that pools may serve, too, and that compete with no other slot.
+        mixed: sets of competing slots that ask different things and are tied to no others; the parts only bound them.
+        is_exact: whether the count is exact, mixed slots aside; otherwise it is an upper bound.
     """
 
     parts: tuple[FormulaPart, ...]
@@ -58,7 +58,7 @@ class Formula:
 
     @property
     def alone(self) -> FormulaPart:
-        """How many there are in a tree that has all pools for itself."""
+        """How many fit into a tree that has all pools to itself."""
         return Least((*self.parts, *self.pooled))
 
 
@@ -79,13 +79,13 @@ def open_slots(plan: Plan, cloud: WholeCloud, rows: OptionRows) -> list[OpenSlot
 
 
 def formula_for(plan: Plan, slots: Sequence[OpenSlot], shape: TreeShape, met: Mapping[int, int]) -> Formula:
-    """Return the formula of a plan in trees of a shape.
+    """Return the formula of a plan for trees of one shape.
 
     Args:
         plan: the plan.
-        slots: its slots, with who can serve them there.
+        slots: its slots, with the providers that can serve them there.
         shape: how the trees are built.
-        met: which trait sets of the unsuffixed group each provider meets, as bits.
+        met: the trait sets of the unsuffixed group that each provider meets, as bits.
     """
     making = _Making(plan, slots, shape)
     making.is_exact = making.is_exact and _meets_traits(plan, slots, met)
@@ -93,7 +93,7 @@ def formula_for(plan: Plan, slots: Sequence[OpenSlot], shape: TreeShape, met: Ma
 
 
 def _meets_traits(plan: Plan, slots: Sequence[OpenSlot], met: Mapping[int, int]) -> bool:
-    """Tell whether any choice of providers meets the trait sets of the unsuffixed group: one slot always does."""
+    """Tell whether every choice meets the trait sets of the unsuffixed group, because one slot always does."""
     all_sets = (1 << len(plan.trait_sets)) - 1
     return not all_sets or any(
         [all([met[place] == all_sets for place in slot.places]) for slot in slots if not slot.suffix]
@@ -101,7 +101,7 @@ def _meets_traits(plan: Plan, slots: Sequence[OpenSlot], met: Mapping[int, int])
 
 
 class _Making:
-    """One formula being made."""
+    """One formula in the making."""
 
     def __init__(self, plan: Plan, slots: Sequence[OpenSlot], shape: TreeShape) -> None:
         self._plan = plan
@@ -125,7 +125,7 @@ class _Making:
                 pooled.append(OneSlot(cluster[0].places, cluster[0].amounts))
             else:
                 parts += self._of_cluster(cluster)
-        # What lies in two trees is more than this can tell, but where it is a slot for itself.
+        # A slot with options in two trees is counted exactly only if it competes with no other.
         if any([place < 0 for slot in self._slots for place in slot.places]) and len(pooled) < self._slots_with_pools():
             self.is_exact = False
         return Formula(tuple(parts), tuple(pooled), tuple(mixed), self.is_exact)
@@ -137,7 +137,7 @@ class _Making:
         return sum([min(slot.places) < 0 for slot in self._slots])
 
     def _meet(self, tied: Sequence[frozenset[str]], suffixes: Sequence[str]) -> bool:
-        """Tell whether a slot of a same_subtree competes with a slot outside of it, or is in another one, too."""
+        """Tell whether a slot of a same_subtree competes with a slot outside it, or is in another one, too."""
         if len(set(suffixes)) < len(suffixes):
             return True
         return any(
@@ -151,7 +151,7 @@ class _Making:
         )
 
     def _region_sums(self, suffixes: frozenset[str]) -> FormulaPart:
-        """Return how many copies of tied slots there are: the sum over the heads that they may lie below."""
+        """Return how many copies of tied slots fit: the sum over the heads they may lie below."""
         members = self._of(suffixes)
         regions = dict(self._regions(members))
         heads = regions.keys()
@@ -179,7 +179,7 @@ class _Making:
         return Least(tuple([part for cluster in found for part in self._of_cluster(cluster)]))
 
     def _of_cluster(self, cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
-        """Return what bounds slots that compete: exactly one part where they are alike."""
+        """Return bounds on competing slots: a single, exact part if they are alike."""
         if len(cluster) == 1:
             return [OneSlot(cluster[0].places, cluster[0].amounts)]
         alike: dict[AmountsById, list[OpenSlot]] = {}
@@ -198,19 +198,19 @@ class _Making:
         return AlikeSlots(spread, places, slots[0].amounts)
 
     def _most_of_one_copy(self, place: int, amounts: AmountsById) -> int:
-        """Return how many slots of one copy a provider may serve: the sum is one allocation."""
+        """Return how many slots of one copy a provider may serve: together they are one allocation."""
         if place < 0 or not amounts:
             return len(self._slots)
         return min([self._shape.rules[place][name][1] // amount for name, amount in amounts])
 
 
 def _is_mixed(cluster: Sequence[OpenSlot]) -> bool:
-    """Tell whether slots that compete are not alike."""
+    """Tell whether competing slots differ."""
     return len({(slot.amounts, slot.apart) for slot in cluster}) > 1
 
 
 def clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
-    """Return slots in sets of which none competes with another one's."""
+    """Partition slots so that those of different sets do not compete."""
     of = list(range(len(slots)))
     for one, other in combinations(range(len(slots)), 2):
         if of[one] != of[other] and slots[one].competes(slots[other]):
@@ -220,7 +220,7 @@ def clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
 
 
 def _sums(cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
-    """Return for each class the bound by all that is free of it."""
+    """Return for each class the upper bound given by all that is free of it."""
     asked: Counter[int] = Counter()
     places: dict[int, set[int]] = {}
     for slot in cluster:

@@ -13,12 +13,12 @@ from placement.candidates.headroom.parts import FreeColumns
 from placement.domain.search_plan import Plan
 
 STEPS = 400_000
-"""How many steps of packing one request may take."""
+"""How many steps packing may take for one request."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostModel:
-    """Trees that are alike but for what is in use: what one more of them, empty, would be good for.
+    """Trees that are alike except for what is in use, and what one more of them, empty, would be good for.
 
     Args:
         like: the root of one of them.
@@ -36,12 +36,12 @@ class Headroom:
     """How many more of a request fit.
 
     Args:
-        copies: how many, in all; what trees share is counted once.
+        copies: how many in all, counting what trees share once.
         with_room: how many trees have room.
-        lacking: how many of the trees without room lack which classes, most trees first; none where each class alone
-            would do, but what is free does not lie where it could be used together.
+        lacking: how many of the trees without room lack which classes, most trees first. No class is named if each
+            alone would suffice, but what is free does not lie where it could be used together.
         stranded: class -> how much of it is free on trees without room, by name.
-        counted: what that was worked out from.
+        counted: the counts that this is derived from.
     """
 
     copies: Copies
@@ -51,7 +51,7 @@ class Headroom:
     counted: Sequence[CountedFleet]
 
     def trees(self) -> dict[int, Copies]:
-        """Return for each tree with room its root and how many fit there, as if nobody else took what is shared."""
+        """Return for each tree with room, by root, how many fit there if it had all that is shared to itself."""
         return {
             root: Copies(least, most)
             for one in self.counted
@@ -60,7 +60,7 @@ class Headroom:
         }
 
     def among(self, roots: Collection[int]) -> Copies:
-        """Return how many fit into some trees together; what these share is counted once."""
+        """Return how many fit into some trees together, counting what they share once."""
         return in_all_trees(self.counted, among=roots)
 
     @property
@@ -88,7 +88,7 @@ def headroom(plan: Plan, fleets: Fleets, placed: PlacedTrees | None = None) -> H
 
 
 def _summed_up(plan: Plan, fleets: Fleets, counted: Sequence[CountedFleet], copies: Copies) -> Headroom:
-    """Return what is told of trees in all."""
+    """Sum up the counts of all trees."""
     lacking: Counter[tuple[str, ...]] = Counter()
     stranded: Counter[str] = Counter()
     for one in counted:
@@ -106,13 +106,13 @@ def _summed_up(plan: Plan, fleets: Fleets, counted: Sequence[CountedFleet], copi
 
 
 def _most_trees_first(lacking: tuple[tuple[str, ...], int]) -> tuple[object, ...]:
-    """Sort what trees lack: as many trees by the names of the classes, those that lack none by itself last."""
+    """Sort by number of trees, descending, then by the names of the classes, no name coming last."""
     names, trees = lacking
     return -trees, not names, names
 
 
 def _without_room(counted: CountedFleet) -> Fleet:
-    """Return those trees of a fleet that have no room."""
+    """Return the trees of a fleet that have no room."""
     fleet = counted.fleet
     full = [not most for most in counted.most]
     free = {cell: list(compress(column, full)) for cell, column in fleet.free.items()}
@@ -120,7 +120,7 @@ def _without_room(counted: CountedFleet) -> Fleet:
 
 
 def _lacking(plan: Plan, fleets: Fleets, counted: CountedFleet, full: Fleet) -> Counter[tuple[str, ...]]:
-    """Return how many trees lack which classes: those of which there is too little whatever there is of others."""
+    """Return how many trees lack which classes: those that are short whatever there is of the others."""
     columns = FreeColumns(len(full.trees), full.free, {number: pool.free for number, pool in fleets.pools.items()})
     without_traits = replace(plan, trait_sets=())
     named = []
@@ -148,7 +148,7 @@ def _stranded(plan: Plan, fleets: Fleets, full: Fleet) -> dict[str, int]:
 
 
 def models(plan: Plan, fleets: Fleets, found: Headroom, placed: PlacedTrees | None = None) -> list[HostModel]:
-    """Return what one more of each tree that can serve a request would be good for, the best first."""
+    """Return what one more of each model of tree would be good for, the best first."""
     counter = CopyCounter(plan, fleets, Budget(STEPS))
     models = [*_models(counter, found.counted)]
     if placed is not None:

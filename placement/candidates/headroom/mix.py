@@ -1,7 +1,7 @@
-"""How many of a mix of requests fit, such as seven small ones for three with GPUs: exact as long as steps last.
+"""How many of a mix of requests fit, such as seven small ones for three with GPUs: exact while the steps last.
 
-Of n copies in all each request has its share, cut off. No more fit than each request alone allows, and than all that is
-free of a class suffices for; what each tree can serve at a time tells the rest.
+Of n copies in all, each request has its share, rounded down. Upper bounds are what each request alone allows and what
+is free of each class; what each tree can serve at a time decides the rest.
 """
 
 import math
@@ -28,11 +28,11 @@ def of_mix(
     """Return how many copies of a mix fit, all requests together.
 
     Args:
-        shares: how large a part of all copies each request has; they add up to 1.
+        shares: the share of all copies that each request has; they add up to 1.
         plans: the requests.
         found: the headroom of each alone.
         fleets: the cloud.
-        ruled: those that say more than their plans do; what trees serve of them and others at a time is not known.
+        ruled: requests with rules beyond their plans; what trees serve of these together with others is unknown.
     """
     parts = [*shares.values()]
     mixed = MixedRooms(shares, plans, found, fleets, ruled=ruled)
@@ -43,7 +43,7 @@ def of_mix(
 
 
 def _within(limit: PoolLimit, shares: Sequence[Fraction], most: int) -> int:
-    """Return how many copies pools allow."""
+    """Return how many copies a pool allows."""
 
     def taken(copies: int) -> int:
         return sum(map(int.__mul__, limit.amounts, parts_of(copies, shares)))
@@ -52,7 +52,7 @@ def _within(limit: PoolLimit, shares: Sequence[Fraction], most: int) -> int:
 
 
 def _by_class(shares: Mapping[str, Fraction], plans: Mapping[str, Plan], fleets: Fleets) -> Sequence[int]:
-    """Return for each class the bound by all that is free of it; a request takes less than its share by one at most."""
+    """Return for each class the bound given by all that is free; rounding costs a request at most one copy."""
     free: Counter[int] = Counter()
     for fleet in fleets.fleets:
         for (_place, class_id), column in fleet.free.items():

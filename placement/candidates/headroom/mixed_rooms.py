@@ -1,4 +1,4 @@
-"""What each tree of a cloud can serve of several requests at a time; trees that draw from the same pools together."""
+"""What each tree of a cloud can serve of several requests at a time; trees that share pools count together."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -15,18 +15,18 @@ from placement.candidates.headroom.ways import Ways
 from placement.domain.search_plan import Plan
 
 STEPS = 60_000
-"""How many steps may be taken to find out what trees can serve at a time, in all."""
+"""How many steps may be taken in all to find out what trees can serve at a time."""
 
 STEPS_OF_A_ROOM = 10_000
 
 MOST_GROUPS = 50
-"""So many groups of trees that draw from the same pools are looked at one by one; the rest as if it was one group."""
+"""How many groups of trees that draw from the same pools are examined one by one; the rest count as one group."""
 
 _Takings = Sequence[Mapping[Cell, int]]
 
 
 class PoolLimit(NamedTuple):
-    """What every copy of each request takes of a class in a pool, wherever it is, and what is free of that."""
+    """What every copy of each request takes of a class in a pool, wherever it is placed, and how much of it is free."""
 
     amounts: CopyCounts
     free: int
@@ -34,13 +34,13 @@ class PoolLimit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _TreesOfShape:
-    """Trees of one shape, of which each can serve some of the requests.
+    """Trees of one shape, each of which can serve some of the requests.
 
     Args:
         fleet: the trees.
-        alone: for each request how many copies fit into a tree if there are no others, by its root.
-        ways: for each request what its copies may take there; None where that is not known.
-        is_shared: whether any of that may come from pools.
+        alone: for each request how many copies fit into a tree by themselves, by root.
+        ways: for each request what its copies may take there; None if unknown.
+        is_shared: whether any of it may come from pools.
     """
 
     fleet: Fleet
@@ -56,11 +56,11 @@ class MixedRooms:
     """The rooms of a cloud for several requests.
 
     Args:
-        shares: how large a part of all copies each request has.
+        shares: the share of all copies that each request has.
         plans: the requests.
-        found: the headroom of each of them alone.
+        found: the headroom of each alone.
         fleets: the cloud.
-        ruled: those that say more than their plans do.
+        ruled: requests with rules beyond their plans.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class MixedRooms:
 
     @property
     def limits(self) -> list[PoolLimit]:
-        """What bounds all trees together besides what they can serve; none where pools are not drawn from alike."""
+        """The limits of pools on all trees together; none unless requests draw the same from them everywhere."""
         draws = self._draws or ()
         cells = {cell for of in draws for cell in of}
         free = {cell: self._fleets.pools[cell[0]].free[cell[1]] for cell in sorted(cells)}
@@ -101,9 +101,9 @@ class MixedRooms:
             yield self._in_group(group, caps)
 
     def _in_trees(self, one: _TreesOfShape, caps: CopyCounts) -> Iterator[MixedRoom]:
-        """Yield what trees of one shape can serve, none of which has anything to do with another."""
+        """Yield what trees of one shape can serve, each independently of the others."""
         cells = _Cells()
-        # What is drawn alike everywhere is a limit for all trees together.
+        # Draws that are the same everywhere are a limit for all trees together.
         known = [None if ways is None else [cells.own(0, _without_pools(way)) for way in ways] for ways in one.ways]
         ways = [of for of in known if of is not None]
         packing = JointPacking(ways, cells.kinds) if len(ways) == len(known) else None
@@ -137,7 +137,7 @@ class MixedRooms:
     def _room(
         self, packing: JointPacking | None, free: Mapping[int, int], caps: CopyCounts, alone: tuple[Copies, ...]
     ) -> MixedRoom:
-        """Return what can be served; where that takes too long, one request alone, and what that bounds."""
+        """Return what can be served; if that takes too long, each request alone, and an upper bound."""
         enough = tuple([min(cap, copies.most) for cap, copies in zip(caps, alone, strict=True)])
         together = packing and packing.frontier(free, caps=enough, budget=self._budget.child(STEPS_OF_A_ROOM))
         if together:
@@ -192,7 +192,7 @@ def _without_pools(way: Mapping[Cell, int]) -> Mapping[Cell, int]:
 
 
 def _fixed_draws(requests: int, serving: Sequence[_TreesOfShape]) -> list[Mapping[Cell, int]] | None:
-    """Return what every copy of each request takes of pools; None if that differs from tree to tree, or is unknown."""
+    """Return what every copy of each request takes of pools; None if that is unknown or differs between trees."""
     found: list[Mapping[Cell, int]] = []
     for number in range(requests):
         ways = [of for one in serving for of in (one.ways[number],) if of is not None]
@@ -206,14 +206,14 @@ def _fixed_draws(requests: int, serving: Sequence[_TreesOfShape]) -> list[Mappin
 
 
 class _Cells:
-    """Cells of one tree or of several, numbered; pools are the same in all of them."""
+    """Numbers the cells of one tree or several; pools are the same in all of them."""
 
     def __init__(self) -> None:
         self.numbers: dict[tuple[int, Cell], int] = {}
-        """By the root of a tree, or 0, and the cell in it."""
+        """By the root of a tree, or 0 for pools and for a single tree, and the cell in it."""
 
     def own(self, root: int, way: Mapping[Cell, int]) -> dict[int, int]:
-        """Return what a way takes in a tree, by numbers."""
+        """Return what a way takes in a tree, by cell number."""
         return {
             self.numbers.setdefault((root if cell[0] >= 0 else 0, cell), len(self.numbers)): amount
             for cell, amount in way.items()
@@ -237,7 +237,7 @@ class _TreeOf(NamedTuple):
 
 
 def _groups(serving: Sequence[_TreesOfShape]) -> list[list[_TreeOf]]:
-    """Return trees in groups of which none draws from a pool of another one's."""
+    """Partition trees so that no two groups draw from the same pool."""
     groups: list[tuple[set[Hashable], list[_TreeOf]]] = []
     for one in serving:
         pools: set[Hashable] = {pool.number for pool in one.fleet.shape.pools}

@@ -1,4 +1,4 @@
-"""Who can serve the demands of a plan in trees of one shape, by all but what is free."""
+"""Which providers can serve the demands of a plan in trees of one shape, free amounts aside."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from placement.domain.search_plan import Demand, Plan
 from placement.domain.whole_cloud import WholeCloud
 
 OptionRows = list[list[int]]
-"""For each demand the providers that can serve it, by their numbers in the shape; pools are below 0."""
+"""For each demand the providers that can serve it, by number in the shape; pools are below 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class _AskedIn:
     in_tree: int | None
 
     def suits(self, marks: int, units: Mapping[int, UnitRule], root_marks: int) -> bool:
-        """Tell whether a provider can serve this if enough is free; the root's aggregates span its tree."""
+        """Tell whether a provider can serve this if enough is free; its root's aggregates may span the tree."""
         if marks & self.forbidden or not _has_each(marks, self.required):
             return False
         if not (_has_each(marks, self.member_of) or _has_each(root_marks, self.member_of)):
@@ -53,7 +53,7 @@ class ShapeOptions:
         self._trait_sets = [_bits(cloud, any_of) for any_of in plan.trait_sets]
 
     def rows(self, shape: TreeShape) -> OptionRows | None:
-        """Return who can serve each demand; None where the tree does not suit or some demand has nobody."""
+        """Return who can serve each demand; None if the root does not match or a demand has no provider."""
         root_marks = shape.marks[0]
         if not self._is_possible or root_marks & self._root_forbidden or not _has_each(root_marks, self._root_required):
             return None
@@ -65,7 +65,7 @@ class ShapeOptions:
         return rows
 
     def met(self, shape: TreeShape, places: Iterable[int]) -> dict[int, int]:
-        """Return which of the trait sets of the unsuffixed group some providers meet, as bits."""
+        """Return which trait sets of the unsuffixed group each of some providers meets, as bits."""
         marks = {place: shape.marks[place] if place >= 0 else self._pools[place].marks for place in places}
         return {
             place: sum([1 << index for index, any_of in enumerate(self._trait_sets) if of_place & any_of])
@@ -82,7 +82,7 @@ class ShapeOptions:
         ]
         if not shape.pools:
             return row
-        # What shares is one pool for all trees, its own included.
+        # A sharing provider is one pool for all trees, including its own.
         found = {shape.own_pools.get(number, number) for number in row}
         return sorted(found | {pool.number for pool in shape.pools if self._shares(asked, self._pools[pool.number])})
 
@@ -106,12 +106,12 @@ def _asked(demand: Demand, cloud: WholeCloud) -> _AskedIn:
 
 
 def _bits(cloud: WholeCloud, names: Collection[str]) -> int:
-    """Return the bits of those of some traits or aggregates that anybody has."""
+    """Return the bits of those traits or aggregates that any provider has."""
     return sum([cloud.bits[name] for name in names if name in cloud.bits])
 
 
 def _is_possible(plan: Plan, cloud: WholeCloud) -> bool:
-    """Tell whether the names leave any hope; the reference finds nobody for a group that only forbids."""
+    """Tell whether names alone rule nothing out; the reference finds no provider for a group that only forbids."""
     for group in plan.request.groups:
         if group.in_tree is not None and group.in_tree not in cloud.roots:
             return False

@@ -1,4 +1,4 @@
-"""How copies are counted, as small formulas over columns: all trees of a fleet at once."""
+"""Small formulas over columns that count copies in all trees of a fleet at once."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -10,11 +10,11 @@ Column = list[int]
 """A number for each tree of a fleet, or for some of them."""
 
 AmountsById = tuple[tuple[int, int], ...]
-"""(class by id, amount)."""
+"""(class id, amount)."""
 
 
 class FreeColumns(NamedTuple):
-    """What is free in some trees of one shape: a column for each provider and class; what pools have, once for all."""
+    """What is free in some trees of one shape, in a column for each cell; pools once for all trees."""
 
     trees: int
     free: Mapping[Cell, Sequence[int]]
@@ -26,7 +26,7 @@ class FreeColumns(NamedTuple):
         return self.free[cell] if place >= 0 else [self.pools[place][name]] * self.trees
 
     def room(self, place: int, amounts: AmountsById) -> Column:
-        """Return how many times amounts fit on a provider."""
+        """Return how many times some amounts fit on a provider."""
         if not amounts:
             return [ENDLESS] * self.trees
         rooms = [[much // amount for much in self.cell((place, name))] for name, amount in amounts]
@@ -34,14 +34,14 @@ class FreeColumns(NamedTuple):
 
 
 class FormulaPart(Protocol):
-    """Something that bounds how many copies there are."""
+    """Something that bounds the number of copies."""
 
     def copies(self, columns: FreeColumns) -> Column:
-        """Return how many copies this part of a request allows, in each tree."""
+        """Return how many copies this part of a request allows in each tree."""
 
 
 class OneSlot(NamedTuple):
-    """A slot that no other one competes with: each of its providers serves as many copies as fit."""
+    """A slot that competes with no other: each of its providers serves as many copies as fit."""
 
     places: tuple[int, ...]
     amounts: AmountsById
@@ -52,7 +52,7 @@ class OneSlot(NamedTuple):
 
 
 class AlikeSlots:
-    """Slots that ask the same and compete: what they may have of each provider is shared out among them.
+    """Competing slots that ask the same: the room of each provider is shared out among them.
 
     Args:
         spread: the slots; its places are numbered in the order of ``places``.
@@ -67,7 +67,7 @@ class AlikeSlots:
         self._known: dict[tuple[int, ...], int] = {}
 
     def copies(self, columns: FreeColumns) -> Column:
-        """Return how many copies can have all of their slots; the same room is worked out once."""
+        """Return how many copies can have all of their slots, memoised by room."""
         rooms = zip(*[columns.room(place, self._amounts) for place in self._places], strict=True)
         return [self._of(room) for room in rooms]
 
@@ -79,7 +79,7 @@ class AlikeSlots:
 
 
 class SumOfClass(NamedTuple):
-    """Slots that take different amounts of one class: no more copies than all that is free suffices for."""
+    """Slots that take different amounts of one class: all that is free of it bounds the copies."""
 
     places: tuple[int, ...]
     name: int
@@ -92,7 +92,7 @@ class SumOfClass(NamedTuple):
 
 
 class Least(NamedTuple):
-    """Parts that every copy needs one of each of."""
+    """Parts of which every copy needs each."""
 
     parts: tuple[FormulaPart, ...]
 
@@ -103,12 +103,12 @@ class Least(NamedTuple):
 
 
 class Total(NamedTuple):
-    """Parts of which a copy needs one: regions of a tree in which it lies as a whole."""
+    """Parts of which a copy needs one: the regions of a tree, in one of which it lies as a whole."""
 
     parts: tuple[FormulaPart, ...]
 
     def copies(self, columns: FreeColumns) -> Column:
-        """Return what all allow together."""
+        """Return what all of them allow together."""
         return _summed([part.copies(columns) for part in self.parts], columns.trees)
 
 

@@ -1,4 +1,4 @@
-"""How many copies of a request with rules about places fit in one tree: what its proposals take, packed."""
+"""Counts copies of a request with rules about places in one tree, by packing what its proposals take."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,18 @@ from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 MOST_WAYS = 250
-"""So many ways to serve a request in a tree are packed: each is a level of the search."""
+"""How many ways to serve a request in a tree are packed: each is a level of the search."""
 
 MOST_PLANNED = 32
-"""So many times copies are planned one after the other in a tree; what the same way can take again is no other time."""
+"""How many times copies are planned one after the other in a tree; repeating the same way counts once."""
 
 STEPS_OF_A_TREE = 20_000
 
 COMPOSING_EVERY = 5
-"""How many tries it counts to compose all ways to serve a request in a tree."""
+"""How many tries composing all ways to serve a request in a tree counts as."""
 
 _PlaceOrClass = tuple[int, str]
-"""A cell: what a provider has of a class; with no class, being in the place that is named after a provider."""
+"""A cell: a provider and a class it has; or, without a class, being in the place whose anchor the provider is."""
 
 _IN_IT = ""
 
@@ -38,10 +38,10 @@ class TreeFilling:
     Args:
         plan: the plan of the request.
         best: composes the best proposal.
-        every: composes up to ``MOST_WAYS`` proposals; None where no composer tells all.
-        steps: what composing may take, in all trees.
-        packing: what packing may take.
-        tries: how many times anything may be composed.
+        every: composes up to ``MOST_WAYS`` proposals; None if no composer gives them all.
+        steps: limits composing, over all trees.
+        packing: limits packing.
+        tries: limits how many times anything is composed.
     """
 
     plan: Plan
@@ -54,12 +54,12 @@ class TreeFilling:
     def copies(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
         """Return how many copies fit into a tree.
 
-        What is a proposal now stays one as long as there is room: so the copies fit in any order, if the sums fit.
+        What is a proposal now remains one while there is room, so copies fit in any order if their sums do.
 
         Args:
-            tree: who can serve there, as it is.
+            tree: the providers that can serve there, as it is.
             details: the same tree in detail.
-            most: what is known to bound them.
+            most: a known upper bound.
         """
         least, is_all = self._filled(tree, details, most)
         if least == most or (not least and is_all):
@@ -72,7 +72,7 @@ class TreeFilling:
         return Copies(max(least, packed.least), max(least, min(most, packed.most)))
 
     def _filled(self, tree: Tree, details: PlannerTree, most: int) -> tuple[int, bool]:
-        """Return how many copies fit if the best proposal is taken each time, and whether then there was no other."""
+        """Return how many copies fit if each takes the best proposal, and whether no proposal is left then."""
         copies, overlay = 0, AS_IT_IS
         for _time in range(MOST_PLANNED):
             if copies == most or not self.tries.take():
@@ -106,7 +106,7 @@ class TreeFilling:
 
 
 def under(overlay: Overlay, plan: Plan, tree: Tree, details: PlannerTree) -> tuple[Tree, PlannerTree]:
-    """Return a tree and its details as they would be."""
+    """Return a tree and its details with an overlay applied."""
     if overlay.is_empty:
         return tree, details
     inside = details.under(overlay)
@@ -115,14 +115,14 @@ def under(overlay: Overlay, plan: Plan, tree: Tree, details: PlannerTree) -> tup
 
 
 def beyond_reach(each: Mapping[str, int], details: PlannerTree, most: int) -> Overlay:
-    """Return an overlay that takes what is free beyond all that so many copies can take of a provider.
+    """Return an overlay that takes whatever is free beyond what so many copies can take from each provider.
 
-    As many copies fit without it; trees that differ in nothing else become alike.
+    It does not change how many copies fit, but trees that differ in nothing else become alike.
 
     Args:
-        each: class -> how much of it one copy takes at most.
+        each: class -> the most of it that one copy takes.
         details: the tree.
-        most: how many copies there are at most.
+        most: the most copies there can be.
     """
     beyond = {
         provider: {
@@ -153,7 +153,7 @@ def _held(found: Sequence[Proposal]) -> frozenset[int]:
 
 
 def _bundle(proposal: Proposal, details: PlannerTree, held: frozenset[int], most: int) -> dict[_PlaceOrClass, int]:
-    """Return what a proposal takes. A place has room for as many as there can be, or for one that holds it."""
+    """Return what a proposal takes. A place has room for ``most`` copies, or for a single one that holds it."""
     taken = {
         (provider, name): amount for provider, of in proposal.amounts.items() for name, amount in of.items() if amount
     }

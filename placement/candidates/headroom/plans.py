@@ -1,4 +1,4 @@
-"""From requests to the plans whose copies are counted: a group of several providers is as many slots."""
+"""From requests to the plans whose copies are counted: a group of several providers becomes as many slots."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +11,7 @@ CountedRequest = CandidateRequest | PlannerRequest
 
 
 def counted_plan(request: CountedRequest) -> Plan:
-    """Return the plan of a request; of one with rules about places (``has_rules``) without these."""
+    """Return the plan of a request, without its rules about places if it ``has_rules``."""
     if isinstance(request, CandidateRequest):
         return plan_for(request)
     plan = plan_for(replace(request.plain, same_subtree=request.same_subtree))
@@ -20,7 +20,7 @@ def counted_plan(request: CountedRequest) -> Plan:
 
 
 def has_rules(request: CountedRequest) -> bool:
-    """Tell whether a request says more than slots can: then its plan has at least as many copies as the request."""
+    """Tell whether a request says more than slots can, so that the copies of its plan are only an upper bound."""
     if isinstance(request, CandidateRequest):
         return False
     places = [rule.required for rule in request.affinity] + [rule.required for rule in request.within]
@@ -29,7 +29,7 @@ def has_rules(request: CountedRequest) -> bool:
 
 
 def all_together(requests: Iterable[CountedRequest]) -> CandidateRequest:
-    """Return a request that names all that some requests name."""
+    """Return a request that names everything the given requests name."""
     plain = [one.plain if isinstance(one, PlannerRequest) else one for one in requests]
     return CandidateRequest(
         groups=tuple([group for one in plain for group in one.groups]),

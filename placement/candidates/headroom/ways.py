@@ -1,4 +1,4 @@
-"""What the formulas cannot tell exactly is packed: the ways that candidates of a shape take from its trees."""
+"""Packs what formulas cannot count exactly: the ways that candidates of a shape take from its trees."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -15,34 +15,34 @@ from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 MOST_CHOICES = 5_000
-"""So many ways to serve a request in a tree are looked at."""
+"""How many ways to serve a request in a tree are considered."""
 
 MOST_TAKINGS = 1_000
-"""So many of them are compared, those that take least."""
+"""How many of them are compared, those that take least."""
 
 MOST_BUNDLES = 250
-"""So many are packed: each is a level of the search."""
+"""How many are packed: each is a level of the search."""
 
 STEPS_OF_A_TREE = 20_000
 STEPS_OF_A_WAY = 10
 
 
 class _Bundles(NamedTuple):
-    """What ways take, by the number of the cell; ``complete`` if no other way is needed to take the most copies."""
+    """What ways take, by cell number; ``complete`` if no other way is needed to reach the most copies."""
 
     bundles: list[Bundle]
     complete: bool
 
 
 class Ways:
-    """The ways to serve a plan in trees of one shape, whatever is free, as its candidates are composed.
+    """The ways to serve a plan in trees of one shape, whatever is free, composed as candidates are.
 
     Args:
         plan: the plan.
         fleets: the cloud.
         shape: how the trees are built.
-        slots: the slots of the plan, with who can serve them there.
-        met: which trait sets of the unsuffixed group each provider meets.
+        slots: the slots of the plan, with the providers that can serve them there.
+        met: the trait sets of the unsuffixed group that each provider meets.
     """
 
     def __init__(
@@ -75,18 +75,18 @@ class Ways:
         return bool(self._of_shape.bundles) or not self._of_shape.complete
 
     def all_ways(self) -> list[Mapping[Cell, int]] | None:
-        """Return what ways take of each provider and class, whatever is free; None where there are too many."""
+        """Return what ways take of each provider and class, whatever is free; None if there are too many."""
         if not self._of_shape.complete:
             return None
         return [{self._cells[index]: amount for index, amount in one.items()} for one in self._of_shape.bundles]
 
     def copies(self, columns: FreeColumns, most: Sequence[int], budget: Budget) -> list[Copies]:
-        """Return how many copies there are in each tree.
+        """Return how many copies fit into each tree.
 
         Args:
             columns: what is free.
-            most: what is known to bound them.
-            budget: how many steps may be taken in all.
+            most: known upper bounds.
+            budget: limits the steps over all trees.
         """
         free = zip(*[columns.cell(cell) for cell in self._cells], strict=True) if self._cells else [()] * len(most)
         return [self._of(of_tree, bound, budget) for of_tree, bound in zip(free, most, strict=True)]
@@ -102,20 +102,20 @@ class Ways:
     def _packed(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
         packing, (bundles, complete) = self._packing, self._of_shape
         if not complete:
-            # Where less is free there are fewer ways.
+            # The less is free, the fewer ways there are.
             bundles, complete = self._bundles(free, RequestBudget(per_request=budget.left))
             budget.take(min(budget.left, STEPS_OF_A_WAY * len(bundles)))
             packing = BundlePacking(bundles, self._kinds)
         if not all(bundles):
-            return exactly(bound)  # Some way takes nothing: nothing but the bound limits it.
+            return exactly(bound)  # A way takes nothing, so only the bound limits it.
         found = packing.copies(free, budget=budget)
         return found if complete else Copies(found.least, bound)
 
     def _bundles(self, free: Sequence[int], budget: RequestBudget) -> _Bundles:
-        """Return what the ways take where so much is free."""
+        """Return what the ways take, given what is free."""
         foreign = [pool.home for pool in self._shape.pools if pool.place < 0]
         if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
-            return _Bundles([], complete=False)  # How pools of another tree lie to each other is not known.
+            return _Bundles([], complete=False)  # How pools in another tree are nested is unknown.
         choices = SlotComposer(self._plan, budget).choices(self._tree(free))
         found = list(islice(_apart(choices, self._slots), MOST_CHOICES + 1))
         takings = sorted({self._taken(choice) for choice in found}, key=lambda one: sum([much for _, much in one]))
@@ -124,7 +124,7 @@ class Ways:
         return _Bundles(bundles[:MOST_BUNDLES], complete and len(bundles) <= MOST_BUNDLES)
 
     def _tree(self, free: Sequence[int]) -> Tree:
-        """Return a tree of the shape in which so much is free; of no class may a copy take more than max_unit."""
+        """Return a tree of the shape with so much free; a copy may take no more than max_unit of a class."""
         left = dict(zip(self._cells, free, strict=True))
         options: list[list[int]] = [[] for _ in self._plan.demands]
         for slot, planned in zip(self._slots, self._plan.slots, strict=True):
@@ -157,7 +157,7 @@ class Ways:
 
 
 def _apart(choices: Iterator[Choice], slots: Sequence[OpenSlot]) -> Iterator[Choice]:
-    """Yield those choices in which slots that may not meet have different providers."""
+    """Yield the choices in which slots that must not meet have different providers."""
     counted = [(index, slot.apart) for index, slot in enumerate(slots) if slot.apart]
     for choice in choices:
         meeting = [(slot, choice[index]) for index, slot in counted]

@@ -1,4 +1,4 @@
-"""A cloud as it would be: trees left out, others added, and more or less in use. Nothing is written anywhere."""
+"""A cloud as it would be: trees left out, others added, more or less in use. Nothing is written anywhere."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from placement.domain.whole_cloud import PlainHolding, WholeCloud
 
 @dataclass(frozen=True, slots=True)
 class MoreTrees:
-    """Trees like another one, empty: its root, and how many."""
+    """Empty trees like another one: its root, and how many."""
 
     like: int
     count: int
@@ -18,7 +18,7 @@ class MoreTrees:
 def as_it_would_be(cloud: WholeCloud, overlay: Overlay = AS_IT_IS, more: Sequence[MoreTrees] = ()) -> WholeCloud:
     """Return a cloud with the changes of an overlay, and with more trees.
 
-    Providers of further trees have ids below 0. What shares with a tree shares with those like it, too.
+    Providers of the further trees have ids below 0. What shares with a tree shares with its copies, too.
     """
     for addition in more:
         cloud = _with_more(cloud, addition)
@@ -28,7 +28,7 @@ def as_it_would_be(cloud: WholeCloud, overlay: Overlay = AS_IT_IS, more: Sequenc
 
 
 def without_room(cloud: WholeCloud, providers: Collection[int]) -> WholeCloud:
-    """Return a cloud in which all of some providers is in use; trees are built as they were."""
+    """Return a cloud in which some providers are entirely in use; trees keep their shapes."""
     return replace(cloud, holdings=[_full(row) if row[0] in providers else row for row in cloud.holdings])
 
 
@@ -47,7 +47,7 @@ def _changed(cloud: WholeCloud, overlay: Overlay) -> list[PlainHolding]:
 
 
 def _without(cloud: WholeCloud, roots: frozenset[int]) -> WholeCloud:
-    """Return a cloud without some trees; what was shared from there is gone, too."""
+    """Return a cloud without some trees and what they share with others."""
     gone = {provider for provider, _parent, root in cloud.providers if root in roots}
     shares = {provider: [one for one in trees if one not in roots] for provider, trees in cloud.shares.items()}
     return replace(
@@ -93,7 +93,7 @@ def _with_more(cloud: WholeCloud, more: MoreTrees) -> WholeCloud:
 def _fresh_ids(
     cloud: WholeCloud, providers: Sequence[tuple[int, int | None, int]], members: Sequence[tuple[int, int | None, int]]
 ) -> Mapping[int, int]:
-    """Return an id below 0 for each provider of one more tree: as many as there are of the cloud stay free."""
+    """Return an unused id below 0 for each provider of one more tree."""
     last = -(len(providers) - len(cloud.providers)) - 1 - max([0, *[-row[0] for row in cloud.providers]])
-    # In the order of those that they are like: siblings are told apart by it.
+    # In the order of the originals, because siblings are told apart by it.
     return {id_: last - number for number, id_ in enumerate(sorted([row[0] for row in members], reverse=True))}
