@@ -1,4 +1,4 @@
-"""The conditions of a request by name, as explanations speak of them."""
+"""The conditions of a request by name, as explanations mention them."""
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
@@ -9,7 +9,7 @@ from enum import StrEnum
 class ConditionKind(StrEnum):
     """What a condition is about."""
 
-    # What one provider is asked for, in the order in which providers are counted.
+    # On a single provider, in the order in which providers are counted.
     INVENTORY = "inventory"
     CAPACITY = "capacity"
     MIN_UNIT = "min_unit"
@@ -21,7 +21,7 @@ class ConditionKind(StrEnum):
     FORBIDDEN_AGGREGATES = "forbidden_aggregates"
     IN_TREE = "in_tree"
     EMPTY_GROUP = "empty_group"
-    # What a tree is asked for, likewise.
+    # On a tree, in the order in which trees are counted.
     EVERY_GROUP = "every_group"
     ROOT_REQUIRED = "root_required"
     ROOT_FORBIDDEN = "root_forbidden"
@@ -30,7 +30,7 @@ class ConditionKind(StrEnum):
     SAME_SUBTREE = "same_subtree"
     COMBINED_CAPACITY = "combined_capacity"
     ONE_PROVIDER_PER_TREE = "one_provider_per_tree"
-    # What a request of the planner asks of several providers at once.
+    # On several providers at once, in planner requests.
     HELD = "held_exclusively"
     PATHS = "paths"
     DEVICE = "device"
@@ -39,9 +39,9 @@ class ConditionKind(StrEnum):
     AFFINITY = "affinity"
     EXCLUSIVE = "exclusive"
     DISTINCT = "distinct"
-    # What the operator's profile asks of a tree.
+    # On a tree, by the operator's profile.
     PROPORTION = "proportional"
-    # Several of these, where nobody looked which.
+    # Several of these, where nothing tells them apart.
     TOGETHER = "together"
     # All numeric conditions on one class at once.
     AMOUNT = "amount"
@@ -62,8 +62,8 @@ class Condition:
     Args:
         kind: what it is about.
         groups: the suffixes of the groups that make it, "" for the unsuffixed one; empty for the request as a whole.
-        value: what is asked for, written as in a query string: ``VCPU:8``, ``in:HW_A,HW_B``, ``!HW_A``; of rules about
-            places the level, of a count the number.
+        value: what is asked for, written as in a query string: ``VCPU:8``, ``in:HW_A,HW_B``, ``!HW_A``; for rules about
+            places the level, for a count the number.
     """
 
     kind: ConditionKind
@@ -76,7 +76,7 @@ class Condition:
         return self.value.partition(":")[0]
 
     def includes(self, other: "Condition") -> bool:
-        """Tell whether another condition goes when this one is left out: it is the same, or a part of an amount."""
+        """Tell whether leaving this condition out drops another one: the same, or a part of an amount."""
         return self == other or (
             self.kind == ConditionKind.AMOUNT
             and other.kind in NUMERIC

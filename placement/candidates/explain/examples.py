@@ -1,4 +1,4 @@
-"""Providers that show a near miss, with the numbers and names that tell how near it is."""
+"""Providers that illustrate a near miss, with the numbers and names that show how near it is."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,14 +31,14 @@ WORDS = {
     ConditionKind.FORBIDDEN_AGGREGATES: "in",
     ConditionKind.IN_TREE: "not_in_tree",
 }
-"""How a provider fails a condition on what it is or where it is."""
+"""How a provider fails a condition on what or where it is."""
 
 NUMBERS = dict(zip(NUMERIC, ("free", "min_unit", "max_unit", "step_size"), strict=True))
-"""What shows how a provider fails a condition on an amount."""
+"""Which number shows how a provider fails a condition on an amount."""
 
 
 def examples(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[Example]:
-    """Yield a few providers that would serve if it were not for a condition, each of another tree."""
+    """Yield a few providers that would serve but for a condition, each in another tree."""
     chosen = list(islice(_failing(cloud, condition, served), MOST_EXAMPLES)) or sorted(served.trees)[:MOST_EXAMPLES]
     numbers = _numbers(cloud.facts, condition, frozenset(chosen)) if condition.kind in OF_AMOUNTS else {}
     word = WORDS.get(condition.kind)
@@ -50,7 +50,7 @@ def examples(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) 
 
 
 def shortages(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[Example]:
-    """Yield the providers that have most left of a resource class without which so many trees would serve."""
+    """Yield the providers with most left of a resource class without which these trees would serve."""
     name = condition.value
     amounts = (dict(demand.asked.resources).get(name) for demand in cloud.demands if demand.groups == condition.groups)
     asked = next(amount for amount in amounts if amount is not None)
@@ -64,9 +64,9 @@ def shortages(cloud: FilteredCloud, condition: Condition, served: SearchedTrees)
 
 
 def largest(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Largest | None:
-    """Return the largest amount of a class that can be had where a condition on its amount is all that is in the way.
+    """Return the largest available amount of a class, where a condition on its amount is the only obstacle.
 
-    Of one provider, whatever else the request takes from it; None where that is nothing.
+    It is what one provider can give, whatever else the request takes from it; None if nothing.
     """
     found: dict[int, int] = {}
     for demand in cloud.demands:
@@ -81,7 +81,7 @@ def largest(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -
 
 
 def _usable(facts: Facts, name: str, providers: AbstractSet[int], served: SearchedTrees) -> dict[int, int]:
-    """Return for providers of these trees, or that share with them, the largest amount that can be taken at once."""
+    """Return, for providers of these trees or sharing with them, the largest amount that can be taken at once."""
     usable = {}
     for _class, provider, root, left, min_unit, max_unit, step_size in facts.stocks.get(name, ()):
         if provider in providers and not served.trees.keys().isdisjoint((root, *facts.shares.get(provider, ()))):
@@ -92,7 +92,7 @@ def _usable(facts: Facts, name: str, providers: AbstractSet[int], served: Search
 
 
 def _failing(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[int]:
-    """Yield for each tree a provider that fails a condition, as far as one provider can be named."""
+    """Yield for each tree a provider that fails a condition, if a single one can be named."""
     if condition.kind == ConditionKind.REQUIRED and condition.groups == LOOSE:
         return _without_trait(cloud, condition, served)
     failing = frozenset[int]()
@@ -103,7 +103,7 @@ def _failing(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) 
 
 
 def _without_trait(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[int]:
-    """Yield for each tree a provider that would serve the unsuffixed group, which lacks a trait as they all do."""
+    """Yield for each tree a provider that would serve the unsuffixed group but, like all others, lacks a trait."""
     owners = frozenset[int]().union(
         *[cloud.facts.owners_of_any(one) for one in cloud.plan.trait_sets if any_of_value(one) == condition.value]
     )
@@ -116,7 +116,7 @@ def _without_trait(cloud: FilteredCloud, condition: Condition, served: SearchedT
 
 
 def _one_of_each(facts: Facts, failing: AbstractSet[int], served: SearchedTrees) -> Iterator[int]:
-    """Yield for each tree a failing provider: the one in the candidate that was found, where one was composed."""
+    """Yield for each tree a failing provider, preferring the one in the candidate found, if one was composed."""
     by_root: dict[int, int] = {}
     for provider in sorted(failing, reverse=True):
         for root in (facts.home[provider], *facts.shares.get(provider, ())):
@@ -142,6 +142,6 @@ def _numbers(facts: Facts, condition: Condition, providers: AbstractSet[int]) ->
 
 
 def _shown(numbers: Iterable[float]) -> dict[str, float]:
-    """Return numbers of a row of ``Stocks`` by name; a capacity that is whole is written so."""
+    """Name the numbers of a ``Stocks`` row, writing whole capacities as integers."""
     named = dict(zip(NUMBERS.values(), numbers, strict=True))
     return {name: int(number) if number == int(number) else number for name, number in named.items()}

@@ -1,4 +1,4 @@
-"""From the rules of a planner request to its explanation: what each rule leaves, and which one left nothing."""
+"""Explains the rules of a planner request: what each rule leaves, and which one left nothing."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
@@ -13,27 +13,27 @@ from placement.domain.planner_request import PlannerRequest
 MOST_EXAMPLES = 5
 
 FREE_PLACES = Condition(ConditionKind.HELD)
-"""What nobody asks for and everybody needs: places that nobody else holds exclusively."""
+"""Never asked for but always needed: places that nobody else holds exclusively."""
 
 NESTED = Condition(ConditionKind.PATHS)
 """All amounts of ``paths``, each where its name says."""
 
 
 def explained_with_rules(plain: Explanation, request: PlannerRequest, search: RuleSearch) -> Explanation:
-    """Add the rules of a request to the explanation of what it asks of single providers, if that finds trees.
+    """Add the rules of a request to the explanation of what it asks of single providers, if these leave any trees.
 
     Args:
         plain: the explanation of the request without its rules.
         request: the request.
-        search: the trees that have something for each of its groups.
+        search: the trees with some provider for each of its groups.
     """
     if plain.cause is not None:
         return plain
     rules = rules_of(request)
-    # What serves all of it serves every part of it, so this is asked first.
+    # What serves all rules serves each subset of them, so this is asked first.
     undecided = search.serving(with_rules(request, rules)).undecided
     steps = list(_steps(request, rules, search))
-    # Hardly ever does anybody hold a place: that is worth a word only where it matters.
+    # Places are rarely held, so this is mentioned only where it matters.
     shown = steps[1:] if steps[0] == Remainder(FREE_PLACES, None, len(search.roots)) else steps
     explained = replace(plain, trees=(*plain.trees, *shown), complete=plain.complete and not undecided)
     emptied = next((number for number, step in enumerate(steps) if not step.trees), None)
@@ -49,7 +49,7 @@ def explained_with_rules(plain: Explanation, request: PlannerRequest, search: Ru
 
 
 def _steps(request: PlannerRequest, rules: Collection[Condition], search: RuleSearch) -> Iterator[Remainder]:
-    """Yield what is left of the trees after each rule. Trees that the search cannot decide are left."""
+    """Yield what is left of the trees after each rule. Trees that the search cannot decide count as left."""
     kept: list[Condition] = []
     first = NESTED if request.paths else FREE_PLACES
     for rule in (first, *rules):
@@ -81,14 +81,14 @@ def _without_path(request: PlannerRequest, name: str) -> PlannerRequest:
 
 
 def _shortfall(request: PlannerRequest, rule: Condition, search: RuleSearch) -> Shortfall | None:
-    """Return how many providers of the largest group of a rule there could be in one tree, all else kept.
+    """Return how many providers of a rule's largest group one tree could give, with everything else kept.
 
-    None where one is asked for of each group, or a single one is too many.
+    None if the rule's groups want one provider each, or if even one is too many.
     """
     group = largest_group(request, rule)
     if group is None:
         return None
-    # Who has room for so many has room for less.
+    # Whatever has room for some number has room for fewer.
     counts = range(group.count - 1, 0, -1)
     least_less = bisect_left(counts, 1, key=lambda count: search.is_served(with_count(request, group.suffix, count)))
     most = group.count - 1 - least_less

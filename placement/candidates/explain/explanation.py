@@ -1,4 +1,4 @@
-"""What an explanation says, as plain values."""
+"""The content of an explanation, as plain values."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from placement.candidates.explain.conditions import Condition, ConditionKind
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What is left after a condition and all before it; ``providers`` is None where only trees are counted."""
+    """What a condition and all before it leave; ``providers`` is None if only trees are counted."""
 
     condition: Condition
     providers: int | None
@@ -21,8 +21,8 @@ class Remainder:
 class DemandCounts:
     """Something that one provider has to serve, and how many can.
 
-    A granular group is one demand, each resource class of the unsuffixed group is one. Groups that ask the same under
-    the same conditions are one demand.
+    Each granular group is one demand, and so is each resource class of the unsuffixed group. Groups that ask the same
+    under the same conditions share one.
     """
 
     groups: tuple[str, ...]
@@ -48,7 +48,7 @@ class Largest:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """A group of which so many providers were asked for, and at most how many of them a tree has as they should be."""
+    """A group, how many providers it asked for, and the most matching ones that one tree has."""
 
     group: str
     asked: int
@@ -59,8 +59,8 @@ class Shortfall:
 class NearMiss:
     """A condition without which, all others kept, ``trees`` trees have candidates; at least, if not ``complete``.
 
-    Where it is about an amount, ``largest`` tells what the providers of these trees have; None if they have nothing.
-    ``shortfall`` tells the same of a rule about several providers.
+    For an amount, ``largest`` tells what the providers of these trees have; None if they have nothing. ``shortfall``
+    tells the same for a rule about several providers.
     """
 
     condition: Condition
@@ -72,7 +72,7 @@ class NearMiss:
 
 
 class HintKind(StrEnum):
-    """What those who are new to the API stumble over."""
+    """The mistakes that newcomers to the API make."""
 
     NO_INVENTORY = "no_provider_has_class"
     NO_OWNER = "no_provider_has_trait"
@@ -87,7 +87,7 @@ class HintKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Something to learn about a condition.
+    """A lesson about a condition.
 
     Args:
         kind: what it is about.
@@ -109,14 +109,13 @@ class Explanation:
     """Why a request has no candidates, or in how many trees it has some.
 
     Args:
-        cause: the first condition that left nothing; None where there are candidates, or where the search for them
-            ran out of steps.
+        cause: the first condition that left nothing; None if there are candidates, or if the search ran out of steps.
         demands: what single providers are asked for.
         trees: what trees are asked for; the last step tells how many have candidates.
-        near_misses: most trees first; none where there are candidates.
+        near_misses: most trees first; none if there are candidates.
         hints: what to learn from it.
         complete: whether no search ran out of steps.
-        shortfall: where the cause is about several providers of a group, how many there could be.
+        shortfall: if the cause is about several providers of a group, how many there could be.
     """
 
     cause: Condition | None
@@ -129,18 +128,18 @@ class Explanation:
 
     @property
     def found(self) -> int:
-        """In how many trees there are candidates."""
+        """How many trees have candidates."""
         return 0 if self.cause else self.trees[-1].trees
 
     def left_out_by_profile(self) -> "Explanation":
-        """Return the same where the profile leaves out all trees that would serve (proportional, mode: filter)."""
+        """Return the same with all trees that would serve left out by the profile (proportional, mode: filter)."""
         condition = Condition(ConditionKind.PROPORTION)
         missed = NearMiss(condition, self.found, self.complete, ())
         trees = (*self.trees, Remainder(condition, None, 0))
         return replace(self, cause=condition, trees=trees, near_misses=(missed,))
 
     def providers(self) -> Iterator[int]:
-        """Yield the providers that are named anywhere."""
+        """Yield all providers that the explanation names."""
         for near_miss in self.near_misses:
             for example in near_miss.examples:
                 yield example.provider

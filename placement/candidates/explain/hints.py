@@ -1,4 +1,4 @@
-"""What those who are new to Placement get wrong, seen in a request that has no candidates."""
+"""What newcomers to Placement get wrong, as seen in a request without candidates."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -15,7 +15,7 @@ from placement.domain.facts import Facts
 
 
 def hints(cloud: FilteredCloud) -> Iterator[Hint]:
-    """Yield what nobody has, then what sits elsewhere than it is looked for, at last who shares with nobody."""
+    """Yield what no provider has, then what is on the wrong provider of a tree, then pools that share with none."""
     yield from dict.fromkeys(_nobody(cloud))
     for demand in cloud.demands:
         yield from _elsewhere(cloud, demand)
@@ -53,11 +53,11 @@ def _wanted(facts: Facts, group: RequestGroup) -> list[tuple[ConditionKind, froz
 
 
 def _elsewhere(cloud: FilteredCloud, demand: FilteredDemand) -> Iterator[Hint]:
-    """Yield traits and aggregates that another provider of the tree has than the one that could serve."""
+    """Yield traits and aggregates that the provider that could serve lacks, but another one of its tree has."""
     for kind, any_of, havers in _wanted(cloud.facts, demand.asked.group):
         condition = Condition(kind, demand.groups, any_of_value(any_of))
         hint = HintKind.TRAIT_ELSEWHERE if kind == ConditionKind.REQUIRED else HintKind.AGGREGATE_DOES_NOT_SPAN
-        # The unsuffixed group has no filter for its traits: they are looked for together, below.
+        # The unsuffixed group has no filter for its traits: ``_apart`` looks at them together.
         lacking = demand.own.failing_only.get(condition, frozenset())
         yield from _told(cloud.facts, hint, condition, lacking=lacking, havers=havers)
         if kind == ConditionKind.MEMBER_OF:
@@ -77,7 +77,7 @@ def _apart(cloud: FilteredCloud) -> Iterator[Hint]:
 
 
 def _sharers(facts: Facts, condition: Condition, demand: FilteredDemand, members: AbstractSet[int]) -> Iterator[Hint]:
-    """Yield a hint if what could be shared with a tree is not in an aggregate that somebody of the tree is in."""
+    """Yield a hint if a provider that could share with a tree lacks an aggregate that the tree has."""
     pools = demand.shared.failing_only.get(condition, frozenset())
     homes = {facts.home[member]: member for member in sorted(members, reverse=True)}
     spoilt = [(root, pool) for pool in pools for root in facts.shares[pool] if root in homes and root != pool]
@@ -88,7 +88,7 @@ def _sharers(facts: Facts, condition: Condition, demand: FilteredDemand, members
 
 
 def _sharing_with_nobody(cloud: FilteredCloud, index: int, demand: FilteredDemand) -> Iterator[Hint]:
-    """Yield a hint if trees lack only what somebody has who shares, but is in no aggregate with any other tree."""
+    """Yield a hint if all that trees lack is on a sharing provider that is in no aggregate with any other tree."""
     facts = cloud.facts
     sharing = demand.own.fitting & facts.owners.get(SHARES, frozenset())
     pools = [pool for pool in sharing if _is_alone(facts, pool)]
@@ -100,14 +100,14 @@ def _sharing_with_nobody(cloud: FilteredCloud, index: int, demand: FilteredDeman
 
 
 def _is_alone(facts: Facts, pool: int) -> bool:
-    """Tell whether somebody who shares is in no aggregate with another tree."""
+    """Tell whether a sharing provider is in no aggregate with another tree."""
     return {facts.home[pool]}.issuperset(facts.shares.get(pool, ()))
 
 
 def _told(
     facts: Facts, kind: HintKind, condition: Condition, *, lacking: AbstractSet[int], havers: AbstractSet[int]
 ) -> Iterator[Hint]:
-    """Yield a hint if some tree has both somebody who could serve but for a condition, and somebody who meets it."""
+    """Yield a hint if some tree has both a provider that only fails a condition and another one that meets it."""
     if not (lacking and havers):
         return
     trees = facts.trees_with(lacking) & facts.trees_with(havers)

@@ -1,4 +1,4 @@
-"""Near misses: the conditions whose removal alone would give candidates."""
+"""Near misses: conditions whose removal alone would give candidates."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,17 +12,17 @@ from placement.candidates.explain.stages import stages, with_traits_apart
 from placement.domain.search_plan import plan_for
 
 NOT_REMOVABLE = (ConditionKind.INVENTORY, ConditionKind.EMPTY_GROUP)
-"""Without the class the rest of a demand means nothing; leaving it out of the request is a near miss of its own."""
+"""Without its class the rest of a demand means nothing; leaving it out of the request is a near miss of its own."""
 
 STEPS_OF_A_DEMAND = 5
-"""What it costs to tell for a demand in which trees it can be served without a condition, in steps of the search."""
+"""The steps charged per demand for finding the trees where it can be served without a condition."""
 
 
 def near_misses(cloud: FilteredCloud, budget: RequestBudget) -> tuple[NearMiss, ...]:
     """Return the near misses in a cloud without candidates, those that would help in most trees first.
 
-    An amount is only named where none of the conditions on it is a near miss alone, a part of the request (a resource
-    class, a group) where none of its conditions is one.
+    An amount is named only if no single condition on it is a near miss; a part of the request (a resource class, a
+    group) only if none of its conditions is.
     """
     found = list(_of_conditions(cloud, _conditions(cloud), budget))
     singly = [near_miss.condition for near_miss in found]
@@ -42,7 +42,7 @@ def near_misses(cloud: FilteredCloud, budget: RequestBudget) -> tuple[NearMiss, 
 
 
 def _of_conditions(cloud: FilteredCloud, conditions: Iterable[Condition], budget: RequestBudget) -> Iterator[NearMiss]:
-    # What few trees depend on is looked at first, so that a budget is spent on as many conditions as possible.
+    # Conditions that few trees depend on come first, so that the budget covers as many conditions as possible.
     for condition in sorted(conditions, key=lambda condition: len(cloud.trees_without(condition))):
         if _spent(budget, cloud):
             return
@@ -54,7 +54,7 @@ def _of_conditions(cloud: FilteredCloud, conditions: Iterable[Condition], budget
 
 
 def _spent(budget: RequestBudget, cloud: FilteredCloud) -> bool:
-    """Take what looking at a condition costs from a budget; tell whether that was more than there was."""
+    """Charge a budget for examining a condition; tell whether it has run out."""
     return not budget.take(STEPS_OF_A_DEMAND * len(cloud.demands))
 
 
@@ -68,13 +68,13 @@ def _conditions(cloud: FilteredCloud) -> list[Condition]:
 
 
 def _tells(condition: Condition, amount: Condition) -> bool:
-    """Tell whether a near miss says already that so much is too much."""
+    """Tell whether a near miss already says that an amount is too large."""
     combined = condition.kind == ConditionKind.COMBINED_CAPACITY and condition.value == amount.resource_class
     return combined or amount.includes(condition)
 
 
 def _amounts(cloud: FilteredCloud) -> list[Condition]:
-    """Return for each class of each demand the condition that so much is there, in units that can be had."""
+    """Return for each class of each demand the condition on its whole amount: enough of it, in valid units."""
     return [
         Condition(ConditionKind.AMOUNT, demand.groups, resources_value([asked]))
         for demand in cloud.demands

@@ -1,4 +1,4 @@
-"""The conditions on single providers as sets: whom each condition refuses."""
+"""Conditions on single providers, as sets of the providers that each refuses."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from placement.domain.facts import Facts
 from placement.domain.search_plan import Demand
 
 ByTree = Mapping[int, Sequence[int]]
-"""By the root of a tree providers that may serve there, ascending."""
+"""The root of a tree -> providers that may serve there, ascending."""
 
 
 class Filter(NamedTuple):
@@ -22,12 +22,12 @@ class Filter(NamedTuple):
     keeps: bool
 
     def refused(self, among: AbstractSet[int]) -> AbstractSet[int]:
-        """Return those among some providers that fail the condition."""
+        """Return which of some providers fail the condition."""
         return among - self.providers if self.keeps else among & self.providers
 
 
 class Reach(Enum):
-    """How a provider comes to serve a demand: what the filters look at."""
+    """By which way a provider may serve a demand; it decides what the filters look at."""
 
     ITSELF = auto()
     """In its own tree, by aggregates of its own."""
@@ -47,17 +47,17 @@ class ProviderFilters:
         self._by_tree: dict[tuple[str | None, bool], ByTree] = {}
 
     def reaches(self, demand: Demand) -> list[Reach]:
-        """Return how providers may come to serve a demand, by sharing last.
+        """Return the ways in which providers may serve a demand, sharing last.
 
-        Either a provider or its root is in one aggregate of each set: not one of them here and the other one there. So
-        the root is a way of its own.
+        Either the provider or its root must be in one aggregate of every set; a mix does not count. So the root is a
+        way of its own.
         """
         spans = not demand.group.is_granular and demand.group.member_of
         shares = [Reach.SHARED] if self._facts.shares else []
         return [Reach.ITSELF, *([Reach.ROOT] if spans else []), *shares]
 
     def base(self, demand: Demand, reach: Reach) -> AbstractSet[int]:
-        """Return all providers that come into question before any filter: those with the first resource class."""
+        """Return the providers considered before any filter: those with the first resource class."""
         if demand.resources:
             found: AbstractSet[int] = self._owners.get(demand.resources[0][0], frozenset())
         else:
@@ -65,7 +65,7 @@ class ProviderFilters:
         return found & self._facts.shares.keys() if reach is Reach.SHARED else found
 
     def by_tree(self, demand: Demand, reach: Reach) -> ByTree:
-        """Return the same by the trees that they come into question in."""
+        """Return the same, by the trees in which they are considered."""
         is_shared = reach is Reach.SHARED
         key = (demand.resources[0][0] if demand.resources else None, is_shared)
         if key not in self._by_tree:
@@ -77,7 +77,7 @@ class ProviderFilters:
         return self._by_tree[key]
 
     def filters(self, demand: Demand, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
-        """Yield the filters of a demand of some groups in the order in which they are counted."""
+        """Yield the filters of a demand of some groups, in the order in which they are counted."""
         group = demand.group
         facts = self._facts
         for name, _amount in demand.resources:
@@ -115,7 +115,7 @@ class ProviderFilters:
                 yield Filter(Condition(kind, groups, f"{name}:{amount}"), sets[index], keeps=False)
 
     def _refused(self, name: str, amount: int) -> list[set[int]]:
-        """Return whom each of the numeric filters refuses, in the order of NUMERIC."""
+        """Return the providers that each numeric filter refuses, in the order of NUMERIC."""
         found = self._numeric.get((name, amount))
         if found is None:
             full, low, high, step = found = [set(), set(), set(), set()]
@@ -148,10 +148,10 @@ class ProviderFilters:
             inside = {provider for provider, home in self._facts.home.items() if home == root}
             yield Filter(condition, inside, keeps=True)
         elif root is None:
-            # A granular group without resources is found in any tree, as in the reference, but the tree must exist.
+            # Like the reference, find a granular group without resources in any tree, as long as the named tree exists.
             yield Filter(condition, frozenset(), keeps=True)
 
 
 def forbidden_aggregates(any_of: frozenset[str], groups: tuple[str, ...]) -> Condition:
-    """Return the condition that a group forbids aggregates: for the unsuffixed group also of the root of a tree."""
+    """Return the condition that a group forbids aggregates; for the unsuffixed group it covers the root, too."""
     return Condition(ConditionKind.FORBIDDEN_AGGREGATES, groups, any_of_value(any_of, forbidden=True))

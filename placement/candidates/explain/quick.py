@@ -1,4 +1,4 @@
-"""The cause in a word, for a log line and a counter: as exact as it can be without looking at the cloud again."""
+"""The cause in a word, for a log line and a counter: as exact as possible without looking at the cloud again."""
 
 from collections.abc import Mapping
 
@@ -15,16 +15,16 @@ def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool, some_
 
     Args:
         plan: what was searched for.
-        nobody: for each demand that nobody can serve the name of the condition after which nobody was left.
-        some_tree: whether there was a tree with somebody for every demand.
-        some_held: whether anybody was left out for being in a place that is held exclusively.
+        nobody: for each demand that no provider can serve, the name of the condition after which none was left.
+        some_tree: whether some tree had a provider for every demand.
+        some_held: whether any provider was left out because its place is held exclusively.
     """
     for index, demand in enumerate(plan.demands):
         groups = groups_of(plan, index)
         if index in nobody:
             kind = ConditionKind(nobody[index])
             if kind == ConditionKind.REQUIRED and groups == LOOSE:
-                kind = ConditionKind.TRAIT_PLACEMENT  # Somebody else in the tree may have it.
+                kind = ConditionKind.TRAIT_PLACEMENT  # Another provider of the tree may have it.
             return Condition(kind, groups, _value(demand, kind))
         if not (demand.resources or demand.group.required or demand.group.member_of):
             return Condition(ConditionKind.EMPTY_GROUP, groups)
@@ -36,7 +36,7 @@ def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool, some_
 
 
 def _of_trees(plan: Plan) -> Condition:
-    """Return the condition on trees that left none: with several, that no tree has somebody for everything."""
+    """Return the condition on trees that left none; if there are several, that no tree has providers for everything."""
     request = plan.request
     asked = [Condition(ConditionKind.ROOT_REQUIRED, (), name) for name in sorted(request.root_required)]
     asked += [Condition(ConditionKind.ROOT_FORBIDDEN, (), f"!{name}") for name in sorted(request.root_forbidden)]

@@ -1,6 +1,6 @@
 """The rules of a planner request: what it asks of several providers at once, beyond a plain request.
 
-A rule is known by its condition. ``with_rules`` is the request as it would be with some of its rules only.
+A rule is identified by its condition. ``with_rules`` returns the request with only some of its rules.
 """
 
 from collections.abc import Collection, Iterator
@@ -32,7 +32,7 @@ def _rules(request: PlannerRequest) -> Iterator[Condition]:
 
 
 def with_rules(request: PlannerRequest, kept: Collection[Condition]) -> PlannerRequest:
-    """Return a request with some of its rules. Those that only rank candidates are left out."""
+    """Return a request with only some of its rules. Rules that merely rank candidates are dropped."""
     affinity = tuple([rule for rule in request.affinity if _affinity(rule) in kept and rule.required])
     secondaries = {suffix for rule in affinity for suffix in rule.secondaries}
     return replace(
@@ -47,21 +47,21 @@ def with_rules(request: PlannerRequest, kept: Collection[Condition]) -> PlannerR
 
 
 def with_count(request: PlannerRequest, suffix: str, count: int) -> PlannerRequest:
-    """Return a request that asks for so many providers of a group."""
+    """Return a request that asks for ``count`` providers of a group."""
     groups = [replace(group, count=count) if group.suffix == suffix else group for group in request.groups]
     return replace(request, groups=tuple(groups))
 
 
 def largest_group(request: PlannerRequest, rule: Condition) -> PlannerGroup | None:
-    """Return the group of a rule that most providers are asked for, None if one is asked for of each."""
+    """Return the group of a rule that asks for most providers; None if each asks for one."""
     of_rule = [group for group in request.groups if group.suffix in rule.groups and group.count > 1]
     return max(of_rule, key=lambda group: group.count, default=None)
 
 
 def asks_no_more(one: PlannerRequest, other: PlannerRequest) -> bool:
-    """Tell whether one request is served wherever another one is, because it is the same with less of its rules.
+    """Tell whether one request is served wherever another is, because it is the same with fewer rules.
 
-    It may be so where this says no. Of rules that only rank, which ask for nothing, nothing is to be left.
+    A False proves nothing. Rules that only rank ask for nothing, and must have been dropped before.
     """
     ruled = (
         {*one.same_subtree} <= {*other.same_subtree}
@@ -76,7 +76,7 @@ def asks_no_more(one: PlannerRequest, other: PlannerRequest) -> bool:
 
 
 def _asks_no_more(one: PlannerGroup, other: PlannerGroup) -> bool:
-    """Tell the same of what they ask for of one group; what wants all may find that there is one."""
+    """Tell the same of one group; asking for all matching providers implies that there is at least one."""
     return (
         one.group == other.group
         and one.per_subtree <= other.per_subtree

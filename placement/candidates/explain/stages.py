@@ -1,4 +1,4 @@
-"""What only the search can tell, one condition after the other: each stage is a plan with one more of them."""
+"""Conditions that only the search can check, one after the other: each stage is a plan with one more of them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,17 +11,17 @@ from placement.domain.search_plan import Plan, plan_for
 
 
 class Stage(NamedTuple):
-    """A condition, and the plan with it and all before it."""
+    """A condition, and the plan with it and all conditions before it."""
 
     condition: Condition
     plan: Plan
 
 
 def with_traits_apart(plan: Plan) -> Plan:
-    """Return a plan of which the stages look after all traits of the unsuffixed group.
+    """Return a plan whose stages check all traits of the unsuffixed group.
 
-    A search looks for a provider that has them where one serves the whole group. To explain why there is none, a trait
-    that the tree lacks and one that only another provider of the tree has are two things.
+    If one provider serves the whole group, the search only looks for providers with its traits. An explanation has to
+    tell a trait that the tree lacks from one that another of its providers has.
     """
     loose = [demand.group.required for demand in plan.demands if not demand.group.is_granular]
     return replace(plan, trait_sets=loose[0]) if loose else plan
@@ -51,7 +51,7 @@ def stages(plan: Plan) -> Iterator[Stage]:
 
 
 def without(plan: Plan, condition: Condition) -> Plan:
-    """Return a plan without one condition that the search looks after; the same plan for any other condition."""
+    """Return a plan without one condition that the search checks; the same plan for any other condition."""
     request = plan.request
     match condition.kind:
         case ConditionKind.TRAIT_PLACEMENT:
@@ -60,7 +60,7 @@ def without(plan: Plan, condition: Condition) -> Plan:
             kept = tuple(any_of for any_of in plan.trait_sets if any_of_value(any_of) != condition.value)
             return replace(plan, trait_sets=kept)
         case ConditionKind.GROUP_POLICY:
-            # Groups that may meet may compete.
+            # Groups that may meet on a provider may compete there.
             return with_traits_apart(plan_for(replace(request, isolate=False)))
         case ConditionKind.COMBINED_CAPACITY:
             return replace(plan, contended=tuple(name for name in plan.contended if name != condition.value))
@@ -69,7 +69,7 @@ def without(plan: Plan, condition: Condition) -> Plan:
 
 
 def is_searched(plan: Plan, condition: Condition) -> bool:
-    """Tell whether leaving a condition out changes what the search does, rather than only who can serve what."""
+    """Tell whether dropping a condition changes what the search does, rather than only which providers can serve."""
     if condition.kind in {ConditionKind.CAPACITY, ConditionKind.MAX_UNIT, ConditionKind.AMOUNT}:
         return condition.resource_class in plan.contended
     if condition.kind == ConditionKind.REQUIRED:

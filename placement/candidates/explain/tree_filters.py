@@ -1,4 +1,4 @@
-"""The conditions on whole trees that can be told without a search: as sets of the trees that meet them."""
+"""Conditions on whole trees that need no search, as sets of the trees that meet them."""
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -22,9 +22,9 @@ class TreeFilter(NamedTuple):
 
 
 def tree_filters(plan: Plan, facts: Facts) -> Iterator[TreeFilter]:
-    """Yield what is asked of the root of a tree, then which traits some provider of the tree, or sharing with it, has.
+    """Yield filters for the root of a tree, then for traits that some provider of the tree, or sharing with it, has.
 
-    That the traits sit on the very providers that serve is for the search to see.
+    Whether the traits are on the very providers that serve is left to the search.
     """
     every = _every_tree(plan, facts)
     for name in sorted(plan.request.root_required):
@@ -50,7 +50,7 @@ def _every_tree(plan: Plan, facts: Facts) -> AbstractSet[int]:
 
 
 class Intersections:
-    """What some sets have in common, also when one or a few of them are left out."""
+    """Intersects sets, with or without one or a few of them."""
 
     def __init__(self, sets: Sequence[AbstractSet[int]]) -> None:
         self._sets = sets
@@ -63,7 +63,7 @@ class Intersections:
         self._behind.reverse()
 
     def without(self, indices: AbstractSet[int]) -> AbstractSet[int] | None:
-        """Return what the other sets have in common, None where there is no other."""
+        """Return the intersection of the other sets; None if there are no others."""
         if not indices:
             return self._before[-1]
         if len(indices) == 1:
@@ -73,7 +73,7 @@ class Intersections:
 
 
 def common(sets: Sequence[AbstractSet[int] | None]) -> AbstractSet[int] | None:
-    """Return what sets have in common; None stands for everything."""
+    """Intersect sets; None stands for everything."""
     return reduce(_both, sets, None)
 
 

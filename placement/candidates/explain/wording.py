@@ -107,7 +107,7 @@ def in_words(condition: Condition) -> str:
 
 
 def of_groups(condition: Condition) -> str:
-    """Return whose condition it is, as a phrase in brackets; nothing where it is the whole request's."""
+    """Return the groups that a condition belongs to, as a phrase in brackets; empty for the request as a whole."""
     if not condition.groups:
         return ""
     if condition.groups == LOOSE:
@@ -147,12 +147,12 @@ def _largest_in_words(largest: Largest | None) -> str:
 
 
 def hint_in_words(hint: Hint) -> str:
-    """Return what is to be learnt."""
+    """Return the lesson of a hint."""
     return HINTS[hint.kind].format(value=_short(hint.condition.value))
 
 
 def _is_of_trees(condition: Condition) -> bool:
-    """Tell whether it is a trait that the unsuffixed group wants somewhere in the tree."""
+    """Tell whether a condition is a trait that the unsuffixed group wants somewhere in the tree."""
     return condition.kind == ConditionKind.REQUIRED and condition.groups == LOOSE
 
 
