@@ -1,1 +1,1 @@
-"""The tests; what several kinds share stands here beside them."""
+"""The tests; what several kinds of tests share is next to their directories."""

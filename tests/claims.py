@@ -1,4 +1,4 @@
-"""Providers, claims and what can be asked about them, in few words. Works on the ``api`` fixture."""
+"""Short helpers for providers, claims and questions about them. They work on the ``api`` fixture."""
 
 import uuid
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""What git tells of the commit that is tested."""
+"""What git knows about the commit under test."""
 
 import subprocess
 from pathlib import Path

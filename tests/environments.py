@@ -1,4 +1,4 @@
-"""Python environments that a test makes: by uv, which takes a second where pip takes half a minute."""
+"""Python environments created by tests, with uv, which takes a second where pip takes half a minute."""
 
 import subprocess
 import sys

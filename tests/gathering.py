@@ -1,4 +1,4 @@
-"""Wait until threads of this process are where a test wants them."""
+"""Waits until threads of this process have reached the point that a test needs."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A place in memory for files that nobody will miss."""
+"""An in-memory directory for files that nobody will miss."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A little of everything in a database, through the use cases, and all its rows for comparison."""
+"""A little of everything in a database, written by the use cases, and all its rows for comparison."""
 
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5

@@ -1,4 +1,4 @@
-"""Upgrades of one database, begun at the same moment."""
+"""Upgrades of one database, started at the same moment."""
 
 import threading
 from collections.abc import Sequence

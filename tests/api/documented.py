@@ -1,4 +1,4 @@
-"""Holds answers against the API reference, at the microversion that they were asked for."""
+"""Checks answers against the API reference, at the microversion that was requested."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""A way to the database that ends where a transaction is committed, so that nobody knows what became of it."""
+"""A database connection that breaks at commit, so that the outcome of the transaction is unknown."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""One line for each request in the access log, and no token in it."""
+"""The access log has one line per request, and no token in it."""
 
 import logging
 import re

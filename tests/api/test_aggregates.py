@@ -1,4 +1,4 @@
-"""The aggregates that providers are in."""
+"""The aggregates of providers."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""GET /allocation_candidates: limits, options of the operator, budget. What fits is in test_seed_examples.py."""
+"""GET /allocation_candidates: limits, operator options, budget. What fits is tested in test_seed_examples.py."""
 
 import dataclasses
 import uuid

@@ -1,4 +1,4 @@
-"""What consumers hold: writing it, reading it back, and what is refused."""
+"""Allocations of consumers: writing them, reading them back, and what is refused."""
 
 from typing import Any
 

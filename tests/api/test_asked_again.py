@@ -1,4 +1,4 @@
-"""GET /allocation_candidates asked again: put together from what trees gave before, and never another answer."""
+"""Repeated GET /allocation_candidates: assembled from cached texts of trees, and always the same answer."""
 
 import random
 import uuid

@@ -1,4 +1,4 @@
-"""Whatever is sent: Placement's error document or a proper answer, never a 5xx, and a refusal changes nothing."""
+"""Whatever is sent gets a proper answer or Placement's error document, never a 5xx, and a refusal changes nothing."""
 
 import io
 import json

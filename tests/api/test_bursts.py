@@ -1,4 +1,4 @@
-"""Hundreds of changes between two requests: the answer is that of an application that has never seen the cloud."""
+"""After hundreds of changes between two requests, the answer equals that of an application new to the cloud."""
 
 from contextlib import nullcontext
 from random import Random

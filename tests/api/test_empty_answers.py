@@ -1,4 +1,4 @@
-"""What a plain request for candidates that finds nothing costs and tells: a log line, a counter, no more."""
+"""A plain request without candidates costs and reports a log line and a counter, and no more."""
 
 import dataclasses
 import logging

@@ -1,4 +1,4 @@
-"""``[fair_share] enforce = plain``: PUT and POST /allocations are refused what is not fair, with the numbers."""
+"""``[fair_share] enforce = plain``: PUT and POST /allocations are refused if unfair, with the numbers."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How many more of each flavor fit, among the metrics."""
+"""The headroom of each flavor, among the metrics."""
 
 import dataclasses
 import os

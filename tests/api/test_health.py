@@ -1,4 +1,4 @@
-"""GET /healthcheck and /readycheck: what a load balancer is told of a database that is no longer what it was."""
+"""GET /healthcheck and /readycheck: what a load balancer learns about a database that is no longer what it was."""
 
 import pytest
 from flask import Flask

@@ -1,4 +1,4 @@
-"""Headers that a client or its proxy makes up, where things are created: nothing is made and then answered with 500."""
+"""Made-up headers on creating requests: nothing is created and then answered with a 500."""
 
 import dataclasses
 import random

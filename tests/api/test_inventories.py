@@ -1,4 +1,4 @@
-"""What providers have of each resource class."""
+"""The inventories of providers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""GET /planner/v1/journal/at tells what a provider was, as it was told then."""
+"""GET /planner/v1/journal/at shows a provider as it was, as it was shown then."""
 
 import random
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""GET /planner/v1/journal as server-sent events: in order, once, and without a thread of the server's."""
+"""GET /planner/v1/journal as server-sent events: in order, exactly once, and without occupying a server thread."""
 
 import contextlib
 import socket

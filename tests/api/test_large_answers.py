@@ -1,4 +1,4 @@
-"""Answers of megabytes: sent while they are written, compressed where the client takes it, and soon forgotten."""
+"""Answers of megabytes: sent as they are written, compressed if the client accepts it, and soon released."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""The metrics: what is counted, who may see it, and that several processes are summed up."""
+"""The metrics: what is counted, who may see it, and that several processes add up."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Fragmentation in the server: a sample of a published trace is placed as the library alone places it."""
+"""Fragmentation in the server: a sample of a published trace is placed as by the library alone."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""Requests for several devices, answered by bounds on places that are kept: the head of what all trees give."""
+"""Requests for several devices, answered by cached bounds on places: the first of what all trees would give."""
 
 from dataclasses import replace
 from random import Random

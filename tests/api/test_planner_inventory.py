@@ -1,4 +1,4 @@
-"""GET /planner/v1/inventory says what all the single reads say, in one answer and a few statements."""
+"""GET /planner/v1/inventory says what all single reads say, in one answer and a few statements."""
 
 import uuid
 from typing import Any

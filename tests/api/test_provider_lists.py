@@ -1,4 +1,4 @@
-"""The list of providers and its filters. That they find the right ones is also tested in tests/store."""
+"""The list of providers and its filters. tests/store checks that they find the right ones, too."""
 
 import pytest
 

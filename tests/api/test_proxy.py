@@ -1,4 +1,4 @@
-"""Behind a proxy, links carry the address that clients see; without leave, nobody's headers are believed."""
+"""Behind a proxy, links carry the address that clients see; forwarded headers are trusted only if configured."""
 
 import dataclasses
 

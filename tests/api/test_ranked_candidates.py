@@ -1,4 +1,4 @@
-"""GET /allocation_candidates, best first: what comes first, what a limit shows, and what chance may change."""
+"""GET /allocation_candidates, best first: the order, the effect of limits, and what chance may change."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Inventories and allocations that move together."""
+"""Moving inventories and allocations together."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Providers: their life and their place in the trees. What lists of them show is in test_provider_lists.py."""
+"""Providers: their life cycle and their place in trees. test_provider_lists.py covers lists of them."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""A cloud that is written as rows is what requests make."""
+"""Clouds written as rows equal clouds created by requests."""
 
 from tests.api.conftest import Api
 from tests.clouds import SHARES, Cloud, build, provider

@@ -1,4 +1,4 @@
-"""The connection breaks while a change is committed: nobody knows whether it was made, and the client is told so."""
+"""If the connection breaks during a commit, nobody knows the outcome, and the client is told so."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""How much is taken, of a provider and by a project."""
+"""The usage of providers and projects."""
 
 from typing import Any
 

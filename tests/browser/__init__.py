@@ -1,1 +1,1 @@
-"""The console in a real browser: headless Chromium, steered by Playwright."""
+"""The console in a real browser: headless Chromium, driven by Playwright."""

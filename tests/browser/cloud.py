@@ -1,4 +1,4 @@
-"""The cloud that the browser sees: that of ``placement demo``, with some more claims, and queues for fair shares."""
+"""The cloud that the browser sees: that of ``placement demo``, with more claims, and queues for fair shares."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""The pages that the browser looks at: every kind there is, on the demo cloud."""
+"""The pages that the browser visits: one of every kind, on the demo cloud."""
 
 import re
 from urllib.parse import urlencode

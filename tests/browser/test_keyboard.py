@@ -1,4 +1,4 @@
-"""Without a mouse: the skip link, the order of what has the keyboard, and a form from the first key to the answer."""
+"""Without a mouse: the skip link, the focus order, and a form from the first key to the answer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Paper, and colours that the system forces: what bars, cells and keys tell is told there, too."""
+"""Print and forced colours: bars, cells and keys remain readable."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A visit to the console: one page of a browser, and all that must not happen on it."""
+"""A visit to the console: one browser page, and everything that must not happen on it."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping

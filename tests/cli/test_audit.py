@@ -1,4 +1,4 @@
-"""``placement audit``: who is found, and that nothing is deleted before somebody agrees."""
+"""``placement audit``: what it finds, and that nothing is deleted without confirmation."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``placement journal cadf`` writes CADF events: each change at least once, in a form that pycadf takes for one."""
+"""``placement journal cadf`` writes CADF events: each change at least once, in a form that pycadf accepts."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``placement demo`` shows a whole claim, serves on, and leaves nothing behind however it is ended."""
+"""``placement demo`` shows a whole claim, keeps serving, and leaves nothing behind however it is ended."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""``placement planner import``: what Volcano's documents (seeds 001 and 002) write, as the planner file has it."""
+"""``placement planner import``: Volcano's documents (seeds 001 and 002), converted to the planner file."""
 
 from pathlib import Path
 

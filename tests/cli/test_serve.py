@@ -1,4 +1,4 @@
-"""``placement serve``: on a file of the user's without configuration, else as configured, and never unguarded."""
+"""``placement serve``: without configuration on a file of the user's, otherwise as configured, never unprotected."""
 
 import contextlib
 import http.client

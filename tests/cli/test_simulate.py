@@ -1,4 +1,4 @@
-"""``placement simulate`` compares orders of candidates and needs nothing to do it."""
+"""``placement simulate`` compares orders of candidates, and needs no set-up for that."""
 
 from pathlib import Path
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""Claims that are planned together: each gets what it would get, and has it for itself."""
+"""Claims that are planned together: each gets what it would get alone, and nobody else gets it, too."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""``[fair_share] enforce = plain`` while many claim at once: nobody gets more than is fair, nobody waits for ever."""
+"""``[fair_share] enforce = plain`` under concurrency: nobody gets more than is fair, and nobody waits for ever."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Many planner claims at once: nothing is given twice, every success is real, every refusal true."""
+"""Many planner claims at once: nothing is given twice, every success is real, and every refusal is justified."""
 
 from collections import Counter
 from collections.abc import Callable

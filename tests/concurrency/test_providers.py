@@ -1,4 +1,4 @@
-"""Writes to providers that race: trees stay trees, generations let one through, and nothing is left dangling."""
+"""Racing writes to providers: trees stay trees, generations let one writer through, and nothing is left dangling."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Start requests at the same moment, and look at what they left in the database."""
+"""Starts requests at the same moment, and inspects what they left in the database."""
 
 import threading
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The server starts with placement.conf as each deployment tool writes it, unedited, and says nothing it should not."""
+"""The server starts with placement.conf as each deployment tool writes it, unedited, and logs nothing it should not."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The configurations that the suite's files ask for by the name of a fixture."""
+"""The configurations that the suite's files request by the name of a fixture."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Run one file of the suite against a base URL and say what became of each of its tests."""
+"""Runs one file of the suite against a base URL and reports the outcome of each of its tests."""
 
 import unittest
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every way in which a placement server is started, each with the real program, as operators and deployment tools do.
+"""Every way to start a placement server, each with the real program, as operators and deployment tools do it.
 
-A program that is not installed is skipped, with the name of its package.
+If a program is not installed its test is skipped, naming the package.
 """

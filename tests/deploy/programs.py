@@ -1,4 +1,4 @@
-"""The programs that serve: found where they are installed, else the test is skipped with the name of the package."""
+"""The programs that serve: located where they are installed, otherwise the test is skipped, naming the package."""
 
 import os
 import shutil

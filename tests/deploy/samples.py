@@ -1,4 +1,4 @@
-"""The samples in ``etc/``, moved to where a test can run them: each replacement has to be found."""
+"""The samples in ``etc/``, adapted so that a test can run them: each replacement must match."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What every way of starting a server has to pass with clients that follow the journal."""
+"""What every way of starting a server must pass with clients that follow the journal."""
 
 import contextlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A copy of this system that is thrown away: what root installs and starts in it leaves the machine as it is."""
+"""A throw-away copy of this system: whatever root installs and starts in it leaves the machine unchanged."""
 
 import contextlib
 import os

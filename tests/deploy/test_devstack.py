@@ -1,4 +1,4 @@
-"""The devstack plugin, called as devstack does it, with functions in its place that tell what they were asked."""
+"""The devstack plugin, called as devstack calls it, with stub functions that record their calls."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What every way of starting a server has to pass: a walk through the API, a crowd of claims, and a quiet log."""
+"""What every way of starting a server must pass: a walk through the API, a crowd of claims, and a quiet log."""
 
 import json
 import urllib.error

@@ -1,4 +1,4 @@
-"""What a server answered, and the part of it in which two servers have to agree."""
+"""A server's answer, and the part of it on which two servers must agree."""
 
 import json
 from collections import Counter

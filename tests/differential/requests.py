@@ -1,4 +1,4 @@
-"""One request of a round, and what it becomes on the wire and in a shell."""
+"""A request of a round, and its form on the wire and in a shell."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Play the requests of a round on both servers, up to the first answer in which they differ."""
+"""Plays the requests of a round on both servers, up to the first difference."""
 
 from collections import Counter
 from collections.abc import Sequence

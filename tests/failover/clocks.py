@@ -1,4 +1,4 @@
-"""Clocks that jump: a process is told the machine's time and an offset that the test sets while it runs."""
+"""Clocks that jump: a process sees the machine's time plus an offset that the test sets while it runs."""
 
 import mmap
 import shutil

@@ -1,4 +1,4 @@
-"""A partition as others see it: processes that stand still answer nobody, and go on later with what they had."""
+"""A partition as others see it: stopped processes answer nobody, and later resume with what they had."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Servers and databases whose clocks jump: what happened before what is decided by generations, not by the time."""
+"""Servers and databases whose clocks jump: generations decide what came first, not the time."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence

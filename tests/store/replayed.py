@@ -1,4 +1,4 @@
-"""The journal applied to empty tables: what has to come out is what the database holds."""
+"""The journal applied to empty tables, which must give what the database holds."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Rows written by plain SQL, as the reference or an operator writes them, and the usage that is kept of them."""
+"""Rows written in plain SQL, as the reference or an operator writes them, and the usage that triggers keep of them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Answers without a limit, for which trees are read as a whole before the search, against those with one for all."""
+"""Answers without a limit, which read all trees before the search, compared with answers limited to everything."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What trees have and use in all, compared with adding it up in Python."""
+"""Total capacity and usage of trees, compared with adding them up in Python."""
 
 import random
 from collections import defaultdict

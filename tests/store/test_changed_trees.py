@@ -1,4 +1,4 @@
-"""A picture of a cloud that is kept current by the journal shows what its snapshot shows: never older, never newer."""
+"""A picture of a cloud kept current by the journal always equals its snapshot: never older, never newer."""
 
 import random
 import threading

@@ -1,4 +1,4 @@
-"""The fast path to PostgreSQL: what it sends gives what SQLAlchemy gives, and it steps aside where it cannot work."""
+"""The fast path to PostgreSQL gives what SQLAlchemy gives, and steps aside where it cannot work."""
 
 import ast
 import re

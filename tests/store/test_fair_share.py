@@ -1,4 +1,4 @@
-"""What fair shares are worked out from, on each kind of database: plain integers, also of what nobody owns."""
+"""The inputs of fair shares on each kind of database: plain integers, even for what nobody owns."""
 
 from sqlalchemy import text
 

@@ -1,4 +1,4 @@
-"""A database that fails in every way it can tell of: no traceback, one line of log, and what the caller is told."""
+"""A database that fails in every way it can report: no traceback, one log line, and the right answer to the client."""
 
 import logging
 import resource

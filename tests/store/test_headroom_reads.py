@@ -1,4 +1,4 @@
-"""The headroom that is read from real databases is what filling the clouds up in every way finds."""
+"""The headroom read from real databases equals what filling the clouds in every possible way finds."""
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings

@@ -1,4 +1,4 @@
-"""``placement db check`` holds the journal against the tables."""
+"""``placement db check`` compares the journal with the tables."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What this server changes is told with the request that did it, what others change without."""
+"""The journal names the request behind each change by this server, and none behind changes by others."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The journal's rows, applied in their order to empty tables, give the database, whoever wrote it and however."""
+"""The journal's rows, applied in order to empty tables, give the database, whoever wrote it and however."""
 
 import random
 from collections.abc import Callable

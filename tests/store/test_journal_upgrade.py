@@ -1,4 +1,4 @@
-"""Triggers of an earlier release are replaced and the journal goes on; after any others it begins anew."""
+"""Triggers of an earlier release are replaced and the journal continues; after any other triggers it starts anew."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The planner goes through trees in orders that are kept from request to request: its plans are what they would be."""
+"""Orders of trees that the planner keeps between requests do not change its plans."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is remembered of statements stays small, whatever is asked."""
+"""What is remembered of statements stays small, whatever is requested."""
 
 import gc
 import weakref

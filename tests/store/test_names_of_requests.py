@@ -1,4 +1,4 @@
-"""The names in a request as ids, and the facts of a cloud: looked up without reading the cloud."""
+"""The names in a request as ids, and the facts of a cloud, looked up without reading the cloud."""
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for

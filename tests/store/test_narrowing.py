@@ -1,4 +1,4 @@
-"""Which trees are left of a whole cloud once some were read: the same as if none had been."""
+"""Narrowing a cloud after some trees were read leaves the same trees as if none had been."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -1,4 +1,4 @@
-"""Prepared statements say the same on every kind of database, whatever their values are."""
+"""Prepared statements give the same result on every kind of database, whatever their values."""
 
 import pytest
 from sqlalchemy import bindparam, select

@@ -1,4 +1,4 @@
-"""Databases that tests use in turn: a used one is like a new one, and one that was altered is not lent again."""
+"""Reused test databases: a used one is like a new one, and one that was altered is not handed out again."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A database is made, kept up to date and handed back; what must not be worked on is refused."""
+"""Creating, upgrading and handing back a database; what must not be touched is refused."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What databases compute of stock, compared with what Python does: capacity, what is left, what fits."""
+"""Stock as databases compute it, compared with Python: capacity, what is left, what fits."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is read of trees is the same however far the ids of their providers are from each other."""
+"""Reading trees gives the same result however far apart the ids of their providers are."""
 
 from sqlalchemy import insert
 

@@ -1,4 +1,4 @@
-"""How transactions begin and end on PostgreSQL and MariaDB, where this server says itself what they are to be."""
+"""How transactions begin and end on PostgreSQL and MariaDB, where this server spells out their modes itself."""
 
 from collections.abc import Iterator
 

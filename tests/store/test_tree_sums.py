@@ -1,4 +1,4 @@
-"""The sums of trees that a worker knows are those of each snapshot, whoever changes whatever, in whichever order."""
+"""The sums of trees that a worker keeps are those of each snapshot, whoever changes what, in whatever order."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""Many clients at once, each in a thread of its own, until enough is enough."""
+"""Many clients at once, each in a thread of its own, for a limited time."""
 
 import threading
 from collections.abc import Callable, Iterable

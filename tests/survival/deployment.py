@@ -1,4 +1,4 @@
-"""Databases that servers are made for, and what the operator would check them with."""
+"""Databases that servers are created for, and the checks that an operator would run on them."""
 
 import subprocess
 from pathlib import Path

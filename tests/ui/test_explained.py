@@ -1,4 +1,4 @@
-"""Explanations as people read them: amounts in units, and one fact told in one way."""
+"""Explanations as people read them: amounts in units, and each fact told in one way only."""
 
 from typing import Any
 

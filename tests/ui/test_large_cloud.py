@@ -1,4 +1,4 @@
-"""10,000 providers stay usable: the number of statements stays, and no page grows beyond what a browser likes."""
+"""10,000 providers stay usable: the number of statements is constant, and no page grows beyond what a browser takes."""
 
 from dataclasses import replace
 from urllib.parse import urlencode

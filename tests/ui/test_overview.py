@@ -1,4 +1,4 @@
-"""The first page counts what there is."""
+"""The first page counts what exists."""
 
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit

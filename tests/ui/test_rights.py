@@ -1,4 +1,4 @@
-"""What a visitor may see: exactly what the API would tell."""
+"""Visitors see exactly what the API would show them."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The page of fair shares: the tree with what everybody holds, in parts that stay small."""
+"""The page of fair shares: the tree with what every queue holds, in parts that stay small."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A visitor of the console without a browser: opens pages, and looks at their links and words."""
+"""A visitor of the console without a browser: opens pages, and inspects their links and words."""
 
 from collections import defaultdict
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""Libraries without a security fix are named at start, and nothing else is."""
+"""At start, libraries that lack a security fix are named, and no others."""
 
 from importlib.metadata import PackageNotFoundError
 

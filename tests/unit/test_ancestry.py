@@ -1,4 +1,4 @@
-"""Roots worked out from parents."""
+"""Roots derived from parents."""
 
 import random
 

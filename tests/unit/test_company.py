@@ -1,4 +1,4 @@
-"""Threads that want the same thing at a time have it done by one of them."""
+"""Of threads that want the same thing at once, one does it for all."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence

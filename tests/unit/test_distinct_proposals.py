@@ -1,4 +1,4 @@
-"""Trees that give nothing of their own are planned once for the same pools."""
+"""Trees with nothing of their own and the same pools are planned once."""
 
 from placement.candidates.frontier import LAST, Portion
 from placement.domain.tree import Tree

@@ -1,4 +1,4 @@
-"""The documents name files that are there: one that moves takes its mentions with it."""
+"""Files mentioned in the documents exist: moving one takes its mentions along."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What of a tree is drawn."""
+"""What is drawn of a tree."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""docs/fair-share.md says what is so: its examples are read and run."""
+"""docs/fair-share.md tells the truth: its examples are read and run."""
 
 import doctest
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""nova's flavors as what nova asks Placement, and the section of the planner file."""
+"""nova's flavors as the requests that nova sends, and their section in the planner file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The checker of histories accepts what can have happened and nothing else."""
+"""The history checker accepts what can have happened and nothing else."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""Koordinator's words in the planner's: how many instances, how much of each, and which conditions."""
+"""From Koordinator's words to the planner's: how many instances, how much of each, and under which conditions."""
 
 import pytest
 

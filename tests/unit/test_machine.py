@@ -1,4 +1,4 @@
-"""How many cores a process may use, in a container as well."""
+"""How many cores a process may use, including in a container."""
 
 import os
 from pathlib import Path

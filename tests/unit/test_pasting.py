@@ -1,4 +1,4 @@
-"""What people paste as a request becomes its query string."""
+"""Pasted requests become query strings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The places of providers, compared with going up from each of them."""
+"""The places of providers, compared with walking up from each of them."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""From the planner file to PlannerSettings, and what is said about files that are wrong."""
+"""From the planner file to PlannerSettings, and the errors for invalid files."""
 
 from collections.abc import Mapping
 from fractions import Fraction

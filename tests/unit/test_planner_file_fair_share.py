@@ -1,4 +1,4 @@
-"""The section fair_share of the planner file, and what is said where it is wrong or contradicts itself."""
+"""The section fair_share of the planner file, and the errors where it is invalid or contradicts itself."""
 
 from pathlib import Path
 

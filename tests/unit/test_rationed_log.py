@@ -1,4 +1,4 @@
-"""The same line of log many times: some are written, the others counted."""
+"""A log line repeated many times: some are written, the others counted."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A worker of gunicorn that is told to end, as often as anybody likes."""
+"""A gunicorn worker that is told to stop any number of times."""
 
 import subprocess
 import sys

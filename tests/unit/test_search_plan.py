@@ -1,4 +1,4 @@
-"""Which traits one provider has to have, and which several have together."""
+"""Which traits a single provider must have, and which several must have together."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A process that is tuned takes pages from the system once, not for every request. What is measured is its own."""
+"""A tuned process takes pages from the system once, not for every request; what is measured is its own."""
 
 import ctypes
 import gc

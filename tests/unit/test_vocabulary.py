@@ -1,4 +1,4 @@
-"""One name, one type: whoever meets a name need not ask which is meant. docs/glossary.md says what the words mean."""
+"""One name, one type: no reader has to ask which is meant. docs/glossary.md says what the words mean."""
 
 import ast
 import re

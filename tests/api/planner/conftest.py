@@ -1,4 +1,4 @@
-"""A server with a level for devices."""
+"""A server that has a level for devices."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Hosts of one model are composed in once, those of a kind until nothing is found: each has what it has alone."""
+"""Hosts of one model are composed once, those of a kind until nothing is found: each gives what it would give alone."""
 
 from dataclasses import replace
 from random import Random

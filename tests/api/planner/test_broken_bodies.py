@@ -1,4 +1,4 @@
-"""Bodies of the planner with one thing broken: an answer or a clear refusal, whatever it is."""
+"""Planner bodies with one thing broken: each gets an answer or a clear refusal."""
 
 import copy
 from collections.abc import Iterator

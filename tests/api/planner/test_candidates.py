@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates: what a candidate is, which come, and in which order."""
+"""POST /planner/v1/candidates: what a candidate is, which ones come, and in which order."""
 
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid

@@ -1,4 +1,4 @@
-"""POST /planner/v1/claims: planned and allocated in one go, once, for one or for a gang."""
+"""POST /planner/v1/claims: planned and allocated in one step, exactly once, for one consumer or a gang."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""POST /planner/v1/claims for many members: as many as fit, in portions, and as lines while they are placed."""
+"""POST /planner/v1/claims for many members: as many as fit, in portions, with progress lines while they are placed."""
 
 import json
 import uuid

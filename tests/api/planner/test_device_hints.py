@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates in Koordinator's words, and what is asked of devices and their virtual functions."""
+"""POST /planner/v1/candidates in Koordinator's words, and conditions on devices and their virtual functions."""
 
 import pytest
 

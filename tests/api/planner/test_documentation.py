@@ -1,4 +1,4 @@
-"""What docs/planner.md shows is understood."""
+"""The server accepts what docs/planner.md shows."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Exclusive places and devices in the planner: what is held, what is looked at, what is in the way."""
+"""Exclusive places and devices in the planner: what is held, what is inspected, and what gets in the way."""
 
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid

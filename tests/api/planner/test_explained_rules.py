@@ -1,4 +1,4 @@
-"""Explanations of what a planner request asks of several providers at once, beside trying everything."""
+"""Explanations of what a planner request asks of several providers at once, compared with trying everything."""
 
 from random import Random
 from typing import Any

@@ -1,4 +1,4 @@
-"""POST /planner/v1/claims with ``fair_share``: refused, with the numbers, while others who have less wait."""
+"""POST /planner/v1/claims with ``fair_share``: refused, with the numbers, while others with less are waiting."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""/planner/v1/fair-share: the tree, who is next, what each would get, and who should give back."""
+"""/planner/v1/fair-share: the tree, who is next, what each queue would get, and who should give back."""
 
 import threading
 import uuid

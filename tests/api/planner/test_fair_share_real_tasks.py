@@ -1,6 +1,6 @@
-"""Fair shares over HTTP for tasks that are not one unit: the cases of the algorithm's tests, each by its name.
+"""Fair shares over HTTP for tasks larger than one unit: the cases of the algorithm's tests, under the same names.
 
-That the gate is not passed by other words is in ``test_fair_claims``.
+``test_fair_claims`` shows that rewording a request does not get it past the gate.
 """
 
 import uuid

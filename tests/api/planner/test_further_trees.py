@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates with trees that are not there: what would these be good for?"""
+"""POST /planner/v1/candidates with hypothetical trees: what would they be good for?"""
 
 import pytest
 

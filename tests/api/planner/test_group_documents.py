@@ -1,4 +1,4 @@
-"""What the Group Allocator's document (seed 000) writes, pasted into POST /planner/v1/candidates."""
+"""Requests from the Group Allocator's document (seed 000), pasted into POST /planner/v1/candidates."""
 
 from dataclasses import replace
 

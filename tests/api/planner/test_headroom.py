@@ -1,4 +1,4 @@
-"""/planner/v1/headroom: numbers of small clouds, in the form that is documented, and what is refused."""
+"""/planner/v1/headroom: the numbers of small clouds, in the documented form, and what is refused."""
 
 import uuid
 

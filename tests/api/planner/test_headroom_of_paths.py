@@ -1,4 +1,4 @@
-"""The headroom of hierarchical names in small random hosts lies between what filling these up in every way finds."""
+"""The headroom of hierarchical names in small random hosts is consistent with filling these in every possible way."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The headroom of planner requests in small random clouds is what filling these up in every way finds."""
+"""The headroom of planner requests in small random clouds equals what filling these in every possible way finds."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator

@@ -1,4 +1,4 @@
-"""What a planner claim holds exclusively is closed to what a reshape writes, too."""
+"""What a planner claim holds exclusively is closed to reshapes, too."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""GET /planner/v1 and its profiles; what holds for every resource of the planner."""
+"""GET /planner/v1 and its profiles, and what holds for every resource of the planner."""
 
 from dataclasses import replace
 from pathlib import Path

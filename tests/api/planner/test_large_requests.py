@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates with many groups: an answer in few steps, or a word about it."""
+"""POST /planner/v1/candidates with many groups: an answer in few steps, or a note that it is incomplete."""
 
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid

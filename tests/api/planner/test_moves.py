@@ -1,4 +1,4 @@
-"""POST /planner/v1/claims: moving in one go, planning without claiming, and hosts to stay away from."""
+"""POST /planner/v1/claims: moving in one step, planning without claiming, and avoiding hosts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Members of a gang that are placed by one search, compared with a search for each of them."""
+"""Gang members placed by a single search, compared with a search for each of them."""
 
 import random
 from dataclasses import replace

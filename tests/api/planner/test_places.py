@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates: in which places groups lie."""
+"""POST /planner/v1/candidates: the places that groups lie in."""
 
 from tests.api.conftest import Api
 from tests.claims import ask

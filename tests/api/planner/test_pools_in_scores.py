@@ -1,4 +1,4 @@
-"""Scores and order where hosts have disks of their own, or not, and pools beside them: compared with a definition."""
+"""Scores and order where hosts may have disks of their own and pools beside them, compared with a definition."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Hosts that tests write as rows are the same as those that the script makes by requests."""
+"""Hosts that tests write as rows equal those that the script creates with requests."""
 
 import json
 import re

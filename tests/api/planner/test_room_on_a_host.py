@@ -1,4 +1,4 @@
-"""POST /planner/v1/fair-share/reclaim with a request: who gives back on one host so that the request fits there."""
+"""POST /planner/v1/fair-share/reclaim with a request: who gives back on one host to make the request fit there."""
 
 import random
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Planner requests where trees share something with others."""
+"""Planner requests in trees that others share with."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Profiles that requests bring along, and those that leave candidates out."""
+"""Profiles that come with requests, and profiles that filter candidates."""
 
 import logging
 from dataclasses import replace

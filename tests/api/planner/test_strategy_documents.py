@@ -1,4 +1,4 @@
-"""What the document on resource-strategy-fit (seed 002) writes, pasted as the profile of a request."""
+"""Profiles from the document on resource-strategy-fit (seed 002), pasted into requests."""
 
 import json
 

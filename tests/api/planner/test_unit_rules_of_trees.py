@@ -1,4 +1,4 @@
-"""min_unit, max_unit and step_size where groups of a tree meet on one provider: what is proposed can be allocated."""
+"""min_unit, max_unit and step_size where groups of a tree meet on one provider: proposals can be allocated."""
 
 import pytest
 

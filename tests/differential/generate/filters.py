@@ -1,4 +1,4 @@
-"""Query values that providers are filtered by, in every form they have had."""
+"""Query values that filter providers, in every form they have had."""
 
 from collections.abc import Sequence
 

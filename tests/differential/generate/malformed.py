@@ -1,4 +1,4 @@
-"""Requests that are wrong in one way, made from good ones."""
+"""Requests with one fault each, derived from good ones."""
 
 import copy
 import dataclasses

@@ -1,4 +1,4 @@
-"""What the requests of one round are about: a few names, so that they meet often."""
+"""What the requests of a round are about: a few names, so that they often collide."""
 
 import uuid
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What everybody is entitled to, by trying: the water level is looked for among all at which somebody is full."""
+"""Entitlements by brute force: the water level is sought among all those at which some queue is full."""
 
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Trees and requirements made from a seed: made quicker than Hypothesis draws them, of more shapes, with more ties."""
+"""Trees and requirements from a seed: faster than Hypothesis draws them, with more shapes and more ties."""
 
 import random
 from typing import NamedTuple

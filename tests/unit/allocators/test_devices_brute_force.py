@@ -1,4 +1,4 @@
-"""The device allocator compared with trying everything: nothing is missed and nothing better is left."""
+"""The device allocator compared with trying everything: it misses nothing, and nothing is better than what it finds."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What queues are entitled to: vectors worked out by hand, and random trees against trying every water level."""
+"""The entitlements of queues: vectors worked out by hand, and random trees compared with trying every water level."""
 
 import random
 

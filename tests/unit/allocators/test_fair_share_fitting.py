@@ -1,4 +1,4 @@
-"""The fewest things that make something fit, against every choice there is."""
+"""The fewest things that make something fit, compared with every possible choice."""
 
 import random
 from itertools import product

@@ -1,4 +1,4 @@
-"""What somebody takes beyond what is theirs, if everybody wants more of what they use."""
+"""What a queue takes beyond its share, if every queue wants more of what it uses."""
 
 import random
 from math import ceil

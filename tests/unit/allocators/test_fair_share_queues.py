@@ -1,4 +1,4 @@
-"""From lines with paths and weights to a tree; what lines must not say against each other."""
+"""From lines with paths and weights to a tree, and contradictions between lines."""
 
 import pytest
 

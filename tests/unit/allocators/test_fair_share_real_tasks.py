@@ -1,4 +1,4 @@
-"""Tasks as they are in real clouds, of many units: what must not happen to those who share, case by case."""
+"""Tasks of many units, as in real clouds: what must not happen to those who share, case by case."""
 
 import pytest
 

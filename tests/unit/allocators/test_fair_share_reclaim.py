@@ -1,4 +1,4 @@
-"""What is given back: reclaim across queues against every subset there is, and preemption inside one queue."""
+"""Giving back: reclaim across queues compared with every possible subset, and preemption inside one queue."""
 
 import random
 from itertools import accumulate, combinations

@@ -1,4 +1,4 @@
-"""What a host costs at least, by the sums, against every choice of its tenants."""
+"""The lower bound on the cost of a host, compared with every choice of its tenants."""
 
 import random
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Fragmentation against its definition, and what it must never prefer."""
+"""Fragmentation compared with its definition, and what it must never prefer."""
 
 from dataclasses import replace
 from itertools import combinations

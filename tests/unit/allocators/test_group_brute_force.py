@@ -1,4 +1,4 @@
-"""The Group Allocator compared with trying everything: nothing is missed and nothing better is left."""
+"""The Group Allocator compared with trying everything: it misses nothing, and nothing is better than what it finds."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Hierarchical names: partitioning, upper groups left out, counts, automatic topology."""
+"""Hierarchical names: partitioning, omitted upper groups, counts, automatic topology."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Placing requirements in trees of locations: what must not matter, what the answer tells, where the search ends."""
+"""Placing requirements in trees of locations: what makes no difference, what the answer has, where the search ends."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the scorers of quantities and enumerations say."""
+"""The scores of quantities and enumerations."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""SetTables of sets of requirements: they find what the search finds, also where that would take long."""
+"""SetTables of sets of requirements: they find what the search finds, even where that would take long."""
 
 import random
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""How many copies fit: equal to trying everything, on thousands of small problems."""
+"""How many copies fit, compared with trying everything on thousands of small problems."""
 
 from functools import cache
 from itertools import product

@@ -1,4 +1,4 @@
-"""The order of many names at once is that of their keys."""
+"""Sorting many names at once gives the order of their keys."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What the bodies that carry allocations may look like, version by version."""
+"""What bodies with allocations may look like, version by version."""
 
 from typing import Any
 

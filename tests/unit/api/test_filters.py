@@ -1,4 +1,4 @@
-"""Values of the query parameters that say which providers are meant."""
+"""Values of the query parameters that select providers."""
 
 import pytest
 

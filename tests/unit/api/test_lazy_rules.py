@@ -1,4 +1,4 @@
-"""Paths are matched as by werkzeug's own rules, and URLs of them are built when somebody asks."""
+"""Paths match as with werkzeug's own rules, and URLs are built only when needed."""
 
 import pytest
 from werkzeug.routing import Map, Rule

@@ -1,4 +1,4 @@
-"""A trivial WSGI application that tells what a strategy finds out, and how to send it requests."""
+"""A trivial WSGI application that reports what a strategy finds out, and a way to send it requests."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How many copies of a request fit, by filling small clouds up in every way."""
+"""Counts how many copies of a request fit, by filling small clouds in every possible way."""
 
 from collections import Counter
 from functools import cache

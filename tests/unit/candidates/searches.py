@@ -1,4 +1,4 @@
-"""Random requests with small trees for them, and what is a candidate there by definition."""
+"""Random requests with small trees for them, and their candidates by definition."""
 
 from collections import defaultdict
 from itertools import product

@@ -1,4 +1,4 @@
-"""Bounds on the places that something in a tree touches."""
+"""Bounds on how many places candidates in a tree touch."""
 
 from collections import Counter
 from itertools import combinations

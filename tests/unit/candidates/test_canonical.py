@@ -1,4 +1,4 @@
-"""Trees that are alike: nobody can tell from the candidates that they were read off."""
+"""Equivalent trees: reading candidates off gives what composing gives."""
 
 from dataclasses import replace
 

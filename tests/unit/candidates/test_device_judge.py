@@ -1,4 +1,4 @@
-"""Which device of a tree had best be taken, where a profile judges devices."""
+"""Which device of a tree is best taken, if a profile judges devices."""
 
 from placement.allocators.fragmentation import DevicePacking, DeviceSupply, DeviceTask, Outlook
 from placement.candidates.packing import DeviceJudge

@@ -1,4 +1,4 @@
-"""The score of what is taken from a tree, on trees written as tables; the numbers are worked out by hand."""
+"""The score of what is taken from a tree, on trees written as tables, with numbers worked out by hand."""
 
 from itertools import permutations
 

@@ -1,4 +1,4 @@
-"""What comes out of the frontier: the same as if everything had been composed, with less work."""
+"""The frontier yields the same as composing everything, with less work."""
 
 from itertools import islice
 

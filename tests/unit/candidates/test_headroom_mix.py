@@ -1,4 +1,4 @@
-"""How many of a mix of requests fit: what filling small clouds up finds, or bounds around that."""
+"""How many of a mix of requests fit: what filling small clouds finds, or bounds around it."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""What no number of copies can take of a tree tells it apart from no other."""
+"""Trees that differ only in what no number of copies can take are alike."""
 
 from placement.candidates.headroom.placed import beyond_reach
 from placement.domain.overlay import AS_IT_IS

@@ -1,4 +1,4 @@
-"""The headroom of small random clouds is what filling them up in every way finds."""
+"""The headroom of small random clouds equals what filling them in every possible way finds."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""An order of keys of which some are replaced is what sorting gives, and stays what it was for who still reads it."""
+"""Replacing some keys of an order gives what sorting gives, and leaves the old order intact for its readers."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""A reader with an overlay: what changes in trees in memory, and what is left as it is."""
+"""A reader with an overlay: which trees change in memory, and which stay as they are."""
 
 import pytest
 

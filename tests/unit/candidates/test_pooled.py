@@ -1,4 +1,4 @@
-"""The order of candidates where providers share with trees, compared with scoring and sorting every one of them."""
+"""The order of candidates where providers share with trees, compared with scoring and sorting all of them."""
 
 from dataclasses import replace
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What hosts gave is kept by request and form, no more than there is room for, and only what is certain."""
+"""What hosts gave is cached by request and form, within its size, and only if it is final."""
 
 from dataclasses import replace
 

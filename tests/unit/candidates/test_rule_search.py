@@ -1,4 +1,4 @@
-"""In which trees requests with some of their rules have a candidate, beside trying every way to share providers out."""
+"""The trees with a candidate under some of a request's rules, compared with trying every assignment of providers."""
 
 from collections.abc import Hashable
 from dataclasses import replace

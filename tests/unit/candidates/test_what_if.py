@@ -1,4 +1,4 @@
-"""A cloud as it would be has the headroom of a cloud that is so."""
+"""A hypothetical cloud has the headroom of a real one that is the same."""
 
 from dataclasses import replace
 from random import Random

@@ -1,4 +1,4 @@
-"""Packing a published trace: what is read, and that only what has changed need be judged again."""
+"""Packing a published trace: what is read, and that only what has changed is judged again."""
 
 import gzip
 from pathlib import Path

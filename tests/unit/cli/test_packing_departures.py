@@ -1,4 +1,4 @@
-"""Traces of one's own, and tasks that leave."""
+"""Traces of the user's own, and tasks that leave."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Three workloads of a small sample of the published trace: what policies allocate is the same wherever it is run."""
+"""Three workloads of a small sample of the published trace: policies allocate the same wherever they run."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which trees are left out because no choice of single providers serves a request, beside what composing finds."""
+"""Trees left out because no choice of single providers serves a request, compared with what composing finds."""
 
 from hypothesis import given
 from hypothesis import strategies as st

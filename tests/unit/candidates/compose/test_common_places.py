@@ -1,4 +1,4 @@
-"""Whether trees have room for groups that have to be in one place, beside trying every way to share providers out."""
+"""Whether trees have room for groups that must share a place, compared with trying every assignment of providers."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is remembered of hosts that are alike, and what no more steps are taken for."""
+"""What is remembered of equivalent hosts, and what costs no further steps."""
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices import Device, Group, Host, Request

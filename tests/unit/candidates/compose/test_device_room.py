@@ -1,4 +1,4 @@
-"""What a tree has too little for, beside trying every way to share its providers out."""
+"""What a tree has too little of, compared with trying every assignment of its providers."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is free for who wants to be alone, beside composing in the tree with all its details."""
+"""What is free for groups that want a place to themselves, compared with composing in the tree in full detail."""
 
 from hypothesis import given
 from hypothesis import strategies as st

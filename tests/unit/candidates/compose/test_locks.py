@@ -1,4 +1,4 @@
-"""What is taken of locks comes in an order that does not depend on the process: texts hash differently in each."""
+"""Locks are taken in an order that does not depend on the process, although strings hash differently in each."""
 
 from placement.candidates.compose.locks import Locks
 from placement.domain.planner_tree import PlannerTree, ProviderStocks, Stock

@@ -1,4 +1,4 @@
-"""The matching of a search, compared with trying everything at each step."""
+"""The incremental matching, compared with trying everything at each step."""
 
 from itertools import product
 

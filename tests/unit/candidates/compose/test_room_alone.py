@@ -1,4 +1,4 @@
-"""Whether trees have room for parts that may be anywhere, beside trying every way to share the providers out."""
+"""Whether trees have room for parts that may lie anywhere, compared with trying every assignment of providers."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which trees are left out because groups of a same_subtree are never together, beside trying every choice."""
+"""Trees left out because groups of a same_subtree are never together, compared with trying every choice."""
 
 from itertools import product
 
