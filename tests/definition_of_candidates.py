@@ -26,7 +26,7 @@ class Slot(NamedTuple):
 
 
 Placed = list[tuple[Slot, int]]
-"""Slots, each with a provider that serves it."""
+"""Slots, each with the provider that serves it."""
 
 
 def slots_of(request: CandidateRequest) -> list[Slot]:
@@ -44,7 +44,7 @@ class Definition:
     Args:
         request: the request.
         cloud: the cloud.
-        without: the condition that is left out.
+        without: the condition to leave out.
     """
 
     def __init__(self, request: CandidateRequest, cloud: Cloud, without: Condition | None = None) -> None:
@@ -74,7 +74,7 @@ class Definition:
         return any(self.is_candidate(root, list(zip(self.slots, choice, strict=True))) for choice in product(*options))
 
     def root_is_right(self, root: int) -> bool:
-        """Tell whether a tree may be asked at all."""
+        """Tell whether a tree comes into question at all."""
         node, request = self.cloud[root], self.request
         if any(
             t not in node.traits and not self.is_out(ConditionKind.ROOT_REQUIRED, None, t)
@@ -136,7 +136,7 @@ class Definition:
     def _is_placed(self, slot: Slot, node: Node, *, shared: bool) -> bool:
         group = self.groups[slot.suffix]
         spans = not slot.is_granular and not shared
-        # One of both is in all of them: not the provider in one, and its root in another one.
+        # Either the provider itself is in all of them, or its root is; a mix does not count.
         if not any(self._is_member(slot, one) for one in ([node, self.cloud[node.root]] if spans else [node])):
             return False
         forbidden = node.aggregates & group.forbidden_aggregates
@@ -180,7 +180,7 @@ class Definition:
             if len(amounts) == 1 or self.is_out(ConditionKind.COMBINED_CAPACITY, None, name):
                 continue
             stock = self.cloud[provider].inventories[name]
-            # Where amounts add up, a condition on one of them is one on their sum.
+            # Where amounts add up, a condition on one of them is a condition on their sum.
             out = self.without.kind if self.without and self.without.resource_class == name else None
             room = [stock.left] * (out not in {ConditionKind.CAPACITY, ConditionKind.AMOUNT})
             room += [stock.max_unit] * (out not in {ConditionKind.MAX_UNIT, ConditionKind.AMOUNT})
@@ -198,7 +198,7 @@ class Definition:
         return True
 
     def ancestry(self, provider: int) -> list[int]:
-        """Return a provider and all above it, the nearest first."""
+        """Return a provider and its ancestors, nearest first."""
         found, here = [], provider
         while here is not None:
             found.append(here)

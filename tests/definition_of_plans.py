@@ -17,7 +17,7 @@ from tests.small_clouds import Cloud
 MOST_WAYS = 20_000
 
 Plan = tuple[frozenset[tuple[int, str, int]], frozenset[tuple[str, int]]]
-"""A candidate as it is seen from outside: (provider, class, amount), and (suffix, provider)."""
+"""A candidate as seen from outside: (provider, class, amount), and (suffix, provider)."""
 
 Rank = tuple[int, ...]
 
@@ -52,7 +52,7 @@ class PlanDefinition:
         }
 
     def best(self, root: int) -> dict[Plan, Rank]:
-        """Return the best candidates of a tree; they are as good as each other.
+        """Return the best candidates of a tree, all equally good.
 
         Raises:
             TooMany: there are too many ways.
@@ -65,7 +65,7 @@ class PlanDefinition:
         return {plan: rank for plan, rank in ranks.items() if rank == best}
 
     def allowed(self, root: int) -> Iterator[Placed]:
-        """Yield the candidates of a tree: who serves each slot."""
+        """Yield the candidates of a tree: the providers of each slot."""
         for placed in self._ways(root):
             if self._is_allowed(root, placed):
                 yield placed
@@ -110,7 +110,7 @@ class PlanDefinition:
                     yield way
 
     def _healthy(self, slot: Slot, root: int) -> list[int]:
-        """Return who would serve a slot if there was nothing allocated and no rule of units."""
+        """Return the providers that would serve a slot if nothing were allocated and there were no unit rules."""
         unused = {
             id_: replace(
                 node,
@@ -137,7 +137,7 @@ class PlanDefinition:
         return next((p for p in self.plain.ancestry(provider) if trait in self.cloud[p].traits), None)
 
     def _is_free(self, one: PlannerGroup, provider: int) -> bool:
-        """Tell whether nobody holds a place around a provider, and nobody is in one that is wanted alone."""
+        """Tell whether no place around a provider is held, and none that must be free is in use."""
         locks = [self.cloud[place].inventories[name] for place, name in self._locks_around(provider)]
         if any(lock.used >= lock.total for lock in locks):
             return False
@@ -178,7 +178,7 @@ class PlanDefinition:
         return (*numbers, len(placed))
 
     def _unmet(self, placed: Placed, level: str) -> int:
-        """Return how many wishes about places of a level are not met."""
+        """Return how many preferences about places of a level are not met."""
         same = {level, self.levels[level]}
         unmet = 0
         for rule in self.request.affinity:
@@ -225,5 +225,5 @@ class PlanDefinition:
 
 
 def _apart(ours: Counter[int | None], theirs: Counter[int | None]) -> int:
-    """Return how many providers have none of the others beside them."""
+    """Return how many providers are not next to any of the others."""
     return sum(number for place, number in ours.items() if place is None or place not in theirs)

@@ -18,7 +18,7 @@ DEVICE_LOCK = "CUSTOM_DEVICE_LOCK"
 LOCKS = {"pcie": LOCK, THE_DEVICE: DEVICE_LOCK}
 TRAITS = ("CUSTOM_A", "CUSTOM_B")
 SOCKET = "CUSTOM_SOCKET"
-"""A level that no file names: some hosts have it outside of NUMA nodes."""
+"""A level that no file names: some hosts have it outside NUMA nodes."""
 WHOLE_LOCK = 4
 
 
@@ -45,7 +45,7 @@ class _Builder:
         return id_
 
     def stock(self, most: int) -> Inventory:
-        """Return an inventory: seldom with unit rules, seldom broken, sometimes in use."""
+        """Return an inventory: rarely with unit rules, rarely broken, sometimes in use."""
         chance = self.chance
         total = chance.randint(1, most)
         rules: dict[str, int] = chance.choice([{}] * 8 + [{"max_unit": 1}, {"step_size": 2}, {"min_unit": 2}])
@@ -54,7 +54,7 @@ class _Builder:
         return Inventory(total, used=used, reserved=reserved, **rules)
 
     def lock(self, name: str, share: float) -> dict[str, Inventory]:
-        """Return a lock, which somebody may hold whole or in part, or none."""
+        """Return a lock, perhaps held in whole or in part, or none."""
         if self.chance.random() > share:
             return {}
         used = self.chance.choice((0,) * 8 + (1, WHOLE_LOCK))
@@ -109,9 +109,9 @@ def random_cloud(chance: Random) -> Cloud:
 
 
 def random_hosts(chance: Random, number: int, *, models: int | None = None, pools: int = 0) -> Cloud:
-    """Return so many hosts, and nothing that they share but what one of them may share, and these pools.
+    """Return so many hosts that share nothing but these pools and, perhaps, something of one of them.
 
-    There are so many models of them, or else each is one of its own.
+    They are of so many models, or else each is a model of its own.
     """
     builder = _Builder(chance)
     drawn = [chance.random() for _ in range(models or 0)]

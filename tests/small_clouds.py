@@ -98,7 +98,7 @@ def random_sets(chance: Random, values: Sequence[str]) -> tuple[frozenset[str], 
 
 
 def random_group(chance: Random, suffix: str, *, has_resources: bool = True) -> RequestGroup:
-    """A group with one or two conditions: one with all of them has hardly ever a near miss."""
+    """A group with one or two conditions: a group with all of them hardly ever has a near miss."""
     names = chance.sample(CLASSES, chance.choice((1, 1, 2)))
     conditions = {
         "required": lambda: random_sets(chance, TRAITS),
@@ -146,7 +146,7 @@ def random_situation(seed: int) -> tuple[CandidateRequest, Cloud]:
 
 
 situations = st.integers(0, 2**32).map(random_situation)
-"""A request and a cloud; hypothesis only draws the seed: it is slow at large structures."""
+"""A request and a cloud. Hypothesis draws only the seed, because it is slow at large structures."""
 
 
 def facts_of(cloud: Cloud) -> Facts:
@@ -182,7 +182,7 @@ def shares_of(cloud: Cloud) -> dict[int, list[int]]:
 
 
 def load(database: Database, cloud: Cloud) -> None:
-    """Put a cloud into a database in the place of whatever was there."""
+    """Replace the contents of a database with a cloud."""
     with database.writer.begin() as connection:
         _write(connection, cloud)
 

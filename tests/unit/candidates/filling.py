@@ -17,7 +17,7 @@ class TooLarge(Exception):
 
 
 def takings(request: CandidateRequest, cloud: Cloud, roots=None) -> list[dict[tuple[int, str], int]]:
-    """Return what the candidates of a cloud take, each once."""
+    """Return what the candidates of a cloud take, without duplicates."""
     definition = Definition(request, cloud)
     found = set()
     for root in roots or {node.root for node in cloud.values()}:
@@ -36,7 +36,7 @@ def takings(request: CandidateRequest, cloud: Cloud, roots=None) -> list[dict[tu
 def filled(request: CandidateRequest, cloud: Cloud, roots=None) -> int:
     """Return the largest number of copies that can be allocated one after the other.
 
-    What was no candidate at first is none later, so the candidates of the cloud as it is are all there are.
+    Allocating never creates candidates, so those of the cloud as it is are all there are.
     """
     left = {
         (node.id, name): int((stock.total - stock.reserved) * stock.allocation_ratio) - stock.used

@@ -47,7 +47,7 @@ def searches(draw) -> tuple[Plan, Tree]:
 
 @st.composite
 def searches_of(draw, plan: Plan) -> Tree:
-    """A tree of up to six providers, one of them at home elsewhere."""
+    """A tree of up to six providers, one of which belongs to another tree."""
     providers = list(range(1, draw(st.integers(1, 6)) + 1))
     parents: dict[int, int | None] = {1: None}
     for provider in providers[1:]:
@@ -64,7 +64,7 @@ def searches_of(draw, plan: Plan) -> Tree:
 
 @st.composite
 def with_places(draw, trees: st.SearchStrategy[Tree]) -> Tree:
-    """The same trees, where some providers are places of levels."""
+    """The same trees, with some providers as places of levels."""
     tree = draw(trees)
     of = {provider: draw(st.sampled_from(MASKS)) for provider in tree.parents if provider not in tree.home}
     places = Places({provider: mask for provider, mask in of.items() if mask}, (OUTER, INNER))
@@ -76,7 +76,7 @@ def with_places(draw, trees: st.SearchStrategy[Tree]) -> Tree:
 
 @st.composite
 def searches_with_places(draw) -> tuple[Plan, Tree]:
-    """A plan and such a tree for it."""
+    """A plan and a tree of this kind for it."""
     plan = plan_for(draw(requests()))
     return plan, draw(with_places(searches_of(plan)))
 
@@ -99,7 +99,7 @@ def lay_out(tree: Tree, parents: dict[int, int | None], level_bits: dict[int, in
 
 
 def moved(tree: Tree, by: int) -> Tree:
-    """Return a tree that is the same but for the ids."""
+    """Return a tree that is the same except for its ids."""
     return Tree(
         tree.root + by,
         [[provider + by for provider in row] for row in tree.options],

@@ -15,7 +15,7 @@ from tests.unit.candidates.searches import devices, requests, searches_of
 
 
 def renamed(tree: Tree, ids: list[int]) -> Tree:
-    """Return a tree whose providers have other ids, in any order; its options stay in theirs."""
+    """Return a tree whose providers have other ids, in any order; its options keep theirs."""
     new = dict(zip(tree.parents, ids, strict=False))  # There are more ids than providers.
     return Tree(
         new[tree.root],
@@ -29,7 +29,7 @@ def renamed(tree: Tree, ids: list[int]) -> Tree:
 
 @st.composite
 def clouds(draw) -> tuple[Plan, list[Tree]]:
-    """A plan and some trees for it that have the same options, but for the ids, and differ in little else."""
+    """A plan and some trees for it with the same options, except for the ids, that differ in little else."""
     plan = plan_for(draw(requests()))
     tree = draw(searches_of(plan))
     if draw(st.integers(0, 3)):
@@ -50,7 +50,7 @@ def clouds(draw) -> tuple[Plan, list[Tree]]:
 
 @st.composite
 def changed(draw, values: dict, others: st.SearchStrategy) -> dict:
-    """Return the same with another value for one of the keys, or as it is."""
+    """Return the same mapping with another value for one of its keys, or unchanged."""
     return {**values, draw(st.sampled_from(sorted(values))): draw(others)} if values and draw(st.booleans()) else values
 
 

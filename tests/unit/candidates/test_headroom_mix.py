@@ -51,7 +51,7 @@ def fits_together(ways, numbers, left) -> bool:
 
 
 def drawn_mix(chance: Random, request) -> tuple[dict[str, CandidateRequest], dict[str, Fraction]]:
-    """Return two or three requests, and how large a part of all each has."""
+    """Return two or three requests, and the share of all copies that each has."""
     names = "abc"[: chance.choice((2, 2, 3))]
     weights = {name: chance.choice((1, 2, 3, 7)) for name in names}
     requests = {name: request(chance) for name in names}
@@ -101,7 +101,7 @@ def test_the_bounds_of_a_mix_hold_when_no_steps_are_left(chance: Random) -> None
 
 
 def test_nearly_every_mix_in_a_small_cloud_is_known_exactly() -> None:
-    """Pools that several requests draw from included; in some trees there are too many ways."""
+    """Includes pools that several requests draw from; some trees have too many ways."""
     found = []
     for seed in range(100):
         chance = Random(seed)

@@ -67,11 +67,11 @@ def test_trees_that_are_alike_have_room_for_as_many(situation) -> None:
 
 
 TWIN = 1000
-"""What is added to ids."""
+"""The offset added to ids."""
 
 
 def doubled(cloud: Cloud) -> Cloud:
-    """Return a cloud with another tree like each."""
+    """Return a cloud with a duplicate of each tree."""
     twins = [
         replace(node, id=node.id + TWIN, parent=node.parent and node.parent + TWIN, root=node.root + TWIN)
         for node in cloud.values()
@@ -80,7 +80,7 @@ def doubled(cloud: Cloud) -> Cloud:
 
 
 def test_what_is_told_does_not_depend_on_the_order_of_rows() -> None:
-    """Of two hosts one lacks processors, the other memory: a tie."""
+    """One of two hosts lacks processors, the other memory: a tie."""
     cloud = WholeCloud(
         providers=[(1, None, 1), (2, None, 2)],
         holdings=[(1, 1, 8, 8, 1, 8, 1), (1, 2, 8, 0, 1, 8, 1), (2, 2, 8, 8, 1, 8, 1), (2, 1, 8, 0, 1, 8, 1)],

@@ -20,7 +20,7 @@ Known = dict[int, Key]
 
 
 def replaced(choice: Random, order: KeyOrder, known: Known, most: int) -> tuple[KeyOrder, Known]:
-    """Replace up to so many keys: some roots go, some come, most get another key or the same again."""
+    """Replace up to so many keys: some roots go, some come, most get another key or the same one again."""
     changed = choice.sample([*known], min(len(known), choice.randint(0, most)))
     coming = {choice.randrange(9 * BLOCK) for _ in range(choice.randint(0, most // 4))} - known.keys()
     new = some_keys(choice, [root for root in changed if choice.random() < 0.9] + [*coming])

@@ -21,7 +21,7 @@ TOTALS = {1: ScoredNode({"PGPU": 4}, {"PGPU": 1}), 5: ScoredNode({"PGPU": 2})}
 
 
 def reader(overlay: Overlay, *, used: int) -> OverlaidReader:
-    """Return two trees, of which provider 2 in tree 1 is changed."""
+    """Return two trees; provider 2 in tree 1 is changed."""
     trees = TreesInMemory(PLAN, [Tree(1, [[2, 3]]), Tree(5, [[6]])], TOTALS)
     return OverlaidReader(trees, overlay, {2: ChangedProvider(1, {"PGPU": Stock(2, used)})})
 

@@ -31,7 +31,7 @@ A_FEW_AT_A_TIME = SearchLimits(first_trees=1, growth=2)
 
 @st.composite
 def clouds(draw) -> Cloud:
-    """Up to five hosts, each beside a pool that others may use, too; a host may share something of its own."""
+    """Up to five hosts, each with a pool that others may use, too; a host may share something of its own."""
     plan = plan_for(draw(requests()))
     hosts = [moved(draw(with_places(searches_of(plan))), index * STEP) for index in range(draw(st.integers(1, 5)))]
     home = {provider: root for tree in hosts for provider, root in tree.home.items()}
@@ -67,7 +67,7 @@ def with_guests(tree: Tree, guests: list[int], serves: dict[int, list[int]], fac
 
 @st.composite
 def totals(draw, roots: list[int]) -> dict[int, ScoredNode]:
-    """What trees have and use; now and then one has nothing of what is summed up, or too little."""
+    """What trees have and use; now and then one has nothing of the summed classes, or too little."""
     found = {}
     for root in roots:
         if draw(st.integers(0, 6)):
@@ -97,7 +97,7 @@ PROFILES = st.builds(
 
 
 def charged(cloud: Cloud, tree: Tree, choice: Choice) -> frozenset[int]:
-    """The roots of the trees that a candidate is charged to: its own, or those of the pools that alone serve."""
+    """The roots of the trees that a candidate is charged to: its own, or those of the pools that serve it alone."""
     takers = [provider for slot, provider in zip(cloud.plan.slots, choice, strict=True) if slot.resources]
     if all(provider in tree.sharing for provider in takers):
         return frozenset(tree.home[provider] for provider in takers)
@@ -188,7 +188,7 @@ def lines_of(found: list[tuple[int, Choice]], cloud: Cloud, profile: RankingProf
 @examples(40)
 @given(clouds(), PROFILES)
 def test_candidates_come_by_what_they_take_of_their_trees(cloud, profile):
-    """However many are wanted, and however few trees are read at a time. Totals that differ by rounding are equal."""
+    """However many are wanted, and however few trees are read at a time. Totals are equal but for rounding."""
     assume(sum(prod(len(tree.options[slot.demand]) for slot in cloud.plan.slots) for tree in cloud.trees) < 500)
     found, expected = search(cloud, profile, None), lines_by_definition(cloud, profile)
     lines = lines_of(found, cloud, profile)
@@ -205,7 +205,7 @@ def test_candidates_come_by_what_they_take_of_their_trees(cloud, profile):
 @examples(40)
 @given(clouds(), PROFILES)
 def test_a_search_finds_what_sorting_finds(cloud, profile):
-    """Where there are many candidates, those that score the same are searched for one score after the other."""
+    """If there are many candidates, they are searched for one score after the other."""
     reader = TreesInMemory(*cloud, shares=True)
     scores = TreeScores(amounts_of(cloud.plan), Ranking(profile), shared=shared_by(reader))
     own_parts = OwnParts(cloud.plan, scores.weighed)

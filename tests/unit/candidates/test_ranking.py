@@ -25,7 +25,7 @@ STEP = 100  # Between the ids of one tree and those of the next.
 
 
 class Cloud(NamedTuple):
-    """Trees of one plan, and what some of them have and use in all."""
+    """Trees of one plan, and what some of them have and use in total."""
 
     plan: Plan
     trees: list[Tree]
@@ -34,7 +34,7 @@ class Cloud(NamedTuple):
 
 @st.composite
 def clouds(draw) -> Cloud:
-    """Up to eight trees; one in a while has nothing of what is summed up."""
+    """Up to eight trees; now and then one has nothing of the summed classes."""
     plan = plan_for(draw(requests()))
     trees, sums = [], {}
     for index in range(draw(st.integers(1, 8))):

@@ -40,7 +40,7 @@ def test_trees_are_read_only_as_far_as_candidates_are_wanted():
 
 @pytest.mark.parametrize("breadth_first", [True, False])
 def test_trees_with_the_same_pools_compose_them_once(breadth_first: bool):
-    """Two groups of three pools: nine candidates, which thousands of hosts would compose each for itself."""
+    """Two groups on three pools: nine candidates, which thousands of hosts would each compose for themselves."""
     groups = (RequestGroup(suffix="_A", resources={"DISK_GB": 1}), RequestGroup(suffix="_B", resources={"DISK_GB": 1}))
     plan = plan_for(CandidateRequest(groups=groups))
     room = dict.fromkeys([(1, "DISK_GB"), (2, "DISK_GB"), (3, "DISK_GB")], 9)

@@ -56,17 +56,17 @@ def compare(request, found, cloud: Cloud) -> None:
 @given(seeds)
 def test_one_more_tree_is_as_good_as_one_like_it(chance: Random) -> None:
     request, cloud = random_request(chance), random_cloud(chance)
-    # Another tree that shares would share with what the copied one does not.
+    # Another sharing tree would share with trees that the original does not share with.
     assume(not shares_of(cloud))
     root = chance.choice(sorted({node.root for node in cloud.values()}))
-    # What names a tree does not mean its copy.
+    # Requests that name a tree do not mean its copy.
     assume(all(group.in_tree is None for group in request.groups))
     found = as_it_would_be(whole_cloud_of(cloud), more=[MoreTrees(root, 2)])
     compare(request, found, like(like(cloud, root), root))
 
 
 def test_further_trees_are_built_like_the_one_that_they_are_like() -> None:
-    """Its two children differ: in another order they would be another model of hosts."""
+    """Its two children differ: in another order they would make another host model."""
     holdings = [(2, 1, 8, 4, 1, 8, 1), (3, 2, 2, 0, 1, 2, 1)]
     cloud = WholeCloud([(1, None, 1), (2, 1, 1), (3, 1, 1)], holdings, {"VCPU": 1, "PGPU": 2})
     (fleet,) = fleets_of(as_it_would_be(cloud, more=[MoreTrees(1, 2)])).fleets

@@ -19,13 +19,13 @@ counts = st.lists(st.sampled_from((1, 1, 2)), min_size=5, max_size=5)
 
 
 def planned(request: CandidateRequest, of_groups: list[int]) -> PlannerRequest:
-    """Return a request of the planner for several providers of each group."""
+    """Return a planner request for several providers of each group."""
     groups = [PlannerGroup(group=one, count=count) for one, count in zip(request.groups, of_groups, strict=False)]
     return PlannerRequest(groups=tuple(groups), isolate=request.isolate, same_subtree=request.same_subtree)
 
 
 def is_lacking(request: PlannerRequest, tree: Tree) -> bool:
-    """Tell it of a tree whose parents are read for it."""
+    """Ask it about a tree, reading the parents for it."""
     as_read = Tree(tree.root, tree.options, tree.room, tree.met, home=tree.home, sharing=tree.home.keys())
     return bool(AnyChoice(request, lambda _roots: tree.parents).lacking_in([as_read]))
 

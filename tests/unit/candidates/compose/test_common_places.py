@@ -38,7 +38,7 @@ def test_what_has_room_in_one_place_is_what_sharing_out_finds(
     within: list[tuple[str, set[int], bool]],
     isolate: bool,
 ) -> None:
-    """Several trees are asked about, for one may be taken for another that has as much in a place."""
+    """Several trees are asked about, because one may be taken for another with as much in a place."""
     plain = request_of(groups, isolate=isolate)
     tied = [
         Within(groups=tuple([f"_{number % len(groups)}" for number in sorted(numbers)]), level=level, required=required)
@@ -56,7 +56,7 @@ def test_what_has_room_in_one_place_is_what_sharing_out_finds(
 
 
 def test_virtual_functions_in_one_place_are_of_several_cards() -> None:
-    """Of a place that has enough of them, but of one card, nobody is told."""
+    """A place with enough functions, all of one card, does not serve."""
     group = PlannerGroup(group=RequestGroup(suffix="_V", resources={"VF": 1}), count=2, device=RequestGroup(suffix=""))
     request = PlannerRequest(groups=(group,), within=(Within(groups=("_V",), level="numa"),))
     composer = DeviceComposer(request, plan_for(request.plain), LEVELS, locks={})
@@ -66,7 +66,7 @@ def test_virtual_functions_in_one_place_are_of_several_cards() -> None:
 
 
 def test_without_steps_it_is_not_told_that_no_place_serves() -> None:
-    """There may be a place for the second rule beside the one for the first."""
+    """The second rule may find a place beside that of the first."""
     groups = request_of([("PGPU", 2, 1, False), ("PGPU", 2, 1, False)], isolate=False)
     ties = tuple([Within(groups=(one.suffix,), level="numa") for one in groups.groups])
     plan = plan_for(groups.plain)

@@ -65,7 +65,7 @@ def test_a_place_is_as_full_as_what_fits_on_all_its_options():
 
 
 def switches(count: int, each: int, groups: int) -> tuple[Plan, Tree]:
-    """Two NUMA nodes with so many switches in all, each with so many devices."""
+    """Two NUMA nodes with so many switches in total, each with so many devices."""
     plan, tree = devices(groups, count * each)
     marks = {1001: 0b01, 1002: 0b01}
     parents: dict[int, int | None] = {1000: None, 1001: 1000, 1002: 1000}
@@ -161,13 +161,13 @@ def test_a_tree_like_one_before_is_not_searched_for_what_was_found_there():
     alone = CompactFirst(plan, RequestBudget(), all_wanted=False).composed_in(trees[-1])
     assert list(islice(later[-1].ways, 200)) == list(islice(alone.ways, 200))
     assert list(islice(later[0].ways, 1))
-    assert compose._for_order.left < spent  # once, for the two hundred
+    assert compose._for_order.left < spent  # once, for all two hundred
 
 
 @examples(45)
 @given(searches_with_places(), st.integers(1, 12))
 def test_order_hides_no_candidate_for_want_of_steps(search, steps):
-    """Where the search without order finds one before its steps are used up, so does the search in order."""
+    """If the plain search finds a candidate before its steps are used up, so does the ordered search."""
     plan, tree = search
     budget, without_order = RequestBudget(per_tree=steps), RequestBudget(per_tree=steps)
     by_id = replace(tree, options=[sorted(options) for options in tree.options])

@@ -71,7 +71,7 @@ def can_be_served(
 ) -> bool:
     """Try for each group every set of different providers.
 
-    For some groups they are to be of different ``cards``; ``within`` is about ``places``, which are told by level.
+    Some groups want different ``cards``; ``within`` is about ``places``, by level.
     """
     slots = {slot.suffix: slot for slot in plan.slots}
     rows = [combinations(tree.options[slots[one.suffix].demand], one.count) for one in request.groups]
@@ -134,7 +134,7 @@ def test_no_way_touches_fewer_places_than_their_room_tells(
     details = _details(places[: len(providers)])
     (least,) = composer.least_places(tree, details)
     found = composer.proposals(tree, details, Budget(1_000_000)).found
-    # The best touches fewest: with one level that is what is looked for first.
+    # The best touches fewest: with a single level, that is what the search minimises first.
     assert all(least <= proposal.counts[0] for proposal in found)
 
 

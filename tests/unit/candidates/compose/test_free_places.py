@@ -50,5 +50,5 @@ def test_where_too_little_is_free_nothing_is_proposed(
     is_lacking = places_in_use(parents, anchors, used).are_lacking(composer.wanted_free, tree)
     found = composer.proposals(tree, details, Budget(100_000)).found
     assert not (is_lacking and found)
-    # Of one card only one virtual function is taken, which is not judged here.
+    # Only one virtual function of a card is taken, which is not checked here.
     assert is_lacking or found or (of_functions and count > 1)

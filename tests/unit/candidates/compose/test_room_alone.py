@@ -23,7 +23,7 @@ from tests.unit.candidates.compose.test_device_room import can_be_served, reques
 def test_what_has_room_is_what_sharing_out_finds(
     groups: list[tuple[str, int, int, bool]], clouds: list[list[tuple[int, int, bool]]], isolate: bool
 ) -> None:
-    """Several trees are asked about, for one may be taken for another that has as much."""
+    """Several trees are asked about, because one may be taken for another with as much."""
     request = request_of(groups, isolate=isolate)
     plan = plan_for(request.plain)
     assert only_room_decides(request, plan)
@@ -44,7 +44,7 @@ def test_without_steps_only_what_is_known_is_told() -> None:
     four, three = [tree_of(plan, [(left, 0, False)]) for left in (4, 3)]
     asked = [(tree_of(plan, [(5, 0, False)]).options[0], 1)] * 2
     assert room.serves(four, asked, Budget(1000)) is True
-    # Five are no better than four, where two are asked for twice.
+    # Five are as good as four where two are asked for twice.
     five = tree_of(plan, [(5, 0, False)])
     assert [room.serves(tree, asked, Budget(0)) for tree in (five, three)] == [True, None]
 

@@ -17,7 +17,7 @@ from tests.unit.candidates.searches import brute_force, devices, searches
 @examples(125)
 @given(searches())
 def test_the_search_finds_exactly_what_trying_everything_finds(search):
-    """No candidate is missed, none is wrong, none comes twice."""
+    """No candidate is missing, wrong, or given twice."""
     plan, tree = search
     found = list(SlotComposer(plan, RequestBudget()).choices(tree))
     assert len(found) == len(set(found))
@@ -34,7 +34,7 @@ def test_what_is_called_hopeless_has_no_candidate(search):
 
 
 def test_devices_that_each_group_has_its_own_of_are_in_no_subtree_of_one_of_them():
-    """Found out before any is tried: one device would have to be above another one."""
+    """Found out before any choice is tried: one device would have to be above another."""
     names = [f"_{number}" for number in range(8)]
     groups = tuple(RequestGroup(suffix=name, resources={"PGPU": 1}) for name in names)
     plan = plan_for(CandidateRequest(groups=groups, same_subtree=(frozenset(names[:2]),), isolate=True))

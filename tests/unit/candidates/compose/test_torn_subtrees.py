@@ -21,7 +21,7 @@ rows = st.lists(st.sampled_from([2, 3, 7, 8, 9]), min_size=1, max_size=3, unique
 
 
 def is_hopeless(options: list[list[int]], *, isolate: bool) -> bool:
-    """Tell what a composer says of groups that differ, all in one same_subtree."""
+    """Return what a composer says of groups that differ, all in one same_subtree."""
     names = [f"_{number}" for number in range(len(options))]
     groups = [RequestGroup(suffix=name, resources={"PGPU": number}) for number, name in enumerate(names, 1)]
     wanted = tuple([PlannerGroup(group=group) for group in groups])
