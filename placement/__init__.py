@@ -1,3 +1,3 @@
-"""A placement server: who has which resources, who uses them, where can a request go, and where is it best."""
+"""A placement server: tracks which resources there are and who uses them, and finds where a request fits best."""
 
 __version__ = "1.0.0rc1"

@@ -1,7 +1,7 @@
-"""Releases of libraries that mend what users of this server should not live with.
+"""Library releases that fix problems serious enough to warn about.
 
-They are no floors of the package, because OpenStack's upper-constraints or a distribution may hold a library back: the
-server starts, and says what to look after.
+They are not minimum versions of the package, because OpenStack's upper-constraints or a distribution may pin older
+ones: the server starts regardless, and logs a warning.
 """
 
 import logging
@@ -13,12 +13,12 @@ from importlib.metadata import PackageNotFoundError, version
 LOG = logging.getLogger(__name__)
 
 _version = cache(version)
-"""It reads a file; and one process may make many applications."""
+"""Cached because it reads a file, and one process may create many applications."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advisory:
-    """What a release of a package mends; installations before it are warned."""
+    """A problem that a release of a package fixes; older installations get a warning."""
 
     package: str
     mended_in: tuple[int, ...]
@@ -42,7 +42,7 @@ ADVISORIES = (
 def warn_of_old_libraries(
     advisories: Iterable[Advisory] = ADVISORIES, installed: Callable[[str], str] = _version
 ) -> None:
-    """Log one warning for each library here that is older than a release with a fix."""
+    """Log one warning for each library here that is older than the release with the fix."""
     for advisory in advisories:
         try:
             found = installed(advisory.package)
@@ -56,7 +56,7 @@ def warn_of_old_libraries(
 
 
 def _numbers(release: str) -> tuple[int, ...]:
-    """Return the numbers that a version begins with."""
+    """Return the leading numbers of a version."""
     numbers = []
     for part in release.split("."):
         if not part.isdigit():

@@ -1,4 +1,4 @@
-"""The composition root: the only module that sees everything. ``create_app(settings)`` makes the application."""
+"""The composition root, the only module that knows all others: ``create_app(settings)`` builds the application."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ LOG = logging.getLogger(__name__)
 
 
 class MountedFlask(Flask):
-    """Flask that serves an empty path like ``/``: the service is often mounted under a prefix."""
+    """A Flask application that treats an empty path as ``/``, because the service is often mounted under a prefix."""
 
     url_rule_class = LazyRule
 
@@ -52,15 +52,15 @@ class MountedFlask(Flask):
         return super().wsgi_app(environ, start_response)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function as it is: none here is a coroutine, and Flask would look again at every request."""
+        """Return the function unchanged: no view is a coroutine, and Flask would check on every request."""
         return func
 
 
 def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
-    """Make the WSGI application for a configuration; ``limits`` bound each of its searches.
+    """Create the WSGI application for a configuration; ``limits`` bound each of its searches.
 
     Raises:
-        ConfigurationError: what stops the start, in one sentence.
+        ConfigurationError: the server cannot start; the message is one sentence saying why.
     """
     warn_of_old_libraries()
     strategy = strategy_from(settings)
@@ -97,7 +97,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
 
 
 def _database(settings: Settings) -> Database:
-    # What sends statements past SQLAlchemy sends them past those who listen to it.
+    # Statements sent past SQLAlchemy are invisible to its event listeners, and tracing is one of them.
     plain = settings.database.plain_sqlalchemy or traces_statements(settings)
     return open_database(
         replace(settings.database, plain_sqlalchemy=plain),
@@ -107,13 +107,13 @@ def _database(settings: Settings) -> Database:
 
 
 def _plain_gate(settings: Settings) -> PlainGate | None:
-    """Return what plain allocations have to pass, where the operator wants that."""
+    """Return the fair-share gate for plain allocations, if the operator enforces it there."""
     fairness = settings.fairness
     return PlainGate(settings.planner.fair_share, fairness.consumer_types) if fairness.enforce == "plain" else None
 
 
 def _flavors(settings: Settings) -> Mapping[str, CandidateRequest]:
-    """Return what the flavors of the planner file ask for."""
+    """Return what each flavor of the planner file requests."""
     try:
         return requests_of_flavors(settings.planner.flavors)
     except InvalidAt as wrong:
@@ -121,7 +121,7 @@ def _flavors(settings: Settings) -> Mapping[str, CandidateRequest]:
 
 
 def _wrapped(application: Any, strategy: AuthStrategy, server: Server) -> Any:
-    """Return the application behind what has to see a request before it, the outermost last."""
+    """Wrap the application in its middleware, outermost last."""
     settings = server.settings
     application = wrap_with_cors(strategy.wrap(audited(application, settings)), settings)
     if settings.proxy_headers_parsing:

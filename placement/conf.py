@@ -1,4 +1,4 @@
-"""The options of this server under the name that openstack-placement gave the module: for code made for it."""
+"""The options of this server, under openstack-placement's module name, for code written against it."""
 
 from placement.settings.loading import register_options as register_opts
 from placement.settings.options import list_opts

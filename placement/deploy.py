@@ -1,4 +1,4 @@
-"""``loadapp``, which openstack-placement promises to those who make its application from a configuration of theirs."""
+"""``loadapp``, openstack-placement's entry point for deployments that build the application themselves."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,5 +10,5 @@ if TYPE_CHECKING:
 
 
 def loadapp(config: Any, project_name: str | None = None) -> "Flask":  # noqa: ARG001 - the signature is the promise
-    """Return the application for an ``oslo_config.cfg.ConfigOpts`` that knows this server's options and was read."""
+    """Return the application for a loaded ``oslo_config.cfg.ConfigOpts`` that has this server's options registered."""
     return create_app(settings_from(config))

@@ -1,6 +1,6 @@
-"""A client of a placement service that runs in the caller's process, without a network: for tests and tools.
+"""An in-process client of a placement service, without a network, for tests and tools.
 
-The path and the interface are those of openstack-placement. Needs keystoneauth1 and wsgi-intercept.
+Module path and interface are openstack-placement's. Requires keystoneauth1 and wsgi-intercept.
 """
 
 from functools import cached_property
@@ -16,17 +16,17 @@ from wsgi_intercept.interceptor import RequestsInterceptor
 from placement.app import create_app
 from placement.settings.loading import register_options, settings_from
 
-TOKEN = "admin"  # noqa: S105 - what noauth2 takes for the administrator
+TOKEN = "admin"  # noqa: S105 - the token noauth2 accepts for the administrator
 
 
 class PlacementDirect(RequestsInterceptor):  # type: ignore[misc]
-    """A service configured by an oslo.config object, as a context manager that gives a keystoneauth1 Adapter.
+    """A context manager that runs a service configured by an oslo.config object and returns a keystoneauth1 Adapter.
 
         with PlacementDirect(conf, latest_microversion=True) as client:
             client.get("/resource_providers")
 
-    Args of the constructor: ``conf`` names the database; with ``latest_microversion`` requests that name none are
-    served at the newest instead of the oldest.
+    Args of the constructor: ``conf`` names the database; with ``latest_microversion``, requests without a microversion
+    are served at the newest instead of the oldest.
     """
 
     def __init__(self, conf: Any, latest_microversion: bool = False) -> None:  # noqa: FBT001, FBT002
@@ -44,12 +44,12 @@ class PlacementDirect(RequestsInterceptor):  # type: ignore[misc]
         return create_app(settings_from(self._conf))
 
     def __enter__(self) -> Adapter:
-        """Begin to serve."""
+        """Start serving."""
         super().__enter__()
         return self.adapter
 
     def __exit__(self, *exception: object) -> None:
-        """End it, and give the connections to the database back."""
+        """Stop serving and close the database connections."""
         super().__exit__(*exception)
         if "_application" in self.__dict__:
             self._application.extensions["placement"].database.dispose()

@@ -1,7 +1,7 @@
-"""Domain errors: what went wrong, in the words of the API, with the machine-readable ``code`` clients match on.
+"""Domain errors: what went wrong, in the API's terms, with the machine-readable ``code`` that clients match on.
 
-The docstring of a class is its default message. Which HTTP status a class becomes is decided in ``api/errors.py``.
-Codes other than the default are fixed by what the reference's clients compare (nova, neutron-lib, blazar).
+A class's docstring is its default message. ``api/errors.py`` decides which HTTP status a class becomes. The codes other
+than the default are fixed: clients of the reference (nova, neutron-lib, blazar) compare them.
 """
 
 import inspect
@@ -23,7 +23,7 @@ class PlacementError(Exception):
 
     @property
     def message(self) -> str:
-        """The sentence for the user."""
+        """The message for the user."""
         return str(self.args[0])
 
 
@@ -39,7 +39,7 @@ class InvalidAt(Invalid):
     """A part of the request document is not valid."""
 
     def __init__(self, path: Iterable[str | int], sentence: str) -> None:
-        """Refuse a part of a document; the path is the keys and positions that lead there."""
+        """Refuse the part of a document at ``path``, the keys and positions that lead to it."""
         super().__init__(f"{json_path(path)}: {sentence}")
 
 
@@ -47,7 +47,7 @@ class Unauthorized(PlacementError):
     """The request needs authentication."""
 
     def __init__(self, message: str | None = None, *, challenge: str | None = None) -> None:
-        """Refuse a caller; ``challenge`` is the WWW-Authenticate header where the strategy has one."""
+        """Refuse a caller; ``challenge`` is the WWW-Authenticate header, if the strategy has one."""
         super().__init__(message)
         self.challenge = challenge
 
@@ -72,7 +72,7 @@ class Unavailable(PlacementError):
     """The database cannot be reached or is too busy; try again."""
 
     retry_after_s: int | None = 1
-    """When the client may come again; None where the same request would fail again."""
+    """When the client may retry; None if the same request would fail again."""
 
 
 class OutOfSteps(Unavailable):
@@ -119,6 +119,6 @@ class ProviderHasChildren(Conflict):
 
 
 def json_path(path: Iterable[str | int]) -> str:
-    """Return how keys and positions in a JSON document are written: ``groups._GPU[2]``; "body" is the document."""
+    """Return a path of keys and positions in JSON notation, ``groups._GPU[2]``; the document itself is "body"."""
     parts = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return parts.removeprefix(".") or "body"

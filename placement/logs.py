@@ -1,4 +1,4 @@
-"""Logging as the operator configured it: handlers, formats and levels, on Python's own logging alone."""
+"""Logging as the operator configured it: handlers, formats and levels, using only Python's own logging."""
 
 import configparser
 import json
@@ -26,7 +26,7 @@ LOG_FILE = "placement.log"
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """What log lines tell about the request they belong to."""
+    """What log lines say about the request they belong to."""
 
     request_id: str
     global_request_id: str | None = None
@@ -34,27 +34,27 @@ class LoggedRequest:
 
 
 CURRENT_REQUEST: ContextVar[LoggedRequest | None] = ContextVar("placement_logged_request", default=None)
-"""The request that this thread is serving; whoever serves requests sets it."""
+"""The request that this thread is serving; set by the code that serves it."""
 
 SENT_ID = re.compile(r"req-[0-9a-fA-F-]{36}")
 
 
 def log_for(request_id: str, sent_id: str | None, identity: Identity | None = None) -> None:
-    """Make the log lines of this thread belong to a request, from now on.
+    """Attach this thread's log lines to a request from now on.
 
-    ``sent_id`` is what the client calls the request; anything but an id of the usual form is left out of the log.
+    ``sent_id`` is the client's own request id; unless it has the usual form, the log leaves it out.
     """
     known = sent_id if sent_id and SENT_ID.fullmatch(sent_id) else None
     CURRENT_REQUEST.set(LoggedRequest(request_id, known, identity))
 
 
 def log_for_none() -> None:
-    """Make the log lines of this thread belong to no request."""
+    """Detach this thread's log lines from any request."""
     CURRENT_REQUEST.set(None)
 
 
 def configure_logging(settings: Settings) -> None:
-    """Set up the logging of this process, replacing what was there; call it once, at start.
+    """Set up logging for this process, replacing any earlier setup; call once, at startup.
 
     Raises:
         ConfigurationError: a file cannot be written or read, or a level or facility does not exist.
@@ -88,9 +88,9 @@ def _apply(options: LoggingSettings) -> None:
 
 
 def _configure_by_file(options: LoggingSettings) -> None:
-    """Set up logging by a file of the operator, with our formatters in place of oslo.log's.
+    """Configure logging from the operator's file, with our formatters in place of oslo.log's.
 
-    Theirs need oslo.log's own options and fail at each line without them; ours write the same.
+    oslo.log's formatters need its own options and fail on every line without them; ours write the same output.
     """
     parser = configparser.ConfigParser(interpolation=None)
     parser.read(str(options.log_config_append), encoding="utf-8")
@@ -129,7 +129,7 @@ def _handlers(options: LoggingSettings) -> list[logging.Handler]:
 
 
 def _journal() -> logging.Handler | None:
-    """Return a handler for systemd's journal, where its Python package is installed."""
+    """Return a handler for the systemd journal if its Python package is installed."""
     try:
         module = import_module("systemd.journal")
     except ImportError:
@@ -151,10 +151,10 @@ def _log_settings(settings: Settings) -> None:
 
 
 class RequestFormatter(logging.Formatter):
-    """Formats a record as oslo.log would, with the operator's format strings.
+    """Formats a record as oslo.log does, with the operator's format strings.
 
-    Keys that this server knows nothing about become ``-`` (or nothing, where oslo.log has nothing), so that a format
-    string written for another service does not break a log line.
+    Keys unknown to this server become ``-`` (or empty, where oslo.log has nothing), so that a format string written for
+    another service does not break logging.
     """
 
     def __init__(self, options: LoggingSettings) -> None:
@@ -162,7 +162,7 @@ class RequestFormatter(logging.Formatter):
         self._options = options
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the text of a record, the lines of its traceback prefixed."""
+        """Return the text of a record, with the prefix on each line of its traceback."""
         request = CURRENT_REQUEST.get()
         record.message = record.getMessage()
         record.asctime = self.formatTime(record, self.datefmt)
@@ -200,13 +200,13 @@ class RequestFormatter(logging.Formatter):
 
 
 class JsonFormatter(RequestFormatter):
-    """Formats a record as a JSON object on one line, with the keys that oslo.log's JSON formatter has.
+    """Formats a record as one line of JSON, with the keys of oslo.log's JSON formatter.
 
-    ``context`` tells about the request; ``access``, on lines of the access log, what came of it.
+    ``context`` describes the request; ``access``, on access log lines, describes its outcome.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record."""
+        """Return the JSON line of a record."""
         request = CURRENT_REQUEST.get()
         document = {
             "created": record.created,
@@ -228,17 +228,17 @@ class JsonFormatter(RequestFormatter):
 
 
 class StandIn(logging.Formatter):
-    """Holds the place of oslo.log's formatter of messages in a file, until the options are known."""
+    """Placeholder for oslo.log's message formatter in a file until the options are known."""
 
     kind: type[RequestFormatter] = RequestFormatter
 
     def real(self, options: LoggingSettings) -> RequestFormatter:
-        """Return the formatter meant; the format of dates is the file's."""
+        """Return the formatter it stands for; a date format in the file wins over the option's."""
         return self.kind(replace(options, log_date_format=self.datefmt or options.log_date_format))
 
 
 class JsonStandIn(StandIn):
-    """Holds the place of oslo.log's JSON formatter."""
+    """Placeholder for oslo.log's JSON formatter."""
 
     kind = JsonFormatter
 
@@ -247,7 +247,7 @@ _STAND_INS = {"oslo_log.formatters.ContextFormatter": StandIn, "oslo_log.formatt
 
 
 class _FormatValues(dict[str, Any]):
-    """Values for a format string, with something for every key."""
+    """Values for a format string, with a default for every unknown key."""
 
     def __missing__(self, key: str) -> str:
         return "" if key in {"instance", "resource", "color", "reset_color"} else "-"

@@ -1,8 +1,8 @@
-"""Which paths are served to anybody, and which belong to the console."""
+"""Which paths need no credentials, and which belong to the console."""
 
 HEALTH_PATHS = frozenset({"/healthcheck", "/readycheck"})
 OPEN_PATHS = HEALTH_PATHS | {"", "/"}
-"""Version discovery, under a mount too, and health."""
+"""Version discovery, also when mounted under a prefix, and health checks."""
 
 CONSOLE_PATH = "/ui"
 _CONSOLE_PAGES = f"{CONSOLE_PATH}/"
@@ -10,10 +10,10 @@ _STATIC_FILES = f"{CONSOLE_PATH}/static/"
 
 
 def is_open(path: str) -> bool:
-    """Tell whether a path is served to anybody; the console's stylesheet and scripts tell nothing about a cloud."""
+    """Return whether a path needs no credentials. Static files of the console reveal nothing about a cloud."""
     return path in OPEN_PATHS or path.startswith(_STATIC_FILES)
 
 
 def is_console(path: str) -> bool:
-    """Tell whether a page of the console is asked for."""
+    """Return whether a path is a page of the console."""
     return path == CONSOLE_PATH or path.startswith(_CONSOLE_PAGES)

@@ -1,4 +1,4 @@
-"""The policy rules of this server under the name that openstack-placement gave the module: for code made for it."""
+"""The policy rules of this server, under openstack-placement's module name, for code written against it."""
 
 from placement.auth.rules import list_rules
 

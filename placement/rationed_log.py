@@ -1,6 +1,6 @@
-"""Log lines that say the same: some a second, then how many more there were. A fault says it at each request.
+"""Rate limiting for repeated log lines: a few per second, then the number of those left out.
 
-Before there was a bound, a full disk wrote 1,593 tracebacks in the time of one load test.
+A persistent fault logs at each request: a full disk once wrote 1,593 tracebacks during one load test.
 """
 
 import logging
@@ -22,12 +22,12 @@ class _Window:
 
 
 class RationedLog:
-    """Writes to a log at most MOST lines of one cause in WINDOW_S; the number of the others when that time is over.
+    """Logs at most MOST lines of one cause within WINDOW_S, then how many it left out.
 
     Args:
-        log: where to.
-        clock: counts seconds.
-        later: calls something after some seconds.
+        log: the logger to write to.
+        clock: returns seconds.
+        later: calls a function after a number of seconds.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class RationedLog:
         self._windows: dict[str, _Window] = {}
 
     def write(self, level: int, cause: str, message: str, *values: Any, **options: Any) -> None:
-        """Log a line unless its cause has had its share; ``options`` are those of ``Logger.log``."""
+        """Log a line unless its cause has used up its share; ``options`` are those of ``Logger.log``."""
         self._close(level, cause)
         with self._lock:
             window = self._windows.get(cause)
@@ -58,7 +58,7 @@ class RationedLog:
             self._later(WINDOW_S, lambda: self._close(level, cause))
 
     def _close(self, level: int, cause: str) -> None:
-        """Tell of what was left out, if the time is over."""
+        """Log how many lines were left out, if the window is over."""
         with self._lock:
             window = self._windows.get(cause)
             if window is None or self._clock() - window.began < WINDOW_S:

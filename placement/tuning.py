@@ -1,34 +1,34 @@
-"""What a process does with memory, tuned for a server: the garbage collector, and what the C library keeps."""
+"""Memory tuning for server processes: the garbage collector, and how much freed memory the C library retains."""
 
 import ctypes
 import gc
 
 KEPT_BYTES = 16 * 2**20
-"""So much freed memory stays with the process for the next request."""
+"""How much freed memory the process retains for the next request."""
 MAPPED_FROM_BYTES = 32 * 2**20
-"""What is larger is handed back as soon as it is freed: the most that glibc can be told."""
+"""Larger blocks are returned to the system as soon as they are freed; this is the highest threshold glibc accepts."""
 
 ARENAS = 1
-"""Threads share one heap: Python lets one at a time allocate, and a heap each would keep freed memory of its own."""
+"""All threads share one heap: the GIL lets only one allocate at a time, and each further heap would retain memory."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
 
 def tune_process() -> None:
-    """Make a process a server: what belongs to it was made, now the requests come. Not for who embeds an application.
+    """Tune this process as a server, once everything permanent exists. Not for code that embeds an application.
 
-    What exists now is never looked at again by the collector, so what is thrown away later, a test's application say,
-    would stay for good.
+    The collector never looks at existing objects again, so cycles among them, such as those of a test's
+    application, are never freed.
     """
     spare_the_collector()
     keep_freed_memory()
 
 
 def spare_the_collector() -> None:
-    """Let the garbage collector run seldom: a large answer makes many objects and no cycles.
+    """Make garbage collection rare: a large answer creates many objects but no cycles.
 
-    At its usual thresholds it takes half the time of such a request; and what lives as long as the process is not
-    worth a look at every collection.
+    At the default thresholds, collections take half the time of such a request; and objects that live as long as the
+    process are not worth scanning each time.
     """
     gc.collect()
     gc.freeze()
@@ -36,10 +36,10 @@ def spare_the_collector() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Let glibc keep some of what is freed; other C libraries go on as they do.
+    """Let glibc retain some freed memory; other C libraries are left alone.
 
-    It hands back all but a little, and the system clears each page that it gives out again: a tenth of the time of an
-    answer of some megabytes.
+    By default it returns nearly all of it, and the kernel zeroes each page it hands out again: a tenth of the time of
+    an answer of several megabytes.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -51,7 +51,7 @@ def keep_freed_memory() -> None:
 
 
 def give_memory_back() -> None:
-    """Give freed memory back to the system, after something that took much of it: some milliseconds."""
+    """Return freed memory to the system after something memory-intensive; takes some milliseconds."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):

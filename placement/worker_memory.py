@@ -1,4 +1,4 @@
-"""A worker that has grown too large is replaced between two requests: ``[api] max_worker_memory_mb``."""
+"""Replacement of a worker that has grown too large, between two requests: ``[api] max_worker_memory_mb``."""
 
 import logging
 import os
@@ -19,7 +19,7 @@ _PAGES_PER_MB = 2**20 // os.sysconf("SC_PAGE_SIZE")
 
 
 def resident_mb() -> int:
-    """Return how much memory this process holds, 0 where the system does not tell."""
+    """Return this process's resident memory, or 0 where the system does not report it."""
     try:
         return int(_STATM.read_text().split()[1]) // _PAGES_PER_MB
     except (OSError, IndexError, ValueError):
@@ -27,10 +27,10 @@ def resident_mb() -> int:
 
 
 class ReplacedWhenLarge:
-    """A WSGI application whose worker ends itself when it holds too much memory; gunicorn starts another one.
+    """A WSGI application whose worker stops when it holds too much memory; gunicorn then starts a new one.
 
-    At SIGTERM a worker of gunicorn takes no further requests and finishes those it has begun. Other servers have an
-    option of their own (uWSGI: ``reload-on-rss``), so nothing is done there.
+    On SIGTERM, a gunicorn worker accepts no further requests and finishes those in progress. Other servers have an
+    option of their own (uWSGI: ``reload-on-rss``), so nothing happens there.
     """
 
     def __init__(self, application: "WSGIApplication", most_mb: int) -> None:
