@@ -1,1 +1,1 @@
-"""The HTTP side: one module per REST resource, and what they share. No SQL."""
+"""The HTTP layer: one module per REST resource, and what they share. No SQL."""

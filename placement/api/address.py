@@ -1,7 +1,7 @@
-"""Where clients see this API: scheme, host and prefix of a request, believed only as far as they make a URL.
+"""The address under which clients reach this API: scheme, host and prefix, trusted only if they form a valid URL.
 
-A ``location`` is made of them after the change is committed, so whatever cannot stand in a URL is found before: what a
-proxy forwards is left out, and a Host that is none is refused.
+A change is committed before its ``location`` header is built from them, so anything that cannot appear in a URL is
+caught earlier: invalid forwarded values are dropped, and an invalid Host is refused.
 """
 
 import re
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-# With underscores, which no domain has, and names of containers and of nginx's upstreams do.
+# Underscores are invalid in domain names, but names of containers and of nginx upstreams have them.
 HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{0,5}))?")
 SCHEMES = frozenset({"http", "https"})
 PREFIX = re.compile(r"/(?!/)[!-~]*")
@@ -25,7 +25,7 @@ IN_A_PATH = "!$&'()*+,/:;=@~%"
 
 
 class BehindProxy:
-    """A WSGI application whose requests come through one proxy, which tells in X-Forwarded-* what its clients sent."""
+    """A WSGI application behind one proxy, which reports in X-Forwarded-* headers what its clients sent."""
 
     def __init__(self, application: "WSGIApplication") -> None:
         self._fixed: WSGIApplication = ProxyFix(application, x_for=1, x_proto=1, x_host=1, x_prefix=1)
@@ -33,7 +33,7 @@ class BehindProxy:
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
         """Serve one request."""
         for name, is_good in _FORWARDED.items():
-            # The last of a list is the proxy's own word.
+            # Only the last value of a list was set by our own proxy.
             sent = environ.get(name)
             if sent is not None and ('"' in sent or not is_good(sent.rpartition(",")[2].strip())):
                 del environ[name]
@@ -41,10 +41,10 @@ class BehindProxy:
 
 
 def root_url(environ: dict[str, Any]) -> str:
-    """Return the URL of this API's root, without a slash at its end.
+    """Return the URL of this API's root, without a trailing slash.
 
     Raises:
-        Invalid: the Host header is none.
+        Invalid: the Host header is malformed.
     """
     host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
     if not _is_host(host):

@@ -1,4 +1,4 @@
-"""/resource_providers/{uuid}/aggregates: the groups of providers that a provider is in."""
+"""/resource_providers/{uuid}/aggregates: the aggregates that a provider belongs to."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ SHOWS_GENERATION = 19
 
 
 class BareList(Schema):
-    """The aggregates without anything around them (until 1.18)."""
+    """The list of aggregates alone (until 1.18)."""
 
     bare = True
     aggregates = Array(Uuid(), unique=True)
 
     @pre_load
     def name_the_list(self, document: Any, **_: Any) -> dict[str, Any]:
-        """Give the list the name that it has in later versions."""
+        """Wrap the list in an object, as later microversions send it."""
         return {"aggregates": document}
 
 

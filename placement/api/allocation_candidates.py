@@ -1,4 +1,4 @@
-"""GET /allocation_candidates: where can this request go?"""
+"""GET /allocation_candidates: where could this request be served?"""
 
 import logging
 import random
@@ -24,7 +24,7 @@ from placement.telemetry.meters import SearchSeen
 LOG = logging.getLogger(__name__)
 
 SEARCH_HEADER = "x-placement-search"
-"""Says ``incomplete`` on an answer whose search was cut off by its budget."""
+"""``incomplete`` on an answer whose search hit its budget."""
 
 
 def list_candidates(call: Call) -> Response:
@@ -66,8 +66,8 @@ def _dated(call: Call, pieces: Iterator[bytes]) -> Response:
 
 
 def _asked_again(call: Call, request: CandidateRequest, ranking: Ranking) -> WrittenAnswer | None:
-    """Return the answer to a question that was asked before, put together from what trees gave then and give now."""
-    if not call.since(29):  # Before, what one tree shows may depend on the limit.
+    """Return the answer assembled from cached texts of trees, or None if the request has to be searched for."""
+    if not call.since(29):  # Before, the limit may influence what a tree shows.
         return None
     name, write = (call.version, call.request.query_string), partial(texts_by_tree, version=call.version)
     question = Question(name, request, search_options(call), ranking, write)
@@ -80,13 +80,13 @@ def _seen(answer: Answer, duration_s: float) -> SearchSeen:
 
 
 def search_options(call: Call) -> SearchOptions:
-    """Return how the operator wants candidates generated."""
+    """Return how the operator configured candidate generation."""
     chosen, ranks = call.server.settings.placement, call.server.settings.ranking.enabled
     default = "breadth-first" if ranks else "depth-first"
     return SearchOptions(
         most=chosen.max_allocation_candidates if chosen.max_allocation_candidates >= 0 else None,
         breadth_first=(chosen.allocation_candidates_generation_strategy or default) == "breadth-first",
-        # A random sample has no order; in a ranking, chance decides only between trees that are nearly equal.
+        # A random sample has no order; in a ranking, chance only decides between trees of nearly equal score.
         shuffled=chosen.randomize_allocation_candidates and not ranks,
         limits=call.server.limits,
         locks=call.server.settings.locks_for_all,
@@ -94,7 +94,7 @@ def search_options(call: Call) -> SearchOptions:
 
 
 def ranking_of(call: Call) -> Ranking | None:
-    """Return how the operator wants candidates ordered, if at all."""
+    """Return how the operator wants candidates ordered; None if no ranking is enabled."""
     settings = call.server.settings
     if not settings.ranking.enabled:
         return None
@@ -107,7 +107,7 @@ def ranking_of(call: Call) -> Ranking | None:
 
 
 def packer_in_force(call: Call) -> Packer | None:
-    """Return what judges by fragmentation, if candidates are ordered by it."""
+    """Return what scores fragmentation, if the ranking in force uses it."""
     settings = call.server.settings
     return call.server.packers.of(settings.planner.profile_in_force) if settings.ranking.enabled else None
 

@@ -1,7 +1,7 @@
-"""Schemas of the bodies that carry allocations, one per range of microversions; all load to the same shape.
+"""Schemas of request bodies with allocations, one per range of microversions; all load to the same shape.
 
-A loaded body is ``{"allocations": {provider uuid: resources}, ...}`` whatever its version, with ``project_id``,
-``user_id``, ``consumer_generation`` and ``consumer_type`` where the version has them.
+A loaded body is ``{"allocations": {provider uuid: resources}, ...}`` at any microversion, with ``project_id``,
+``user_id``, ``consumer_generation`` and ``consumer_type`` where the microversion has them.
 """
 
 from typing import Any
@@ -22,15 +22,15 @@ def resources() -> Mapping:
 
 
 def owner_id() -> JsonText:
-    """Return a field for the id of a project or a user; it need not be a uuid."""
+    """Return a field for a project or user id, which need not be a uuid."""
     return JsonText(shortest=1, longest=255)
 
 
 class GroupMappings(Mapping):
-    """Which providers serve which request group. It is looked at and forgotten, as the reference does.
+    """Which providers serve which request group; validated and then ignored, as in the reference.
 
-    Clients send back what GET /allocation_candidates gave them. What stands under the unsuffixed group's "" is not
-    even looked at: the reference's pattern wants a character.
+    Clients send back what GET /allocation_candidates returned. The value of the unsuffixed group, "", is not even
+    validated, because the reference's key pattern requires a character.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -39,13 +39,13 @@ class GroupMappings(Mapping):
 
 
 class ListedProvider(Schema):
-    """The provider of an entry up to 1.11."""
+    """The provider of a list entry, up to 1.11."""
 
     uuid = Uuid()
 
 
 class ListedAllocation(Schema):
-    """An entry of the list up to 1.11."""
+    """A list entry, up to 1.11."""
 
     resource_provider = Object(ListedProvider)
     resources = resources()
@@ -58,7 +58,7 @@ class ListedAllocations(Schema):
 
     @post_load
     def by_provider(self, loaded: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Turn the list into the dict that later versions have; the last entry of a provider counts."""
+        """Turn the list into the dict of later versions; if a provider is repeated, its last entry wins."""
         entries = {entry["resource_provider"]["uuid"]: entry["resources"] for entry in loaded["allocations"]}
         return {**loaded, "allocations": entries}
 
@@ -71,14 +71,14 @@ class ListedWithOwner(ListedAllocations):
 
 
 class ProviderAllocation(Schema):
-    """The resources of one provider. The generation is what a GET answered, and means nothing here."""
+    """The resources of one provider. Clients copy ``generation`` from a GET; it is ignored."""
 
     generation = Integer(required=False)
     resources = resources()
 
 
 class ByProvider(Schema):
-    """One consumer's entry of POST, 1.13 to 1.27: it may be empty."""
+    """One consumer's entry in POST, 1.13 to 1.27; may be empty."""
 
     allocations = Mapping(UUID_KEY, Object(ProviderAllocation))
     project_id = owner_id()
@@ -86,7 +86,7 @@ class ByProvider(Schema):
 
     @post_load
     def without_generations(self, loaded: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Drop what is of no use."""
+        """Drop the generations, which are ignored."""
         entries = {uuid: entry["resources"] for uuid, entry in loaded["allocations"].items()}
         return {**loaded, "allocations": entries}
 
@@ -98,37 +98,37 @@ class NonEmptyByProvider(ByProvider):
 
 
 class WithGeneration(ByProvider):
-    """The body of PUT, and one consumer's entry of POST, 1.28 to 1.33."""
+    """The body of PUT, and one consumer's entry in POST, 1.28 to 1.33."""
 
     consumer_generation = Integer(nullable=True)
 
 
 class WithMappings(WithGeneration):
-    """The same, 1.34 to 1.37."""
+    """The body of PUT, and one consumer's entry in POST, 1.34 to 1.37."""
 
     mappings = GroupMappings(required=False)
 
 
 class WithType(WithMappings):
-    """The same, from 1.38 on."""
+    """The body of PUT, and one consumer's entry in POST, from 1.38."""
 
     consumer_type = JsonText(pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
 
 
 class ByConsumer(Schema):
-    """A body whose keys are the uuids of consumers."""
+    """A body keyed by consumer uuid."""
 
     def __init__(self, entry: type[Schema]) -> None:
         super().__init__()
         self.entries = by_consumer(entry, smallest=1)
 
     def load(self, data: Any, **_: Any) -> Any:
-        """Check the body."""
+        """Validate the body."""
         return self.entries.deserialize(data)
 
 
 def by_consumer(entry: type[Schema], *, smallest: int = 0) -> Mapping:
-    """Return a field for entries by consumer uuid."""
+    """Return a field for entries keyed by consumer uuid."""
     return Mapping(UUID_KEY, Object(entry), smallest=smallest)
 
 

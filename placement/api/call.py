@@ -1,4 +1,4 @@
-"""One request being served, as the views see it: who asks what at which microversion, and the means to answer."""
+"""One request as the views see it: who asks for what at which microversion, and how to answer."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ JSON = "application/json"
 
 
 class Authorizer(Protocol):
-    """Decides whether a caller may do what a policy rule names; raises Forbidden if not."""
+    """Decides whether a caller passes a policy rule."""
 
     def authorize(self, rule: str, identity: Identity, target: dict[str, Any] = ...) -> None:
         """Raise Forbidden unless ``identity`` passes ``rule`` for ``target``."""
@@ -38,7 +38,7 @@ class Authorizer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What all requests of one application share."""
+    """State shared by all requests of one application."""
 
     database: Database
     policy: Authorizer
@@ -55,7 +55,7 @@ class Server:
 
 
 class Call:
-    """A request, its microversion and its caller."""
+    """A request with its microversion and caller."""
 
     def __init__(self, server: Server, request: Request, version: Version, identity: Identity | None) -> None:
         self.server = server
@@ -65,17 +65,17 @@ class Call:
 
     @property
     def database(self) -> Database:
-        """The database of this server."""
+        """The server's database."""
         return self.server.database
 
     @property
     def identity(self) -> Identity:
-        """The caller; only version discovery and health are served without one."""
+        """The caller. Only version discovery and health checks are served without one."""
         assert self._identity is not None
         return self._identity
 
     def since(self, minor: int) -> bool:
-        """Tell whether the request's microversion is 1.``minor`` or newer."""
+        """Return whether the request's microversion is 1.``minor`` or newer."""
         return self.version.minor >= minor
 
     def authorize(self, rule: str, **target: Any) -> None:
@@ -83,7 +83,7 @@ class Call:
         self.server.policy.authorize(rule, self.identity, target)
 
     def is_allowed(self, rule: str, **target: Any) -> bool:
-        """Tell whether the caller passes the policy rule."""
+        """Return whether the caller passes the policy rule."""
         try:
             self.authorize(rule, **target)
         except Forbidden:
@@ -92,15 +92,15 @@ class Call:
 
     @cached_property
     def query(self) -> Query:
-        """The query string, decoded."""
+        """The decoded query string."""
         return Query.parse(self.request.query_string)
 
     def body(self, schemas: Versioned[Schema] | Schema) -> Any:
-        """Return the JSON body, validated by the schema that belongs to the microversion."""
+        """Return the JSON body, validated by the schema for the request's microversion."""
         return load(schemas.at(self.version) if isinstance(schemas, Versioned) else schemas, self._json_body())
 
     def document(self, schema: Schema) -> Any:
-        """Return the JSON body of a planner request; a fault is told with its path in the body."""
+        """Return the JSON body of a planner request; errors name the path in the body."""
         return load_document(schema, self._json_body())
 
     def _json_body(self) -> Any:
@@ -110,17 +110,17 @@ class Call:
             raise Invalid(f"Malformed JSON: {error}") from error
 
     def link(self, path: str) -> str:
-        """Return a link inside this API: the path with the mount prefix, without scheme and host."""
+        """Return a link within this API: the path below the mount prefix, without scheme and host."""
         return self.request.script_root + path
 
     def json(self, document: Any, *, last_modified: datetime | None = None, status: int = 200) -> Response:
-        """Answer with a JSON document, dated from 1.15 on (now, when nothing in it has a date)."""
+        """Answer with a JSON document, dated from 1.15 on (with the current time if nothing in it has a date)."""
         response = Response(orjson.dumps(document), status, content_type=JSON)
         self.date(response, last_modified)
         return response
 
     def empty(self, status: int = 204, *, location: str | None = None) -> Response:
-        """Answer without a body. ``location`` is a path inside this API; clients get the absolute URL."""
+        """Answer without a body. ``location`` is a path within this API; clients get the absolute URL."""
         response = Response(status=status)
         del response.headers["content-type"]
         if status == 204:
@@ -130,11 +130,11 @@ class Call:
         return response
 
     def locate(self, response: Response, path: str) -> None:
-        """Add a ``location``: always absolute, because clients follow it as it is."""
+        """Add a ``location`` header, always absolute because clients follow it as it is."""
         response.headers["location"] = g.root_url + path
 
     def date(self, response: Response, last_modified: datetime | None) -> None:
-        """Add the caching headers that answers have from 1.15 on. The tables keep naive UTC."""
+        """Add the caching headers of 1.15 and later. Datetimes in the tables are naive UTC."""
         if not self.since(15):
             return
         moment = last_modified.replace(tzinfo=UTC) if last_modified else datetime.now(UTC)

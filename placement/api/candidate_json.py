@@ -1,8 +1,8 @@
-"""The JSON of an answer to GET /allocation_candidates, written piece by piece, and sent while it is written.
+"""The JSON of GET /allocation_candidates, streamed while it is being written.
 
-An answer may have tens of thousands of candidates that differ in their uuids alone, and thousands of providers that
-have the same. So what recurs is written once, instead of building a dictionary for each: many times as fast, and a
-test holds the result against plainly built dictionaries.
+An answer may have tens of thousands of candidates that differ only in their uuids, and thousands of providers with
+equal stock. Writing recurring text once, instead of building a dictionary per candidate, is many times as fast; a test
+compares the result with plainly built dictionaries.
 """
 
 from collections import defaultdict
@@ -18,11 +18,11 @@ from placement.services.written_trees import TextsOfTree
 Part = TypeVar("Part")
 
 AT_ONCE = 2_000
-"""Candidates or summaries that are written at once: about a megabyte."""
+"""How many candidates or summaries to write at once: about a megabyte."""
 
 
 def candidates_json(answer: Answer, version: Version, *, at_once: int = AT_ONCE) -> Iterator[bytes]:
-    """Yield the answer in the form of a microversion, so many candidates or summaries at once."""
+    """Yield the answer in the form of a microversion, ``at_once`` candidates or summaries at a time."""
     uuids = _quoted_uuids(answer)
     requests = _Requests(answer.plan, uuids, version)
     texts = (_texts(portion, requests) for portion in _portions(answer.candidates, at_once))
@@ -31,12 +31,12 @@ def candidates_json(answer: Answer, version: Version, *, at_once: int = AT_ONCE)
 
 
 def written_json(answer: WrittenAnswer) -> Iterator[bytes]:
-    """Yield the same of an answer that is written tree by tree."""
+    """Yield the JSON of an answer whose trees are already written."""
     return _answer_json([answer.candidates], [answer.providers])
 
 
 def texts_by_tree(answer: Answer, version: Version) -> dict[int, TextsOfTree]:
-    """Write an answer whose trees share nothing tree by tree, by root; from 1.29 on."""
+    """Return an answer whose trees share nothing as text per tree, by root id; from 1.29 on."""
     uuids = _quoted_uuids(answer)
     requests = _Requests(answer.plan, uuids, version)
     candidates: dict[int, list[str]] = defaultdict(list)
@@ -50,7 +50,7 @@ def texts_by_tree(answer: Answer, version: Version) -> dict[int, TextsOfTree]:
 
 
 def _quoted_uuids(answer: Answer) -> dict[int, str]:
-    # Uuids and names of classes and traits are hexadecimal digits, A-Z and the like: nothing to escape.
+    # Uuids and the names of classes and traits contain nothing that JSON escapes.
     return {id_: f'"{member.uuid}"' for id_, member in answer.providers.members.items()}
 
 
@@ -61,7 +61,7 @@ def _answer_json(candidates: Iterable[Sequence[str]], summaries: Iterable[Sequen
 
 
 def _listed(head: str, portions: Iterable[Sequence[str]]) -> Iterator[bytes]:
-    """Yield the head, then all texts with commas between them; a piece for each portion."""
+    """Yield the head, then all texts separated by commas; one piece per portion."""
     before = head
     for portion in portions:
         yield (before + ",".join(portion)).encode()
@@ -75,7 +75,7 @@ def _portions(whole: Sequence[Part], size: int) -> Iterator[Sequence[Part]]:
 
 
 def _texts(candidates: Sequence[Candidate], requests: "_Requests") -> list[str]:
-    """Return the text of each candidate, written tree by tree: what is written again is still at hand then."""
+    """Return the text of each candidate, written tree by tree so that recurring data is still in the CPU's cache."""
     texts = [""] * len(candidates)
     roots = [root for root, _choice in candidates]
     for index in sorted(range(len(candidates)), key=roots.__getitem__):
@@ -86,8 +86,8 @@ def _texts(candidates: Sequence[Candidate], requests: "_Requests") -> list[str]:
 class _Requests:
     """Writes the candidates of one plan.
 
-    Which slots meet on one provider makes the *pattern* of a candidate. Candidates of one pattern differ in their
-    uuids alone, so each pattern is written once, with room for uuids.
+    A candidate's *pattern* says which slots share a provider. Candidates of one pattern differ only in their uuids, so
+    each pattern is rendered once, as a template with gaps for uuids.
     """
 
     def __init__(self, plan: Plan, uuids: Mapping[int, str], version: Version) -> None:
@@ -98,19 +98,19 @@ class _Requests:
         self._templates: dict[tuple[int, ...], tuple[str, list[int]]] = {}
 
     def text(self, choice: tuple[int, ...]) -> str:
-        """Return one candidate, in the form that PUT /allocations takes at the same microversion."""
+        """Return one candidate in the form that PUT /allocations accepts at the same microversion."""
         pattern = tuple(map(choice.index, choice))
         found = self._templates.get(pattern)
         if found is None:
             found = self._templates[pattern] = self._template(pattern)
         template, slots = found
-        # From a list, which is faster: this runs for each candidate of an answer.
+        # A list is faster than a generator here, and this runs for every candidate.
         return template % tuple([self._uuids[choice[slot]] for slot in slots])
 
     def _template(self, pattern: tuple[int, ...]) -> tuple[str, list[int]]:
-        """Return the text of a pattern, and the slots whose providers' uuids come into it, in order.
+        """Return the template of a pattern, and the slots whose providers' uuids fill its gaps, in order.
 
-        A pattern has for each slot the first slot that is on the same provider.
+        A pattern gives, for each slot, the first slot served by the same provider.
         """
         amounts = self._amounts(pattern)
         taken = ",".join([self._taken(of_provider) for of_provider in amounts.values()])
@@ -122,7 +122,7 @@ class _Requests:
         return f'{text},"mappings":{{{mappings}}}}}', [*amounts, *chain.from_iterable(served.values())]
 
     def _amounts(self, pattern: tuple[int, ...]) -> dict[int, dict[str, int]]:
-        """Return what is taken from each provider that something is taken from."""
+        """Return the amounts taken from each provider, by the first slot that it serves."""
         amounts: dict[int, dict[str, int]] = {}
         for slot, provider in zip(self._slots, pattern, strict=True):
             for name, amount in slot.resources:
@@ -131,7 +131,7 @@ class _Requests:
         return amounts
 
     def _served(self, pattern: tuple[int, ...]) -> dict[str, list[int]]:
-        """Return which providers serve each group, each once; the unsuffixed group comes last."""
+        """Return which providers serve each group, without repeats; the unsuffixed group comes last."""
         served: dict[str, list[int]] = {}
         for slot, provider in sorted(zip(self._slots, pattern, strict=True), key=lambda pair: not pair[0].is_granular):
             providers = served.setdefault(slot.suffix, [])
@@ -147,7 +147,7 @@ class _Requests:
 
 
 def _shown(answer: Answer, version: Version) -> list[TreeMember]:
-    """Return who is summarised: from 1.29 all providers of the trees taken from, before those that serve alone."""
+    """Return the providers to summarise: from 1.29 on, all of the candidates' trees; before, only those that serve."""
     members = answer.providers.members
     if version >= (1, 29):
         return [member for member in members.values() if member.root_id in answer.taken_from]
@@ -172,7 +172,7 @@ def _summaries(shown: Sequence[TreeMember], answer: Answer, uuids: Mapping[int, 
 
 
 class _Texts(dict[Any, str]):
-    """Text by what it says, written when it is first asked for: hosts of a cloud are much alike."""
+    """Text by what it describes, written on first use: many hosts of a cloud have the same stock and traits."""
 
     def __init__(self, write: Callable[[Any], str]) -> None:
         super().__init__()
@@ -184,7 +184,7 @@ class _Texts(dict[Any, str]):
 
 
 def _resources(answer: Answer, version: Version) -> dict[int, str]:
-    """Return what each provider has and uses; before 1.27 only of the classes that the request asks for."""
+    """Return each provider's capacity and usage; before 1.27, only of the requested classes."""
     asked = {name for slot in answer.plan.slots for name, _amount in slot.resources}
     names = {
         id_: f'"{name}"' for id_, name in answer.providers.class_names.items() if version >= (1, 27) or name in asked
@@ -198,7 +198,7 @@ def _resources(answer: Answer, version: Version) -> dict[int, str]:
 
     texts = _Texts(text).__getitem__
     members, stocks = answer.providers.members, answer.providers.stocks
-    # What lies between the trees of the answer may have been read, too.
+    # Providers outside the answer's trees may have been read as well.
     return {id_: ",".join(filter(None, map(texts, of))) for id_, of in stocks.items() if id_ in members}
 
 

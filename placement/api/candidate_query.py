@@ -1,4 +1,4 @@
-"""The query string of GET /allocation_candidates, from its microversion's rules to a CandidateRequest."""
+"""The query string of GET /allocation_candidates, parsed by the rules of its microversion into a CandidateRequest."""
 
 import re
 from collections.abc import Iterable
@@ -18,12 +18,12 @@ POLICY = ValueRule(choices=("none", "isolate"))
 
 MOST_GROUPS = 250
 MOST_CLASSES = 25
-"""A class of a granular group is two tables in a join, and SQLite joins at most 64."""
+"""Each class of a granular group joins two tables, and SQLite joins at most 64."""
 
 NUMBER = "[1-9][0-9]*"
 SUFFIX = "[a-zA-Z0-9_-]{1,64}"
 ROOT_REQUIRED_VERSION = Version(1, 38)
-"""root_required speaks the language that ``required`` spoke until 1.38: no ``in:``."""
+"""root_required keeps the syntax that ``required`` had until 1.38, without ``in:``."""
 
 _AT_1_25 = {"limit": LIMIT, "group_policy": POLICY}
 KEYS = Versioned(
@@ -55,7 +55,7 @@ _KEY = Versioned(
 
 
 def candidate_request(query: Query, version: Version) -> CandidateRequest:
-    """Return what a query string asks for.
+    """Return the request that a query string describes.
 
     Raises:
         Invalid: with the reference's messages and codes.
@@ -87,7 +87,7 @@ def candidate_request(query: Query, version: Version) -> CandidateRequest:
 
 
 def _limit(value: str | None) -> int | None:
-    """Return how many candidates are wanted at most. No answer holds a number of ten digits."""
+    """Return the maximum number of candidates. Ten digits or more mean no limit: no answer is that long."""
     return int(value) if value is not None and len(value) < 10 else None
 
 
@@ -141,7 +141,7 @@ def _subtree(value: str) -> frozenset[str]:
 
 
 def _check_size(groups: tuple[RequestGroup, ...]) -> None:
-    """Refuse what no cloud can be asked for, before it becomes a statement that no database plans."""
+    """Refuse oversized requests before they become a statement that no database can plan."""
     if len(groups) > MOST_GROUPS:
         raise Invalid(f"{PREFIX}more than {MOST_GROUPS} request groups")
     if any(group.is_granular and len(group.resources) > MOST_CLASSES for group in groups):
@@ -149,7 +149,7 @@ def _check_size(groups: tuple[RequestGroup, ...]) -> None:
 
 
 def _check_resourceless(groups: tuple[RequestGroup, ...], same_subtree: tuple[frozenset[str], ...]) -> None:
-    """From 1.36 groups may do without resources, if a same_subtree ties them to some that have any."""
+    """Check that every group without resources is in a same_subtree, which is possible from 1.36 on."""
     present = [group.suffix for group in groups]
     without = [group.suffix for group in groups if not group.resources]
     tied = frozenset().union(*same_subtree)
@@ -168,7 +168,7 @@ def _check_resourceless(groups: tuple[RequestGroup, ...], same_subtree: tuple[fr
 
 
 def _check_resources(groups: tuple[RequestGroup, ...]) -> None:
-    """Before 1.36 every group has resources."""
+    """Check that every group has resources (before 1.36)."""
     without = [group for group in groups if not group.resources]
     if orphans := [f"required{group.suffix}" for group in without if group.required]:
         raise Invalid(

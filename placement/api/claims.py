@@ -1,4 +1,4 @@
-"""From validated bodies to claims, for every resource whose body carries allocations."""
+"""Conversion of validated bodies to claims, for every REST resource whose body carries allocations."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from placement.domain.allocation import Claim
 
 
 def claim_of(call: Call, consumer_uuid: str, entry: dict[str, Any]) -> Claim:
-    """Return the claim that a loaded body of ``allocation_schemas`` makes for one consumer."""
+    """Return one consumer's claim from a body loaded by ``allocation_schemas``."""
     defaults = call.server.settings.placement
     return Claim(
         consumer_uuid=consumer_uuid,
@@ -21,5 +21,5 @@ def claim_of(call: Call, consumer_uuid: str, entry: dict[str, Any]) -> Claim:
 
 
 def claims_of(call: Call, entries: dict[str, dict[str, Any]]) -> list[Claim]:
-    """Return the claims of entries by consumer uuid."""
+    """Return the claims of entries keyed by consumer uuid."""
     return [claim_of(call, consumer_uuid, entry) for consumer_uuid, entry in entries.items()]

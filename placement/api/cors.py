@@ -1,4 +1,4 @@
-"""Cross-origin requests of browsers, as ``[cors]`` allows them, by oslo.middleware."""
+"""Cross-origin requests from browsers, as ``[cors]`` allows them, handled by oslo.middleware."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
@@ -15,12 +15,12 @@ GROUP = "cors"
 
 
 def wrap_with_cors(app: "WSGIApplication", settings: Settings) -> "WSGIApplication":
-    """Return the application behind the CORS middleware; as it is where no origin is allowed.
+    """Wrap the application in the CORS middleware, or return it unchanged if no origin is allowed.
 
-    It must stand before everything else: browsers send preflight requests without credentials, to any path.
+    It must come before authentication: browsers send preflight requests without credentials, to any path.
 
     Raises:
-        ConfigurationError: an origin is allowed, and oslo.middleware is not installed or a value cannot be used.
+        ConfigurationError: an origin is allowed, but oslo.middleware is not installed or a value is invalid.
     """
     source = settings.source
     if source is None or not source.cors.allowed_origin:
@@ -42,9 +42,9 @@ def _middleware() -> Any:
 
 
 def _values_for(middleware: Any, source: cfg.ConfigOpts) -> cfg.ConfigOpts:
-    """Return the values in an object of their own: the library insists on its own declarations of the options."""
+    """Copy the values into a ConfigOpts of their own, because the library insists on its own option declarations."""
     values = cfg.ConfigOpts()
-    # Before oslo.middleware 7 they have this name alone.
+    # Versions before 7 only have this name.
     values.register_opts(middleware.CORS_OPTS, group=GROUP)
     for name, value in source.cors.items():
         values.set_override(name, value, group=GROUP)

@@ -1,4 +1,4 @@
-"""What happens to every request before and after its view: identity, microversion, routing, headers."""
+"""What happens to every request around its view: authentication, microversion, routing, headers."""
 
 from contextlib import suppress
 from typing import Protocol
@@ -26,15 +26,15 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Identifier(Protocol):
-    """Tells who is calling."""
+    """Identifies callers."""
 
     def identify(self, environ: dict[str, object]) -> Identity | None:
-        """Return the caller, or None where the credentials are missing or wrong."""
+        """Return the caller, or None if the credentials are missing or wrong."""
 
 
 def install(app: Flask, server: Server, strategy: Identifier) -> None:
-    """Make a Flask application serve the API."""
-    # Clients repeat a POST as a GET when they are redirected, so no path is ever redirected, only found or not.
+    """Install the API in a Flask application."""
+    # Clients turn a redirected POST into a GET, so paths are never redirected: they either exist or do not.
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.before_request(lambda: _begin(strategy))
@@ -43,18 +43,18 @@ def install(app: Flask, server: Server, strategy: Identifier) -> None:
     errors.register(app)
     routes = ROUTES if server.settings.planner_api.enabled else PLAIN_ROUTES
     for path, resource in resources(routes).items():
-        # Without methods werkzeug lets every method through, so that 405 and HEAD are answered in one place.
+        # Without ``methods``, werkzeug accepts every method, so that 405 and HEAD are handled in one place.
         app.url_map.add(LazyRule(path, endpoint=path))
         app.view_functions[path] = _endpoint(server, resource)
 
 
 def _begin(strategy: Identifier) -> None:
-    """Find out who calls and at which microversion, in the order the reference does it."""
+    """Identify the caller and the microversion, in the reference's order."""
     environ = request.environ
     g.request_id = request_id = f"req-{uuid4()}"
     g.version = g.identity = None
     if request.method not in READING:
-        g.root_url = root_url(environ)  # Before anything is changed: it may be refused.
+        g.root_url = root_url(environ)  # Before anything is changed: it may refuse the request.
     sent_id = environ.get("HTTP_X_OPENSTACK_REQUEST_ID")
     log_for(request_id, sent_id)
     path = environ.get("PATH_INFO", "")
@@ -65,20 +65,20 @@ def _begin(strategy: Identifier) -> None:
         log_for(request_id, sent_id, identity)
         if request.method not in READING:
             AT_WORK.set(_origin(identity))
-    if not is_console(path):  # pages have no version at all
+    if not is_console(path):  # console pages have no microversion
         asked = environ.get("HTTP_OPENSTACK_API_VERSION")
         g.version = _newest_for(asked) if is_planner_path(path) else requested_version(asked)
     _check_length(environ)
-    # werkzeug finds what follows the first slashes, however many they are.
+    # werkzeug ignores how many slashes a path begins with.
     if "\0" in path or path.startswith("//"):
         raise NotFound(NO_SUCH_PATH)
 
 
 def _newest_for(asked: str | None) -> Version:
-    """Return the newest microversion: the planner has none, and answers as at the newest whichever is asked for.
+    """Return the newest microversion, whichever is requested: the planner API has no microversions.
 
     Raises:
-        Invalid: what is asked for is no microversion at all.
+        Invalid: the requested microversion is malformed.
     """
     with suppress(UnacceptableVersion):
         requested_version(asked)
@@ -119,7 +119,7 @@ def _finish(response: Response) -> Response:
 
 
 def _tell_record() -> None:
-    """Tell the layer outside, which sees nothing of Flask, what it wants to know of this request."""
+    """Record what the outer middleware, which knows nothing of Flask, needs to know about this request."""
     record: RequestRecord | None = request.environ.get(RECORD)
     if record is None:
         return

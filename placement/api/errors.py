@@ -1,8 +1,8 @@
-"""From exception to answer: one status per class of error, one shape for all of them.
+"""Error responses: one status per class of exception, one shape for all of them.
 
-``{"errors": [{status, title, detail, request_id, code, ...}]}``; the useful sentence comes last in ``detail``,
-because the ``openstack`` command shows its last line only. A client that accepts text/html or text/plain and not
-JSON gets the same message as a page of that type.
+``{"errors": [{status, title, detail, request_id, code, ...}]}``; the useful sentence comes last in ``detail``, because
+the ``openstack`` command shows only its last line. A client that accepts text/html or text/plain but not JSON gets the
+same message as a page of that type.
 """
 
 import logging
@@ -127,7 +127,7 @@ def _http_exception(error: HTTPException) -> Response:
 
 
 def log_unexpected(log: RationedLog, error: Exception) -> None:
-    """Log an error that nothing was prepared for, with its traceback."""
+    """Log an unexpected error with its traceback."""
     cause = f"{type(error).__name__} while serving {request.method} {request.url_rule}"
     sentence = "Unexpected error while serving %s %s"
     log.write(logging.ERROR, cause, sentence, request.method, request.path, exc_info=error)
@@ -178,7 +178,7 @@ def _page(asked: Request, status: HTTPStatus, detail: str) -> Response | None:
 
 
 def version_headers(response: Response) -> Response:
-    """Add the headers that tell which microversion was used."""
+    """Add the headers that state which microversion was used."""
     if (version := g.get("version")) is not None:
         response.headers["openstack-api-version"] = f"{SERVICE} {version}"
         others = response.headers.get("vary")

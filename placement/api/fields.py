@@ -1,8 +1,8 @@
 # ruff: noqa: ARG002 - the signatures of fields are marshmallow's
 """JSON-exact marshmallow fields: ``1.0`` is an integer, ``true`` is not, ``"1.5"`` is not a number.
 
-marshmallow's own fields convert generously; the API does not. Each field reports Faults in the wording of JSON
-Schema validators (see api/validation.py).
+marshmallow's own fields convert generously; the API must not. Each field reports Faults in the wording of JSON Schema
+validators (see api/validation.py).
 """
 
 import re
@@ -15,19 +15,19 @@ from placement.api.validation import Fault, shown
 
 LARGEST_INTEGER = 2**63 - 1
 LARGEST_COLUMN = 2**31 - 1
-"""The largest integer a column of the tables holds."""
+"""The largest integer that the tables' columns hold."""
 LONGEST_UUID = 36
 
 
 def refuse(sentence: str, rule: str) -> ValidationError:
-    """Return the error that carries one fault."""
+    """Return an error with a single fault."""
     return ValidationError([Fault(sentence, rule)])
 
 
 class Exact(fields.Field[Any]):
-    """A field that checks and never converts; ``null`` only where ``nullable``.
+    """A field that validates without converting; ``null`` is valid only if ``nullable``.
 
-    ``default`` is for the API reference: what a body without it means. Whoever reads the body applies it.
+    ``default`` documents, for the API reference, what an absent key means; the code that reads the body applies it.
     """
 
     kind = "string"
@@ -38,7 +38,7 @@ class Exact(fields.Field[Any]):
         self.default = default
 
     def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
-        """Check one value. ``None`` goes the same way as any other wrong type."""
+        """Validate one value. ``None`` is treated like any other wrong type."""
         if value is None:
             if self.nullable:
                 return None
@@ -94,7 +94,7 @@ class JsonNumber(_Bounded):
 
 
 class JsonText(Exact):
-    """A string. NUL characters, which databases refuse, are refused here."""
+    """A string without NUL characters, which databases refuse."""
 
     def __init__(
         self, *, shortest: int | None = None, longest: int | None = None, pattern: str | None = None, **options: Any
@@ -119,23 +119,23 @@ class JsonText(Exact):
 
 
 def is_uuid_like(value: str) -> bool:
-    """Tell whether a string is a uuid in any of the usual spellings, dashed or not."""
+    """Return whether a string is a uuid in any of the usual spellings, with or without dashes."""
     bare = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
     return re.fullmatch("[0-9a-f]{32}", bare) is not None
 
 
 def canonical_uuid(value: str) -> str:
-    """Return the dashed lower-case spelling of a uuid that ``is_uuid_like``."""
+    """Return the dashed lower-case spelling of a string that ``is_uuid_like``."""
     return str(uuid.UUID(value))
 
 
 def fitting_uuid(value: str) -> str:
-    """Return a uuid as it is written if it fits the columns, else (``urn:uuid:``, extra dashes) its usual spelling."""
+    """Return a uuid as sent if it fits the columns, else (``urn:uuid:``, extra dashes) in its canonical spelling."""
     return value if len(value) <= LONGEST_UUID else canonical_uuid(value)
 
 
 class Uuid(Exact):
-    """A uuid in any spelling, given back as it was sent."""
+    """A uuid in any spelling, returned as it was sent."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
         if not isinstance(value, str):
@@ -186,13 +186,13 @@ class Array(Exact):
 
 
 class Mapping(Exact):
-    """An object whose keys are data: each matches a pattern, all values are of one kind.
+    """An object whose keys are data: all match a pattern, and all values are of one kind.
 
     Args:
-        keys: the pattern.
-        values: what stands under a key.
-        others: what stands under keys that do not match; without it they are refused.
-        smallest: how many keys there are at least.
+        keys: the pattern that keys match.
+        values: the field for values.
+        others: the field for values of keys that do not match; without it, such keys are refused.
+        smallest: the minimum number of keys.
         options: those of any field.
     """
 
@@ -234,13 +234,13 @@ class Mapping(Exact):
 
 
 class Object(fields.Nested):
-    """An object with the fields of a schema of its own."""
+    """An object with its own schema."""
 
     def __init__(self, schema: Any, *, required: bool = True, **options: Any) -> None:
         super().__init__(schema, required=required, **options)
 
     def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
-        """Check one object."""
+        """Validate one object."""
         if value is not missing and not isinstance(value, dict):
             raise refuse(f"{shown(value)} is not of type 'object'", "type")
         return super().deserialize(value, attr, data, **options)

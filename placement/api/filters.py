@@ -1,7 +1,7 @@
-"""Values of the query parameters that say which providers are meant: resources, required, member_of and in_tree.
+"""Query parameters that select providers: resources, required, member_of and in_tree.
 
-The same parameters filter the list of providers and shape the request groups of allocation candidates, so nothing
-here knows a route. Values are checked in form only; whether the names exist is for the database to say.
+The same parameters filter the list of providers and define the request groups of allocation candidates, so nothing here
+depends on a route. Only the syntax is checked; whether the names exist is the database's business.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ FORBIDDEN_AGGREGATES = (1, 32)
 ANY_TRAITS = (1, 39)
 
 ALL_OF_ANY = list[frozenset[str]]
-"""Sets of names: of each set at least one is wanted."""
+"""Sets of names: at least one of each set is required."""
 
 MOST_CONDITIONS = 250
 MOST_VALUES = 5000
-"""What one parameter may ask for. SQLite takes statements of at most 1,000 conditions and 32,766 values."""
+"""Limits for one parameter. SQLite takes at most 1,000 conditions and 32,766 values per statement."""
 
 _TRAITS = "HW_CPU_X86_VMX,CUSTOM_MAGIC"
 _TRAITS_WITH_FORBIDDEN = "HW_CPU_X86_VMX,!CUSTOM_MAGIC"
@@ -29,10 +29,10 @@ _TRAITS_FORM = PREFIX + "Expected 'required' parameter value of the form: "
 
 
 def parse_resources(value: str) -> dict[str, int]:
-    """Return the amount of each resource class of ``VCPU:2,MEMORY_MB:1024``.
+    """Return the amount of each resource class in ``VCPU:2,MEMORY_MB:1024``.
 
     Raises:
-        Invalid: the value has another form, or an amount that no provider can have.
+        Invalid: the value is malformed, or an amount is out of range.
     """
     if not value.strip():
         raise _bad_resources("empty string")
@@ -65,10 +65,10 @@ def _bad_resources(got: str) -> Invalid:
 def parse_required(values: Sequence[str], version: Version) -> tuple[ALL_OF_ANY, frozenset[str]]:
     """Return the required traits, as sets of alternatives, and the forbidden ones.
 
-    ``values`` are all values of one key in the order of the query. Before 1.39 only the last one counts.
+    ``values`` are all values of one key in query order. Before 1.39, only the last one counts.
 
     Raises:
-        Invalid: a value has another form, or one that the microversion does not know yet.
+        Invalid: a value is malformed, or uses syntax that the microversion does not have.
     """
     check_size("required", values)
     required: ALL_OF_ANY = []
@@ -95,7 +95,7 @@ def _alternative_traits(value: str, version: Version) -> frozenset[str]:
 
 
 def _listed_traits(value: str, version: Version) -> tuple[list[str], set[str]]:
-    """Return what ``A,!B`` requires and forbids. As in the reference, ``!!B`` is ``!B``."""
+    """Return what ``A,!B`` requires and forbids. As in the reference, ``!!B`` means ``!B``."""
     traits = [trait.strip() for trait in value.split(",")]
     wanted = [trait for trait in traits if not trait.startswith("!")]
     unwanted = {trait.lstrip("!") for trait in traits if trait.startswith("!")}
@@ -108,12 +108,12 @@ def _listed_traits(value: str, version: Version) -> tuple[list[str], set[str]]:
 
 
 def parse_member_of(values: Sequence[str], version: Version, *, suffix: str = "") -> tuple[ALL_OF_ANY, frozenset[str]]:
-    """Return the aggregates to be in, as sets of alternatives, and those not to be in.
+    """Return the required aggregates, as sets of alternatives, and the forbidden ones.
 
-    ``values`` are all values of one key; ``suffix`` is that of the key, for messages.
+    ``values`` are all values of one key; ``suffix`` is the key's suffix, for messages.
 
     Raises:
-        Invalid: a value has another form, or one that the microversion does not know yet.
+        Invalid: a value is malformed, or uses syntax that the microversion does not have.
     """
     if len(values) > 1 and version < SEVERAL_MEMBER_OF:
         raise Invalid(f"Multiple member_of{suffix} parameters are not supported")
@@ -132,7 +132,7 @@ def parse_member_of(values: Sequence[str], version: Version, *, suffix: str = ""
 
 
 def _aggregates(value: str) -> frozenset[str]:
-    """Return the uuids of ``U``, ``in:U1,U2`` and the same behind a ``!``."""
+    """Return the uuids in ``U`` or ``in:U1,U2``, with or without a leading ``!``."""
     listed = value.removeprefix("!")
     if listed.startswith("in:"):
         uuids = listed.removeprefix("in:").split(",")
@@ -150,7 +150,7 @@ def _aggregates(value: str) -> frozenset[str]:
 
 
 def parse_in_tree(value: str) -> str:
-    """Return the uuid of the provider whose tree is meant.
+    """Return the uuid of the provider that identifies the tree.
 
     Raises:
         Invalid: it is not a uuid.
@@ -162,7 +162,7 @@ def parse_in_tree(value: str) -> str:
 
 
 def check_size(key: str, values: Sequence[str]) -> None:
-    """Refuse more conditions and listed values than a statement can hold.
+    """Refuse more conditions or listed values than one statement can hold.
 
     Raises:
         Invalid: there are too many.

@@ -1,9 +1,9 @@
-"""Keeping a client's connection when its request is over, so that the server's thread can serve others meanwhile.
+"""Detaching a client's connection from its request, so that the server's thread can serve others meanwhile.
 
-WSGI has no such thing: an answer that never ends holds a thread of the pool. gunicorn and uWSGI tell a request the
-socket that it came by, though. It is replaced, under its own number, by the end of a pair of sockets that nobody reads:
-the server sends its empty answer there, finds its client gone and closes it, with all its books in order. The true
-connection belongs to whoever keeps it, and ends when that one closes it.
+WSGI has no notion of this: an answer that never ends occupies a thread of the pool. But gunicorn and uWSGI expose the
+request's socket. We replace it, under its own file descriptor, by one end of a socket pair: the server sends its empty
+answer there, finds its client gone and closes the descriptor, its bookkeeping intact. The real connection now belongs
+to its keeper, and ends when the keeper closes it.
 """
 
 import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EVENT_STREAM = "text/event-stream"
 KEEPER = "placement.keeper"
-"""Where the environment of a request holds who is to keep its connection; headers of clients cannot reach this key."""
+"""The environ key for the object that is to keep the connection; no client header can set it."""
 
 _PROTOCOLS = frozenset({"HTTP/1.0", "HTTP/1.1"})
 _OURS = frozenset({"connection", "content-length", "date", "transfer-encoding"})
@@ -28,22 +28,22 @@ _LONGEST_HEAD_S = 5.0
 
 
 class Keeper(Protocol):
-    """Somebody who keeps a connection."""
+    """An object that takes over connections."""
 
     def keep(self, connection: "Connection") -> None:
-        """Take a connection on which the head of the answer and what the view said was sent already."""
+        """Take over a connection on which the head of the answer and the view's output were already sent."""
 
     def withdraw(self) -> None:
-        """There will be no connection."""
+        """Learn that there will be no connection."""
 
 
 class Connection:
-    """A client's connection, and the other end of what the server took for it."""
+    """A client's connection, and the peer of the socket that the server now holds instead."""
 
     __slots__ = ("_decoy", "socket")
 
     def __init__(self, number: int) -> None:
-        """Take the connection with this number from the server."""
+        """Take over the connection with this file descriptor from the server."""
         self.socket = socket.socket(fileno=os.dup(number))
         self._decoy, for_server = socket.socketpair()
         with for_server:
@@ -51,13 +51,13 @@ class Connection:
         self._decoy.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """End it."""
+        """Close both ends."""
         self.socket.close()
         self._decoy.close()
 
 
 class HandsOver:
-    """A WSGI application whose views may have the connection of a request kept. It has to be the outermost layer."""
+    """WSGI middleware that lets views hand over their request's connection. It must be the outermost layer."""
 
     def __init__(self, application: "WSGIApplication") -> None:
         self._application = application
@@ -82,11 +82,11 @@ class HandsOver:
 
 
 def connection_number(environ: "WSGIEnvironment") -> int | None:
-    """Return the file descriptor of a request's connection, where the server lends it and it carries plain HTTP/1."""
+    """Return the file descriptor of a request's connection, if the server exposes it and it speaks plain HTTP/1."""
     if environ.get("SERVER_PROTOCOL") not in _PROTOCOLS:
         return None
     lent = environ.get("gunicorn.socket")
-    if type(lent) is socket.socket:  # and not one that encrypts
+    if type(lent) is socket.socket:  # not a TLS socket
         return lent.fileno()
     return _uwsgi_connection() if "uwsgi.version" in environ else None
 
@@ -110,7 +110,7 @@ def _hand_over(keeper: Keeper, number: int, sent: bytes) -> None:
 
 
 def _head(status: str, headers: list[tuple[str, str]]) -> bytes:
-    """Return the head of an answer that ends with its connection."""
+    """Return the head of an answer that ends when its connection does."""
     lines = [f"HTTP/1.1 {status}", f"Date: {http_date()}", "Connection: close"]
     lines += [f"{name}: {value}" for name, value in headers if name.lower() not in _OURS]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")

@@ -1,4 +1,4 @@
-"""GET /healthcheck and /readycheck: for load balancers. Need no credentials and tell nothing else."""
+"""GET /healthcheck and /readycheck, for load balancers. They need no credentials, and reveal nothing else."""
 
 from flask import Response
 
@@ -19,7 +19,7 @@ def ready(call: Call) -> Response:
         return call.json({"status": "not ready", "reason": found.problem}, status=503)
     document = {"status": "ready", "usage": "kept" if found.keeps_usage else "summed"}
     if call.database.write_fault is not None:
-        # Reads are served all the same, so nobody is to turn away from this server.
+        # Reads still work, so clients should not be turned away from this server.
         document["writes"] = f"failing: {call.database.write_fault}"
     return call.json(document)
 

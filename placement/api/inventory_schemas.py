@@ -1,4 +1,4 @@
-"""Schemas of the bodies that carry inventories, and the values they describe."""
+"""Schemas of request bodies with inventories, and the values they describe."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from placement.domain.inventory import Inventory
 from placement.domain.names import NAME_PATTERN
 
 LARGEST_RATIO = 3.40282e38
-"""What a single-precision float holds."""
+"""The largest single-precision float."""
 
 
 def _amount(*, minimum: int, required: bool = False) -> Integer:
@@ -17,7 +17,7 @@ def _amount(*, minimum: int, required: bool = False) -> Integer:
 
 
 class InventoryBody(Schema):
-    """An inventory among others; a generation in it is not looked at."""
+    """One of several inventories; a generation in it is ignored."""
 
     total = _amount(minimum=1, required=True)
     reserved = _amount(minimum=0)
@@ -29,7 +29,7 @@ class InventoryBody(Schema):
 
 
 class NewInventory(InventoryBody):
-    """An inventory of a class that the provider has none of; a generation in it is not looked at."""
+    """An inventory of a class that the provider has none of yet; a generation in it is ignored."""
 
     resource_class = JsonText(pattern=NAME_PATTERN)
 
@@ -51,5 +51,5 @@ AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation
 
 
 def inventory_of(body: dict[str, Any]) -> Inventory:
-    """Return the inventory that a body describes; what it leaves out has its default."""
+    """Return the inventory that a body describes, with defaults for what it omits."""
     return Inventory(**{field: body[field] for field in AMOUNTS if field in body})

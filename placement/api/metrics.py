@@ -1,4 +1,4 @@
-"""GET /metrics: what Prometheus collects. Guarded by the policy; a port of its own, if configured, is not."""
+"""GET /metrics, for Prometheus, guarded by a policy rule. The separate metrics port, if configured, is not."""
 
 from flask import Response
 

@@ -1,4 +1,4 @@
-"""What the resources below /resource_providers/{uuid} have in common."""
+"""What the REST resources below /resource_providers/{uuid} have in common."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ def path_of(uuid: str, *below: str) -> str:
 
 
 def generation(*, required: bool = True) -> Integer:
-    """Return the field for the provider's generation that the client has seen."""
+    """Return a field for the generation at which the client saw the provider."""
     return Integer(required=required)
 
 
 def body_for(call: Call, uuid: str, schemas: Versioned[Schema] | Schema) -> Any:
-    """Return the validated body of a write to a provider; that there is no such provider is said before its faults."""
+    """Return the validated body of a write to a provider; a missing provider is reported before an invalid body."""
     try:
         return call.body(schemas)
     except Invalid:

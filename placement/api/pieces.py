@@ -1,7 +1,7 @@
-"""Large answers: sent while they are written, and compressed where the client takes that.
+"""Large answers, streamed while they are written and compressed if the client accepts it.
 
-A small answer is sent as a whole, with its length. Of a large one the first bytes are on their way before the last are
-written, and it never stands in memory as a whole.
+A small answer is sent as a whole, with its length. A large one starts before its end is written, and is never in memory
+as a whole.
 """
 
 import zlib
@@ -15,11 +15,11 @@ from placement.tuning import give_memory_back
 LARGE_BYTES = 1_000_000
 GZIP = 16 + zlib.MAX_WBITS
 LEVEL = 1
-"""6 ms a megabyte of JSON, which becomes a sixth; the usual level takes three times as long for a fifth less."""
+"""Takes 6 ms per megabyte of JSON and leaves a sixth of it; the default level takes thrice as long to save a fifth."""
 
 
 def answer_in_pieces(request: Request, pieces: Iterable[bytes], media_type: str) -> Response:
-    """Answer with what is written piece by piece; nothing of it may fail once the first large piece is written."""
+    """Answer with text written piece by piece; writing must not fail once LARGE_BYTES are out."""
     rest = iter(pieces)
     begun, size = [], 0
     for piece in rest:

@@ -1,4 +1,4 @@
-"""The query string that picks providers: of GET /resource_providers and of the bulk read of the planner."""
+"""The query string that selects providers, in GET /resource_providers and in the planner's bulk read."""
 
 from placement.api.filters import parse_member_of, parse_required, parse_resources
 from placement.api.query import ANY, Query, ValueRule
@@ -19,16 +19,16 @@ FILTERS: Versioned[dict[str, ValueRule]] = Versioned(
 
 
 def provider_filter(query: Query, version: Version) -> ProviderFilter:
-    """Return the filter that a checked query string describes.
+    """Return the filter that an already checked query string describes.
 
     Raises:
-        Invalid: a value has another form, or one that the microversion does not know yet.
+        Invalid: a value is malformed, or uses syntax that the microversion does not have.
     """
     resources = query.last("resources")
     member_of, forbidden_aggregates = parse_member_of(query.every("member_of"), version)
     required, forbidden = parse_required(query.every("required"), version)
     return ProviderFilter(
-        # As in the reference, an empty name is no name.
+        # As in the reference, an empty name does not filter.
         name=query.last("name") or None,
         uuid=query.last("uuid"),
         in_tree=query.last("in_tree"),

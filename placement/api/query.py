@@ -1,4 +1,4 @@
-"""Query strings: decoding, and refusing what a request may not contain. Parsing of values lives in api/filters.py."""
+"""Query strings: decoding them and refusing unknown or malformed parameters. api/filters.py parses the values."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,9 +13,9 @@ PREFIX = "Invalid query string parameters: "
 
 @dataclass(frozen=True, slots=True)
 class ValueRule:
-    """What the value of one parameter must look like; None stands for no demand.
+    """Constraints on the value of one parameter; None means unconstrained.
 
-    Where only the last of repeated values counts, the others may be anything.
+    With ``only_last_counts``, all but the last of repeated values may be anything.
     """
 
     pattern: str | None = None
@@ -62,13 +62,13 @@ class Query:
         """Decode a query string.
 
         Raises:
-            Invalid: it is not UTF-8, has NUL characters or too many parameters.
+            Invalid: it is not UTF-8, contains NUL characters or has too many parameters.
         """
         try:
             pairs = parse_qsl(
                 query_string.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS
             )
-        except ValueError as error:  # of which UnicodeDecodeError is one
+        except ValueError as error:  # including UnicodeDecodeError
             raise Invalid(f"{PREFIX}{error}") from error
         if any("\0" in key or "\0" in value for key, value in pairs):
             raise Invalid(f"{PREFIX}NUL characters are not allowed")
@@ -104,12 +104,12 @@ class Query:
         """Refuse unknown keys and values that break their rule.
 
         Args:
-            rules: the keys that may occur.
-            patterns: regular expressions of further keys. With them, an unknown key is reported as matching none.
-            required: keys that must occur.
+            rules: the known keys.
+            patterns: regular expressions for further keys; an unknown key is then reported as matching none of them.
+            required: keys that must be present.
 
         Raises:
-            Invalid: with the wording that the reference's clients know.
+            Invalid: with the wording that clients of the reference know.
         """
         for key in required:
             if key not in self._values:

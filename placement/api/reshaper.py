@@ -1,4 +1,4 @@
-"""POST /reshaper: move inventories between providers together with what is allocated of them."""
+"""POST /reshaper: move inventories between providers together with their allocations."""
 
 from flask import Response
 

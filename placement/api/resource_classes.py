@@ -1,4 +1,4 @@
-"""/resource_classes: the kinds of resources, standard ones and the operator's CUSTOM_ ones."""
+"""/resource_classes: the standard resource classes and the operator's CUSTOM_ ones."""
 
 from typing import Any
 

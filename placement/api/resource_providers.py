@@ -1,4 +1,4 @@
-"""/resource_providers: the nodes of the trees that the cloud is made of."""
+"""/resource_providers: the nodes of the provider trees."""
 
 from typing import Any
 from uuid import uuid4
@@ -18,9 +18,9 @@ from placement.services import providers as service
 RULE = "placement:resource_providers:"
 
 PARENTS = 14
-"""The minor version since which providers have parents."""
+"""The minor version from which providers have parents."""
 ANY_MOVE = 37
-"""The minor version since which a provider may change or leave its parent."""
+"""The minor version from which a provider may change or leave its parent."""
 
 
 class ProviderChange(Schema):
@@ -30,19 +30,19 @@ class ProviderChange(Schema):
 
 
 class New(ProviderChange):
-    """A provider to be made."""
+    """A provider to create."""
 
     uuid = Uuid(required=False)
 
 
 class NestedChange(ProviderChange):
-    """The name of a provider, and where in a tree it goes."""
+    """The name of a provider, and its new parent."""
 
     parent_provider_uuid = Uuid(required=False, nullable=True)
 
 
 class NestedNew(New, NestedChange):
-    """A provider to be made in a tree."""
+    """A provider to create in a tree."""
 
 
 CHANGE: Versioned[Schema] = Versioned({(1, 0): ProviderChange(), (1, PARENTS): NestedChange()})
@@ -69,7 +69,7 @@ def list_providers(call: Call) -> Response:
 
 
 def _all_shown(call: Call, rows: list[service.ProviderRow]) -> list[dict[str, Any]]:
-    """Return providers as they are shown. There may be thousands, so nothing is called for each."""
+    """Return providers as JSON objects. There may be thousands, so the loop calls no function per provider."""
     base = call.link("/resource_providers/")
     ends = [(rel, f"/{rel}") for rel in LINKS.at(call.version)]
     shown: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""GET /: which microversions are spoken here. Needs no credentials."""
+"""GET /: version discovery. Needs no credentials."""
 
 from flask import Response
 
@@ -13,7 +13,7 @@ DISCOVERY = {
             "min_version": str(MINIMUM),
             "max_version": str(MAXIMUM),
             "status": "CURRENT",
-            # Relative on purpose: clients join it to the endpoint they know.
+            # Deliberately relative: clients join it to the endpoint they know.
             "links": [{"rel": "self", "href": ""}],
         }
     ]

@@ -1,4 +1,4 @@
-"""All routes of the API, in one list; and those that are served where the planner is switched off."""
+"""The API's routes: all of them, and those served while the planner is disabled."""
 
 from placement.api import (
     aggregates,

@@ -1,4 +1,4 @@
-"""Routes as data, and how a request finds its view: method, microversion, media types, policy - in that order."""
+"""Routes as data, and how a request finds its view: method, microversion, media types, policy, in that order."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -23,19 +23,19 @@ NO_SUCH_PATH = "The resource could not be found."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A view and what must hold before it runs.
+    """A view and its preconditions.
 
     Args:
-        method, path: where it is found; the path is in werkzeug's notation.
-        view: called with the Call and the parts of the path.
-        rule: the policy rule the caller must pass; None where the view asks itself.
+        method, path: where the view is served; the path is in werkzeug's notation.
+        view: called with the Call and the variable parts of the path.
+        rule: the policy rule that the caller must pass; None if the view checks policy itself or needs none.
         since, until: the microversions it serves, both included.
         answers_json: whether an ``accept`` header that excludes JSON is refused.
-        also_answers: another media type that the view answers with where the client prefers it.
+        also_answers: another media type that the view can answer with, for clients that prefer it.
         takes_json: whether the request needs a JSON content type.
-        media_first: whether media types are looked at before the microversion (aggregates do).
-        status_if_unserved: the status below ``since``.
-        body, query: what the view checks body and query with, for the API reference.
+        media_first: whether media types are checked before the microversion (aggregates do).
+        status_if_unserved: the status for microversions outside since and until.
+        body, query: what the view validates body and query with, for the API reference.
     """
 
     method: str
@@ -54,9 +54,9 @@ class Route:
 
 
 class LazyRule(Rule):
-    """A path that can be matched at once, and is compiled for ``url_for`` when that first asks: mostly never.
+    """A path that can be matched at once but is compiled for ``url_for`` only on first use, which mostly never comes.
 
-    werkzeug compiles every rule as it is added, which was half the time that an application takes to make.
+    werkzeug compiles every rule when it is added, which used to be half the time to create an application.
     """
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:  # noqa: FBT001, FBT002
@@ -108,7 +108,7 @@ class Resource:
 
 
 def resources(routes: Iterable[Route]) -> dict[str, Resource]:
-    """Group routes by path, methods in the order given."""
+    """Group routes by path, keeping the order of methods."""
     by_path: dict[str, list[Route]] = defaultdict(list)
     for route in routes:
         by_path[route.path].append(route)
@@ -116,7 +116,7 @@ def resources(routes: Iterable[Route]) -> dict[str, Resource]:
 
 
 def check_media(route: Route, request: Request) -> None:
-    """Refuse a body that is not JSON and a client that does not want JSON."""
+    """Refuse a body that is not JSON, and a client that does not accept JSON."""
     if route.takes_json and request.mimetype != JSON:
         raise UnsupportedMediaType(request.mimetype or "None")
     if route.answers_json and request.accept_mimetypes and not _is_accepted(route, request):

@@ -1,4 +1,4 @@
-"""/traits and /resource_providers/{uuid}/traits: what providers are like. All from 1.6 on."""
+"""/traits and /resource_providers/{uuid}/traits: the properties of providers, all from 1.6 on."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -47,7 +47,7 @@ def list_traits(call: Call) -> Response:
 
 
 def _name_filter(value: str | None) -> tuple[list[str] | None, str]:
-    """Return the names of ``in:A,B`` and the prefix of ``startswith:P``; other words filter nothing."""
+    """Return the names in ``in:A,B`` and the prefix in ``startswith:P``; any other word filters nothing."""
     if value is None:
         return None, ""
     word, colon, wanted = value.partition(":")

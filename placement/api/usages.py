@@ -1,4 +1,4 @@
-"""/usages and /resource_providers/{uuid}/usages: how much is taken."""
+"""/usages and /resource_providers/{uuid}/usages: how much is in use."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ ALL = "all"
 UNKNOWN = "unknown"
 
 _ID = ValueRule(shortest=1, longest=255)
-# The reference's expression anchors "all" at its beginning only.
+# Only the beginning of "all" is anchored in the reference's pattern.
 _TYPE = ValueRule(pattern=f"{NAME_PATTERN}$|^{ALL}.*|^{UNKNOWN}", shortest=1, longest=LONGEST_NAME)
 _RULES: Versioned[dict[str, ValueRule]] = Versioned(
     {
@@ -47,7 +47,7 @@ def show_project_by_type(call: Call) -> Response:
 
 
 def _whose(call: Call) -> tuple[str, str | None]:
-    """Return project and user of the query, if the caller may know about them."""
+    """Return project and user from the query, once the caller is authorized to see that project."""
     project_id = call.query.last("project_id")
     call.authorize("placement:usages", project_id=project_id)
     call.query.check(_RULES.at(call.version), required=("project_id",))
@@ -56,7 +56,7 @@ def _whose(call: Call) -> tuple[str, str | None]:
 
 
 def _shown(usage: Mapping[str | None, TypeUsage], wanted: str | None) -> dict[str, dict[str, int]]:
-    """Return usage by the name of the type: of one type, of all types as one, or of each."""
+    """Return usage keyed by type name: one type, all types merged, or each of them."""
     if wanted == ALL:
         return {ALL: _merged(usage)} if usage else {}
     return {
@@ -67,7 +67,7 @@ def _shown(usage: Mapping[str | None, TypeUsage], wanted: str | None) -> dict[st
 
 
 def _merged(usage: Mapping[str | None, TypeUsage]) -> dict[str, int]:
-    """Add up all types: a consumer is of one type, so nobody is counted twice."""
+    """Sum over all types; consumer counts add up because a consumer has one type."""
     amounts: Counter[str] = Counter()
     for of_type in usage.values():
         amounts.update(of_type.amounts)
@@ -82,7 +82,7 @@ ROUTES = (
         rule="placement:resource_providers:usages",
         answers_json=True,
     ),
-    # Whose usage is asked for decides who may see it, so the views ask for leave themselves.
+    # The policy check needs the project in the query, so the views do it themselves.
     Route(
         method="GET", path="/usages", view=show_project, since=(1, 9), until=(1, 37), answers_json=True, query=_RULES
     ),

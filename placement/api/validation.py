@@ -1,9 +1,9 @@
-"""Validation of JSON bodies: loading with a marshmallow schema, and saying what is wrong in words clients know.
+"""Validation of JSON bodies with marshmallow schemas, reporting errors in words that clients know.
 
-The reference validates with a JSON Schema validator, and its clients and test-suite quote that validator's
-sentences ("'total' is a required property", "Failed validating 'minimum' in schema['properties']['total']"). The
-fields of ``api/fields.py`` report a Fault each; here the first one is turned into such a sentence, on one line,
-because the ``openstack`` command shows the last line only.
+The reference validates with a JSON Schema validator, and its clients and tests quote that validator's sentences
+("'total' is a required property", "Failed validating 'minimum' in schema['properties']['total']"). The fields of
+``api/fields.py`` report Faults; this module turns the first into such a sentence, on one line, because the
+``openstack`` command shows only the last line.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ BodyPath = tuple[str | int, ...]
 
 
 class Fault(str):
-    """What is wrong with one value, and the rule it breaks."""
+    """What is wrong with one value, and which rule it breaks."""
 
     __slots__ = ("rule",)
     rule: str
@@ -32,15 +32,15 @@ class Fault(str):
 
 
 class Schema(MarshmallowSchema):
-    """An object of a request body. Unknown keys are refused."""
+    """An object in a request body. Unknown keys are refused."""
 
     class Meta:
-        """Settings of marshmallow."""
+        """marshmallow's settings."""
 
         unknown = RAISE
 
     def property_name(self, key: str) -> str:
-        """Return how a key of this object is written in the path of a fault."""
+        """Return how the path of a fault spells a key of this object."""
         return f"['properties'][{key!r}]"
 
 
@@ -48,7 +48,7 @@ def load(schema: Schema, document: Any) -> Any:
     """Return the validated body.
 
     Raises:
-        Invalid: with the first fault, the outermost first, in the words of JSON Schema.
+        Invalid: with the first of the outermost faults, in JSON Schema's words.
     """
     return _loaded(schema, document, _in_schema)
 
@@ -57,7 +57,7 @@ def load_document(schema: Schema, document: Any) -> Any:
     """Return the validated body of a request that has no counterpart in the reference.
 
     Raises:
-        InvalidAt: with the first fault, the outermost first, and where in the document it is.
+        InvalidAt: with the first of the outermost faults and its place in the document.
     """
     return _loaded(schema, document, InvalidAt)
 
@@ -73,13 +73,13 @@ def _loaded(schema: Schema, document: Any, refusal: Callable[[BodyPath, Fault], 
 
 
 def shown(value: Any) -> str:
-    """Return a value as it appears in a sentence, cut where it is long."""
+    """Return a value as quoted in a sentence, truncated if long."""
     text = repr(value)
     return text if len(text) <= 500 else text[:500] + "..."
 
 
 def _in_schema(path: BodyPath, fault: Fault) -> Invalid:
-    """Return the error of a JSON Schema validator."""
+    """Return an error worded as a JSON Schema validator would."""
     steps = "".join("['items']" if isinstance(step, int) else f"['properties'][{step!r}]" for step in path)
     return Invalid(f"JSON does not validate: {fault}. Failed validating '{fault.rule}' in schema{steps}")
 

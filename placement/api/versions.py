@@ -1,4 +1,4 @@
-"""Microversions: which one a request asks for, and picking what belongs to it. They stop at this package's border."""
+"""Microversions: parsing the requested one, and selecting what belongs to it. They end at this package."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,7 +14,7 @@ SERVICE = "placement"
 
 
 class Version(NamedTuple):
-    """A microversion; compares as numbers do."""
+    """A microversion; compares numerically."""
 
     major: int
     minor: int
@@ -33,11 +33,11 @@ class UnacceptableVersion(PlacementError):
 
 @lru_cache(maxsize=128)
 def requested_version(header: str | None) -> Version:
-    """Return the microversion that the header of that name asks for; without one it is the oldest.
+    """Return the microversion requested by the OpenStack-API-Version header, or the oldest if there is none.
 
     Raises:
-        Invalid: it cannot be read.
-        UnacceptableVersion: it can, but is not served here.
+        Invalid: the header is malformed.
+        UnacceptableVersion: this server does not support the microversion.
     """
     asked = microversion_parse.get_version({"openstack-api-version": header or ""}, SERVICE)
     if not asked:
@@ -61,7 +61,7 @@ class Versioned(Generic[T]):
         self._newest_first = sorted(((Version(*start), value) for start, value in since.items()), key=_start)[::-1]
 
     def items(self) -> list[tuple[Version, T]]:
-        """Return the values with the microversion that each is defined from, oldest first."""
+        """Return the values with the microversion that each begins at, oldest first."""
         return self._newest_first[::-1]
 
     def at(self, version: Version) -> T:

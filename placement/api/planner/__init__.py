@@ -1,5 +1,5 @@
-"""HTTP below /planner/v1: what this server can do beyond the Placement API. One module for each resource.
+"""HTTP below /planner/v1: what this server offers beyond the Placement API. One module per REST resource.
 
-There are no microversions here. Bodies are checked with ``call.document(schema)``, which tells a fault with its path in
-the body; use cases raise ``InvalidAt`` for what only the database can tell. ``routes.py`` lists the routes.
+There are no microversions here. ``call.document(schema)`` validates bodies and reports errors with their path in the
+body; services raise ``InvalidAt`` for what only the database can tell. ``routes.py`` lists the routes.
 """

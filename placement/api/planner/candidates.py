@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates: where can this go, asked in more words than a query string has?"""
+"""POST /planner/v1/candidates: allocation candidates for requests that no query string can express."""
 
 from flask import Response
 
@@ -23,7 +23,7 @@ def plan(call: Call) -> Response:
 
 
 def options_for(call: Call, body: Body) -> PlannerOptions:
-    """Return what the operator, or the request itself, says about a request."""
+    """Return the options for a request, from the server's settings and the request itself."""
     planner = call.server.settings.planner
     profile = profile_of(call, body.get("profile", body.get("score", {}).get("profile")))
     return PlannerOptions(

@@ -1,4 +1,4 @@
-"""Answers to claims of which only as many members as fit have a place: as a whole, or as lines while it is made."""
+"""Answers to claims that place as many members as fit: one document, or lines streamed while members are placed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import copy_context
@@ -16,14 +16,14 @@ from placement.services.planner.members import ClaimMember
 LINES = "application/x-ndjson"
 
 Lines = tuple[list[str], list[str]]
-"""Those of members that have a place, and others."""
+"""The lines of placed members, and those of refused ones."""
 
 
 def what_fitted(members: Sequence[ClaimMember], outcomes: Sequence[Outcome]) -> Response:
-    """Answer with the members that have a place and those that have none, each in the order of the request.
+    """Answer with the placed and the refused members, each in the order of the request.
 
     Raises:
-        Conflict: nobody has a place; that is why the first one has none.
+        Conflict: no member was placed; the reason is the first member's.
     """
     answers = {uuid: text for one in outcomes for uuid, text in one.answers.items()}
     refused = {uuid: reason for one in outcomes for uuid, reason in one.refused.items()}
@@ -42,12 +42,12 @@ def _refused(consumer_uuid: str, reason: Conflict) -> dict[str, Any]:
 
 
 def streamed(outcomes: Iterator[Outcome]) -> Response:
-    """Answer with a line for each member, once it is allocated or refused for good, and one that counts them.
+    """Answer with a line for each member once it is allocated or finally refused, then a line with their numbers.
 
-    What is wrong with the first portion is an answer of its own; what goes wrong later is the last line.
+    An error in the first portion becomes a normal error response; a later one becomes the last line.
     """
     first = [_lines_of(next(outcomes))]
-    # What goes on while the answer is sent is still the work of whoever asked for it.
+    # Work done while the answer is sent still belongs to the request's caller.
     context = copy_context()
     rest = iter(lambda: context.run(_next_lines, outcomes), None)
     return Response(_counted(chain(first, rest)), 200, content_type=LINES)

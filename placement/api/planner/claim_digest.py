@@ -1,4 +1,4 @@
-"""What tells one claim from others, however it is written down: who is to hold what."""
+"""A digest that identifies a claim, who is to hold what, however its body is written."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -14,17 +14,16 @@ def digest_of(members: Iterable[ClaimMember], gang: GangRules = ANYWHERE) -> str
     """Return the same text for the same claim.
 
     Args:
-        members: who wants what.
-        gang: how all of them are to lie on the fabric.
+        members: the consumers and what each wants.
+        gang: how the members are to be placed on the fabric.
 
-    Fields that are left out are as those that say nothing (``"required": []``), and the order of keys, of groups and of
-    what is a set does not matter.
+    Omitted fields are equal to empty ones (``"required": []``), and the order of keys, groups and sets is irrelevant.
     """
     digest = hashlib.sha256(b"" if gang.are_none else repr(_ordered(gang)).encode())
     requests: dict[int, str] = {}
     for member in members:
         request = member.request
-        if id(request) not in requests:  # Most often it is one object for all of them, which live as long as this.
+        if id(request) not in requests:  # Usually one object for all members, which keep it alive.
             requests[id(request)] = repr(_of_request(request))
         who = member.consumer
         owner = (who.project_id, who.user_id, who.consumer_type)

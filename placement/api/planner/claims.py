@@ -1,4 +1,4 @@
-"""POST /planner/v1/claims: plan and allocate in one go, for one consumer or for several."""
+"""POST /planner/v1/claims: plan and allocate in one transaction, for one or several consumers."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from placement.services.planner.members import ClaimMember
 
 
 class ClaimBody(ClaimSchema):
-    """The body: the claim, and what else has to agree."""
+    """The body: the claim, and its fair-share terms."""
 
     fair_share = Object(FairShareTerms, required=False)
 
@@ -54,7 +54,7 @@ def make_claim(call: Call) -> Response:
 
 
 def _check_fields(body: Body) -> None:
-    """Refuse what does not go together."""
+    """Refuse combinations of fields that contradict each other."""
     whole, has_members = body.get("all_or_nothing", True), "members" in body
     if "consumer" not in body and not isinstance(body.get("members"), list):
         raise InvalidAt((), "'consumer' is a required property")
@@ -95,7 +95,7 @@ def _listed(call: Call, body: Body, members: Sequence[Body]) -> Iterator[ClaimMe
 
 
 def _member(call: Call, consumer: Body, body: Body) -> ClaimMember:
-    # What is only about the number of candidates is the same for all that want the same.
+    # Members that want the same must have equal requests, so the numbers of candidates, which claims ignore, are fixed.
     asked = planner_request(body, call.server.settings.planner)
     request = replace(asked, limit=1, per_tree=1, explain=False)
     return ClaimMember(_consumer(consumer), request, options_for(call, body))

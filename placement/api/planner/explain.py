@@ -1,4 +1,4 @@
-"""GET /planner/v1/explain: why does GET /allocation_candidates find nothing for this query string?"""
+"""GET /planner/v1/explain: why does GET /allocation_candidates return what it does for this query string?"""
 
 from functools import partial
 from typing import Any
@@ -22,14 +22,14 @@ from placement.store.connection.database import Database
 POLICY = "group_policy"
 POLICY_VERSION = Version(1, 25)
 FIRST_VERSION = Version(1, 10)
-"""Before it there is no GET /allocation_candidates whose query string could be meant."""
+"""Older microversions have no GET /allocation_candidates to explain."""
 
 
 def explain_candidates(call: Call) -> Response:
     """Answer with an explanation.
 
-    The planner has no microversions, but the query string has: it is read at the one in the request's header, at the
-    newest where none is sent.
+    The planner API has no microversions, but query strings do: this one is read at the header's microversion, or at the
+    newest if there is none.
     """
     asked = requested_version(call.request.headers.get("openstack-api-version"))
     version = asked if asked >= FIRST_VERSION else MAXIMUM
@@ -40,7 +40,7 @@ def explain_query(database: Database, query: Query, version: Version, settings: 
     """Return the explanation of a query string as a JSON document.
 
     Raises:
-        Invalid: the query string is none for GET /allocation_candidates. Only a missing group_policy is forgiven.
+        Invalid: GET /allocation_candidates would refuse the query string. Only a missing group_policy is accepted.
     """
     explanation = partial(
         explanation_of,

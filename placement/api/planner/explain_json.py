@@ -1,4 +1,4 @@
-"""The JSON of an explanation."""
+"""Explanations as JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -16,7 +16,7 @@ COUNTS = ("providers", "trees")
 
 
 def explanation_json(explained: Explained, more_hints: Iterable[Hint] = ()) -> ExplainJson:
-    """Return the document; ``more_hints`` are those that only the query string shows."""
+    """Return an explanation as JSON; ``more_hints`` are those that only the query string reveals."""
     explanation = explained.explanation
     return {
         "trees_with_candidates": explanation.found,
@@ -30,7 +30,7 @@ def explanation_json(explained: Explained, more_hints: Iterable[Hint] = ()) -> E
 
 
 def telling_steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the steps of a document that are worth showing: hardly ever do rules about units refuse anybody."""
+    """Yield the steps of a document that are worth showing, without rules about units that exclude nothing."""
     before: Mapping[str, Any] = {}
     for step in steps:
         idle = all(step.get(count) == before.get(count) for count in COUNTS)

@@ -1,4 +1,4 @@
-"""/planner/v1/fair-share: how resources are shared, who is next, what would each get, who should give back."""
+"""/planner/v1/fair-share: the shares of queues, who is next, what each would get, and who should give back."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def show_tree(call: Call) -> Response:
 
 
 def visible_path(call: Call) -> str | None:
-    """Return the path of the leaf that the caller may see the way to; None if it may see everything.
+    """Return the leaf whose path from the root the caller may see, or None if it may see everything.
 
     Raises:
         Forbidden: it may see nothing.
@@ -39,7 +39,7 @@ def visible_path(call: Call) -> str | None:
     if call.is_allowed(f"{RULE}:show_all"):
         return None
     project, settings = call.identity.project_id, _settings(call)
-    # A tree of consumer types has no branch that is a project's own.
+    # In a tree of consumer types, no leaf belongs to a single project.
     call.authorize(f"{RULE}:show" if settings.leaves == "project" else f"{RULE}:show_all", project_id=project)
     return settings.queues.path_of(project or "")
 
@@ -85,7 +85,7 @@ def reclaim(call: Call) -> Response:
 
 
 def _room(call: Call, body: dict[str, Any], wishes: Sequence[Wish]) -> RoomOnHost:
-    """Return who would make room for a request."""
+    """Return which consumers would make room for a request, and on which host."""
     settings = _settings(call)
     request = planner_request(body["request"], call.server.settings.planner)
     wanted = RoomWanted(request, options_for(call, body["request"]))
@@ -98,7 +98,7 @@ def _settings(call: Call) -> FairShareSettings:
 
 
 ROUTES = (
-    # Who may see how much is decided by two rules, so the view asks for leave itself.
+    # Two rules decide how much the caller may see, so the view checks policy itself.
     Route(method="GET", path=f"{PATH}/fair-share", view=show_tree, answers_json=True),
     Route(
         method="POST",

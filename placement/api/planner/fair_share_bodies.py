@@ -1,4 +1,4 @@
-"""The bodies of the requests about fair shares, and what they mean."""
+"""Schemas of the fair-share requests, and the values they describe."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ MOST_TASKS = 10_000
 
 
 class Pending(Schema):
-    """What a project (or consumer type, where the tree is of these) waits for: so many times the same resources."""
+    """What a project waits for (a consumer type, if the tree's leaves are types): ``count`` times ``resources``."""
 
     project_id = JsonText(required=False, shortest=1, longest=255)
     consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
@@ -26,7 +26,7 @@ class Pending(Schema):
 
 
 class Claimant(Schema):
-    """Who claims what; it may be said in ``request`` instead."""
+    """Who claims what; ``request`` may state the resources instead."""
 
     project_id = JsonText(required=False, shortest=1, longest=255)
     consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
@@ -34,7 +34,7 @@ class Claimant(Schema):
 
 
 class OrderBody(Schema):
-    """The body of .../order. Without ``pending``, everybody is taken to want more of what they use."""
+    """The body of .../order. Without ``pending``, every queue is assumed to want more of what it uses."""
 
     pending = Array(Object(Pending), required=False)
 
@@ -60,16 +60,16 @@ ORDER, FILL, RECLAIM = OrderBody(), FillBody(), ReclaimBody()
 
 
 def wishes_of(entries: Sequence[dict[str, Any]], settings: FairShareSettings, *where: str) -> list[Wish]:
-    """Return what entries of a list say, that stands at ``where`` in the body.
+    """Return the wishes in a list that stands at ``where`` in the body.
 
     Raises:
-        InvalidAt: an entry names a consumer type where the tree is of projects, or the other way round.
+        InvalidAt: an entry names a consumer type though the tree's leaves are projects, or vice versa.
     """
     return [wish_of(entry, settings, *where, position) for position, entry in enumerate(entries)]
 
 
 def wish_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | int) -> Wish:
-    """Return what one entry says.
+    """Return the wish in one entry.
 
     Raises:
         InvalidAt: as ``wishes_of``.
@@ -81,13 +81,13 @@ def wish_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | in
 
 
 def options_of(body: dict[str, Any]) -> ReclaimOptions:
-    """Return what may be given back."""
+    """Return which consumers may be told to give back, and what they are worth."""
     keep = frozenset(body.get("keep", ()))
     return ReclaimOptions(values=body.get("values", {}), keep=keep, priority=body.get("priority"))
 
 
 def member_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | int) -> str:
-    """Return whom an entry is about.
+    """Return the leaf that an entry names, a project or a consumer type.
 
     Raises:
         InvalidAt: as ``wishes_of``.

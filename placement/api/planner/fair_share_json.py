@@ -1,4 +1,4 @@
-"""The JSON of answers about fair shares."""
+"""Fair-share answers as JSON."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +10,11 @@ from placement.services.fair_share.shares import Shares
 from placement.settings.planner.values import FairShareSettings
 
 MOST_LEVELS = 100
-"""How many pairs of queues are shown that decided about giving back."""
+"""How many deciding pairs of queues to show."""
 
 
 def tree_json(shares: Shares, settings: FairShareSettings, own: str | None = None) -> dict[str, Any]:
-    """Show a tree; with ``own``, only the nodes on the way to that one."""
+    """Return a tree as JSON; with ``own``, only the nodes on the path to it."""
     nodes = [node for node in shares.nodes if own is None or f"{own}/".startswith(f"{node.path}/")]
     return {
         "age_s": round(shares.age_s, 3),
@@ -27,7 +27,7 @@ def tree_json(shares: Shares, settings: FairShareSettings, own: str | None = Non
 
 
 def named(member: str, settings: FairShareSettings) -> dict[str, str]:
-    """Show who a leaf is."""
+    """Return the key and value that identify a leaf."""
     return {"project_id" if settings.leaves == "project" else "consumer_type": member}
 
 
@@ -51,7 +51,7 @@ def _node_json(node: NodeShare, shares: Shares, settings: FairShareSettings) -> 
 
 
 def turn_json(turn: Turn, members: Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
-    """Show a place in the order."""
+    """Return one place in the order as JSON."""
     leaf = turn.leaf
     return {
         **named(members[leaf.path], settings),
@@ -66,7 +66,7 @@ def turn_json(turn: Turn, members: Mapping[str, str], settings: FairShareSetting
 
 
 def _behind(behind: Behind) -> dict[str, Any]:
-    """Show what puts a leaf behind the one before it."""
+    """Return what puts a leaf behind the one before it."""
     return {"reason": behind.reason, "node": _compared(behind.node), "other": _compared(behind.other)}
 
 
@@ -75,7 +75,7 @@ def _compared(node: NodeShare) -> dict[str, Any]:
 
 
 def parting_json(parting: Parting) -> dict[str, Any]:
-    """Show where the ways of a claimant and of who gives part, with the amounts that decide there."""
+    """Return where the paths of claimant and giver diverge, and the amounts that decide there."""
     return {
         "claimant": {"path": parting.claimant, "with_claim": parting.claims, "entitled": parting.claimant_entitled},
         "giver": {"path": parting.giver, "holds": parting.holds, "entitled": parting.giver_entitled},
@@ -83,7 +83,7 @@ def parting_json(parting: Parting) -> dict[str, Any]:
 
 
 def giving_json(giving: Giving, members: Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
-    """Show who gives back, and what decided that."""
+    """Return who gives back, and what decided it."""
     return {
         "feasible": giving.feasible,
         "complete": giving.complete,
@@ -102,7 +102,7 @@ def giving_json(giving: Giving, members: Mapping[str, str], settings: FairShareS
 
 
 def room_json(room: RoomOnHost, settings: FairShareSettings) -> dict[str, Any]:
-    """Show who makes room on which host, and the candidate that would then come first."""
+    """Return who makes room on which host, and the candidate that would then rank first."""
     uuids = {id_: member.uuid for id_, member in room.providers.items()}
     candidate = None if room.candidate is None else allocation_request(room.candidate.proposal, uuids)
     return {**giving_json(room.giving, room.members, settings), "host": room.host, "candidate": candidate}

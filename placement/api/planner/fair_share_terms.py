@@ -1,4 +1,4 @@
-"""What a claim may say about fairness: ``"fair_share": {"enforce": true, "pending": [...], "limits": {...}}``."""
+"""A claim's fair-share terms: ``"fair_share": {"enforce": true, "pending": [...], "limits": {...}}``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ QUEUE = "[^/]+(/[^/]+)*"
 
 
 class FairShareTerms(Schema):
-    """Whether to enforce fairness, who else waits, and how large a part of any class queues may hold."""
+    """Whether to enforce fair shares, who else waits, and the largest part of any class that queues may hold."""
 
     enforce = Flag()
     pending = Array(Object(Pending), required=False)
@@ -24,10 +24,10 @@ class FairShareTerms(Schema):
 
 
 def fair_gates(call: Call, body: Mapping[str, Any], members: Sequence[ClaimMember]) -> list[FairGate]:
-    """Return the gate that a claim asks for, if it does.
+    """Return the gate that a claim asks for, if any.
 
     Raises:
-        InvalidAt: it names what does not exist.
+        InvalidAt: the terms name something that does not exist.
     """
     entry = body.get("fair_share", {"enforce": False})
     if not entry["enforce"]:

@@ -1,4 +1,4 @@
-"""How the members of a claim are to lie on the fabric: from its body to GangRules."""
+"""How a claim's members are to be placed on the fabric: from its body to GangRules."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,15 +9,15 @@ from placement.settings import PlannerSettings
 
 
 def gang_rules(body: Mapping[str, Any], settings: PlannerSettings, *, members: int) -> GangRules:
-    """Return what a body says of all its members.
+    """Return the rules that a body states about its members as a whole.
 
     Args:
-        body: the body as the schema loaded it.
-        settings: the levels of the fabric.
-        members: how many there are.
+        body: the body as loaded by the schema.
+        settings: the fabric's levels.
+        members: the number of members.
 
     Raises:
-        InvalidAt: there is no such level, or rules contradict each other.
+        InvalidAt: a level does not exist, or rules contradict each other.
     """
     rules = GangRules(_together(body, settings), _apart(body, settings))
     if rules.are_none:

@@ -1,4 +1,4 @@
-"""/planner/v1/headroom: how many more of each of these fit, and what stands in the way of more."""
+"""/planner/v1/headroom: how many more copies of each request fit, and what prevents more."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -50,7 +50,7 @@ class QueryOrRequest(Exact):
 
 
 class HeadroomSchema(ChangesSchema):
-    """The body of POST /planner/v1/headroom. Without ``requests``, the flavors of the planner file are counted."""
+    """The body of POST /planner/v1/headroom. Without ``requests``, it counts the flavors of the planner file."""
 
     requests = MappingField(NAME, QueryOrRequest(), smallest=1, required=False)
     per = OneOf("total", "tree", "aggregate", "share")
@@ -94,7 +94,7 @@ def count(call: Call) -> Response:
 def _taken(
     call: Call, requests: Mapping[str, CountedRequest], options: Mapping[str, PlannerOptions]
 ) -> Mapping[str, Amounts]:
-    """Return what one copy of each request takes of the classes that count towards fair shares."""
+    """Return how much one copy of each request takes of the classes that count towards fair shares."""
     counting = call.server.settings.planner.fair_share.classes
     taken = {}
     for name, request in requests.items():
@@ -114,10 +114,10 @@ def count_query(call: Call) -> Response:
 
 
 def headroom_of_query(database: Database, query: Query, *, locks: Sequence[PlaceLock]) -> dict[str, Any]:
-    """Return the headroom of a query string as a JSON document; its ``limit`` is how many trees are listed.
+    """Return a query string's headroom as JSON; ``limit`` in the query is the number of trees to list.
 
     Raises:
-        Invalid: the query string is none for GET /allocation_candidates. A missing group_policy is forgiven.
+        Invalid: GET /allocation_candidates would refuse the query string. Only a missing group_policy is accepted.
     """
     request = request_of_query(query)
     listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MOST_LISTED))
@@ -126,7 +126,7 @@ def headroom_of_query(database: Database, query: Query, *, locks: Sequence[Place
 
 
 def request_of_query(query: Query) -> CandidateRequest:
-    """Return what a query string asks for, at the newest microversion."""
+    """Return the request in a query string, read at the newest microversion."""
     return candidate_request(
         query if "group_policy" in query else Query([*query.pairs, ("group_policy", "none")]), MAXIMUM
     )
@@ -135,20 +135,20 @@ def request_of_query(query: Query) -> CandidateRequest:
 def headroom_of_flavors(
     database: Database, flavors: Mapping[str, str], *, locks: Sequence[PlaceLock]
 ) -> dict[str, Any]:
-    """Return the headroom of some query strings by their names as a JSON document.
+    """Return the headroom of named query strings as JSON.
 
     Raises:
-        InvalidAt: one of them is none for GET /allocation_candidates.
+        InvalidAt: GET /allocation_candidates would refuse one of them.
     """
     requests = requests_of_flavors(flavors)
     return headrooms_json(headrooms(database, requests, Listing(models=False), locks=locks))
 
 
 def requests_of_flavors(flavors: Mapping[str, str]) -> dict[str, CandidateRequest]:
-    """Return what flavors ask for.
+    """Return the requests of flavors, by name.
 
     Raises:
-        InvalidAt: one of them is no query string of GET /allocation_candidates.
+        InvalidAt: GET /allocation_candidates would refuse a flavor's query string.
     """
     requests = {}
     for name, text in flavors.items():
@@ -160,12 +160,12 @@ def requests_of_flavors(flavors: Mapping[str, str]) -> dict[str, CandidateReques
 
 
 def request_of_text(text: str) -> CandidateRequest:
-    """Return what a query string asks for that stands somewhere else than in a URL."""
+    """Return the request in a query string that is not part of a URL."""
     return request_of_query(Query.parse(text.encode()))
 
 
 def _mix(weights: Mapping[str, float], requests: Mapping[str, CountedRequest]) -> dict[str, Fraction]:
-    """Return how large a part each request of a mix has."""
+    """Return each request's fraction of the mix."""
     for name, weight in weights.items():
         if name not in requests or not weight > 0:
             raise InvalidAt(("mix", name), f"Expected a weight above 0 for one of the requests, found {shown(weight)}.")

@@ -1,4 +1,4 @@
-"""The JSON of headroom."""
+"""Headroom as JSON."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ HeadroomJson = dict[str, Any]
 
 
 def headrooms_json(found: Headrooms) -> HeadroomJson:
-    """Return the document with the headroom of each request."""
+    """Return the headroom of each request."""
     shown = {
         "headroom": {name: counted_json(counted, found) for name, counted in found.of.items()},
         "complete": all(counted.copies.is_exact for counted in found.of.values()),
@@ -39,7 +39,7 @@ def counted_json(counted: RequestRoom, found: Headrooms) -> HeadroomJson:
 
 
 def shares_json(rooms: Iterable[ShareRoom], settings: FairShareSettings) -> list[HeadroomJson]:
-    """Return how many copies queues of fair shares may have."""
+    """Return how many copies each queue may have."""
     return [{"path": room.path, **named(room.member, settings), **_copies(room.copies)} for room in rooms]
 
 
@@ -52,13 +52,13 @@ def _model(model: HostModel, providers: Mapping[int, Named]) -> HeadroomJson:
 
 
 def _named(root: int, providers: Mapping[int, Named]) -> HeadroomJson:
-    """Name a tree; one that was only supposed to be there has no uuid."""
+    """Name a tree; one that was only assumed to exist has no uuid."""
     named = providers.get(root)
     return {"uuid": named.uuid if named else None, "name": named.name if named else "one more"}
 
 
 def message_of(room: Headroom) -> str:
-    """Say in a sentence what trees without room lack.
+    """Say in one sentence what trees without room lack.
 
     >>> message_of(Headroom(Copies(0, 0), 0, {("VCPU",): 2, ("MEMORY_MB", "VCPU"): 1}, {}, ()))
     'Of 3 trees without room 2 lack VCPU, 1 MEMORY_MB and VCPU.'

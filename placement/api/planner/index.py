@@ -1,4 +1,4 @@
-"""GET /planner/v1: what of the planner is served here, and whether candidates are ranked."""
+"""GET /planner/v1: which parts of the planner are served, and whether candidates are ranked."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ PATH = "/planner/v1"
 
 
 def is_planner_path(path: str) -> bool:
-    """Tell whether a path is one of the planner's."""
+    """Return whether a path belongs to the planner API."""
     return path == PATH or path.startswith(PATH + "/")
 
 
 def shower(routes: Iterable[Route]) -> View:
-    """Return the view that shows these routes."""
+    """Return a view that lists these routes."""
     methods: dict[str, list[str]] = defaultdict(list)
     for route in routes:
         methods[route.path].append(route.method)

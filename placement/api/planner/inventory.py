@@ -20,7 +20,7 @@ AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation
 def list_inventory(call: Call) -> Response:
     """Answer with everything about the providers that pass the filters of GET /resource_providers.
 
-    What is read is one snapshot, taken in a few statements; the text is made while it is sent.
+    The data is one snapshot, read in a few statements; it is serialised while it is sent.
     """
     call.query.check(FILTERS.at(call.version))
     found = read_inventory(call.database, provider_filter(call.query, call.version))

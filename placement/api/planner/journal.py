@@ -57,7 +57,7 @@ def show_provider_at(call: Call) -> Response:
 
 
 def keeps_journal(call: Call) -> bool:
-    """Tell whether there is a journal."""
+    """Return whether a journal is enabled and the database keeps one."""
     return call.server.settings.journal.enabled and call.database.keeps_journal
 
 
@@ -81,7 +81,7 @@ def show_journal(call: Call) -> Response:
 
 
 def _project(call: Call) -> str | None:
-    """Return the project whose consumers are asked about; one's own where only that is allowed."""
+    """Return the project to filter by: the caller's own if it may not see all."""
     asked = call.query.last("project")
     if asked is None and not call.is_allowed(RULE, project_id=None):
         asked = call.identity.project_id
@@ -127,10 +127,10 @@ def _cursor(call: Call, text: str) -> Cursor:
 
 
 def _stream(call: Call, following: Following) -> Response:
-    """Answer with what comes first, and let the rest follow without this thread.
+    """Answer with the first event, and let the rest follow without occupying this thread.
 
-    Where the server does not lend its connections the answer ends there. The client comes again by itself: soon where
-    there is more, else after a while.
+    If the server does not expose its connections, the answer ends there. The client reconnects by itself after the
+    delay in ``retry``.
     """
     lends = connection_number(call.request.environ) is not None
     listener = call.server.listeners.admit(following) if lends else None
@@ -160,4 +160,4 @@ ROUTES = (
     ),
     Route(method="GET", path=f"{PATH}/journal/at", view=show_provider_at, answers_json=True, query=AT_QUERY),
 )
-"""The view asks the policy itself: whoever may not see everything sees what is about the own project."""
+"""The views check policy themselves: callers who may not see everything see what concerns their own project."""

@@ -1,4 +1,4 @@
-"""The journal as server-sent events: what they look like. Each holds what a poller gets for ``after``, and its cursor.
+"""The journal as server-sent events. Each event holds what polling with ``after`` returns, including the cursor.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -18,7 +18,7 @@ COME_AGAIN_MS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What a client follows: which rows, at most how many in an event, and what it has seen."""
+    """What a client follows: which rows, how many per event at most, and how far it has read."""
 
     wanted: Wanted
     limit: int
@@ -26,15 +26,15 @@ class Following:
 
 
 def opening(following: Following, *, come_again_ms: int = COME_AGAIN_MS) -> bytes:
-    """Return what a stream begins with: where the client stands, and when to come again when the stream has ended."""
+    """Return the start of a stream: the client's position, and when to reconnect after the stream has ended."""
     return b"retry: %d\nid: %s\n\n" % (come_again_ms, following.cursor.text.encode())
 
 
 def next_event(database: Database, following: Following) -> tuple[bytes, Following]:
-    """Return the event that comes next, if there is one, and where it leads. Its data is the answer to ``after``.
+    """Return the next event, empty if there is none, and the position after it. Its data is what ``after`` returns.
 
     Raises:
-        CursorGone: rows that were not seen may be gone.
+        CursorGone: rows that the client has not seen may have been deleted.
     """
     entries, reached = read_feed(database, following.cursor, following.wanted, limit=following.limit)
     return _event(entries, reached) if entries else b"", replace(following, cursor=reached)
@@ -46,5 +46,5 @@ def _event(entries: list[Entry], reached: Cursor) -> bytes:
 
 
 def heartbeat(following: Following) -> bytes:
-    """Return what is no event, but moves a client forward that wants little of what is told."""
+    """Return a comment that keeps the connection alive and updates the client's position; it is no event."""
     return b":\nid: %s\n\n" % following.cursor.text.encode()

@@ -1,4 +1,4 @@
-"""Rows of the journal as JSON: what a row does not tell is left out."""
+"""Journal rows as JSON, without the fields that a row does not have."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,7 +8,7 @@ from placement.store.journal.reading import Entry
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
-    """Return a row as clients get it."""
+    """Return a row as clients see it."""
     shown = {
         "id": entry.id,
         "time": time_text(entry.time),
@@ -35,15 +35,15 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def time_text(moment: datetime) -> str:
-    """Return a moment of the journal, which is UTC, as ISO 8601."""
+    """Return a journal timestamp, which is naive UTC, in ISO 8601."""
     return moment.isoformat(timespec="milliseconds") + "Z"
 
 
 def moment_of(text: str) -> datetime:
-    """Return the moment of an ISO 8601 text as the tables keep it; without an offset it is UTC.
+    """Parse an ISO 8601 time to naive UTC, as in the tables; without an offset it is taken as UTC.
 
     Raises:
-        Invalid: it is none.
+        Invalid: the text is not a time in ISO 8601.
     """
     try:
         moment = datetime.fromisoformat(text)

@@ -1,9 +1,9 @@
 """Clients that follow the journal as server-sent events, all served by one thread of the process.
 
-They hold no thread of the server's: it has handed their connections over (api/handover.py). The thread looks whether
-anything was committed, reads it once for all who stand at the same place and want the same, and writes it as far as
-each connection takes it. Nothing is read for a client that has not taken what it was sent, so that a slow one costs
-others nothing, and no more memory than one event.
+They occupy no thread of the server, which has handed over their connections (api/handover.py). The thread checks for
+commits, reads once for all clients at the same position with the same filter, and writes as much as each connection
+accepts. It reads nothing for a client that has not yet received its last event, so a slow client costs others nothing,
+and no more memory than one event.
 """
 
 import contextlib
@@ -30,13 +30,13 @@ class TooManyListeners(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds.
+    """Intervals in seconds.
 
     Args:
-        look_s: between two looks whether anything was committed.
-        heartbeat_s: of silence, until the client is told that all is well.
-        longest_s: that a connection lasts; its client comes again, and is authorized anew.
-        stalled_s: that a client may take nothing of what it was sent.
+        look_s: between checks for commits.
+        heartbeat_s: of silence before a heartbeat is sent.
+        longest_s: after which a connection is closed, so that its client reconnects and is authorized again.
+        stalled_s: for which a client may accept none of what was sent.
     """
 
     look_s: float = 0.5
@@ -46,7 +46,7 @@ class Pace:
 
 
 class Listener:
-    """One client: admitted, then given its connection, then written to by the thread alone."""
+    """One client: admitted, then given its connection, from then on used by the thread alone."""
 
     def __init__(self, listeners: "Listeners", following: Following) -> None:
         self.following = following
@@ -56,23 +56,23 @@ class Listener:
         self._listeners = listeners
 
     def keep(self, connection: Connection) -> None:
-        """Follow over this connection from now on."""
+        """Take over this connection and follow the journal on it."""
         connection.socket.settimeout(0)
         self.connection = connection
         self._listeners.welcome(self)
 
     def withdraw(self) -> None:
-        """Make room for another one."""
+        """Give up this client's place."""
         self._listeners.forget(self)
 
     @property
     def socket(self) -> socket.socket:
-        """Its connection's."""
+        """The connection's socket."""
         assert self.connection is not None
         return self.connection.socket
 
     def send(self, now: float) -> None:
-        """Send what the connection takes. OSError where the client has gone."""
+        """Send as much as the connection accepts. Raises OSError if the client has gone."""
         with contextlib.suppress(BlockingIOError):
             while self.unsent:
                 self.unsent = self.unsent[self.socket.send(self.unsent) :]
@@ -83,10 +83,10 @@ class Listeners:
     """All clients of this process that follow the journal.
 
     Args:
-        database: whose journal.
-        most: how many there may be.
-        pace: seconds.
-        clock: counts seconds.
+        database: the database whose journal they follow.
+        most: the maximum number of clients.
+        pace: the intervals to keep.
+        clock: returns seconds.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class Listeners:
         return len(self._admitted)
 
     def admit(self, following: Following) -> Listener:
-        """Keep a place for a client, which has to be given its connection or withdrawn.
+        """Reserve a place for a client; it must then be given its connection or withdrawn.
 
         Raises:
-            TooManyListeners: there is none.
+            TooManyListeners: all places are taken.
         """
         with self._lock:
             if len(self._admitted) >= self._most:
@@ -118,14 +118,14 @@ class Listeners:
             return listener
 
     def forget(self, listener: Listener) -> None:
-        """Make room for another one."""
+        """Close the listener's connection, if any, and free its place."""
         with self._lock:
             self._admitted.discard(listener)
         if listener.connection is not None:
             listener.connection.close()
 
     def welcome(self, listener: Listener) -> None:
-        """Let the thread serve a listener; the first one starts the thread."""
+        """Pass a listener to the thread; the first one starts it."""
         with self._lock:
             self._welcomed.append(listener)
             if self._loop is None:
@@ -134,14 +134,14 @@ class Listeners:
             self._loop.wake()
 
     def newly_welcomed(self) -> list[Listener]:
-        """Return those that the thread has not seen yet."""
+        """Return the listeners that the thread has not seen yet."""
         with self._lock:
             found, self._welcomed = self._welcomed, []
             return found
 
 
 class _Loop:
-    """What the thread does."""
+    """The loop that the thread runs."""
 
     def __init__(self, listeners: Listeners, database: Database, pace: Pace, clock: Callable[[], float]) -> None:
         self._listeners = listeners
@@ -157,12 +157,12 @@ class _Loop:
         self._is_failing = False
 
     def wake(self) -> None:
-        """Let the thread look up, from another one."""
+        """Wake up the loop from another thread."""
         with contextlib.suppress(BlockingIOError):
             self._bell.send(b"\0")
 
     def run(self) -> None:
-        """Serve for ever; the thread ends with its process."""
+        """Serve forever; the thread ends with the process."""
         while True:
             self._turn()
 
@@ -194,7 +194,7 @@ class _Loop:
         self._listeners.forget(listener)
 
     def _attend(self, listener: Listener, events: int) -> None:
-        """Send more, or take note that the client has gone: it has nothing more to say."""
+        """Send more, or drop a client that has disconnected; anything it sends is ignored."""
         try:
             if events & selectors.EVENT_READ and not listener.socket.recv(4096):
                 self._end(listener)
@@ -229,7 +229,7 @@ class _Loop:
             self._is_failing = True
 
     def _tell(self, listener: Listener, told: dict[Following, tuple[bytes, Following] | None]) -> None:
-        """Send a listener the next event; there may be more of them, which the next turn sends."""
+        """Send a listener its next event; the next turn sends any further ones."""
         place = listener.following
         if place not in told:
             try:
@@ -237,7 +237,7 @@ class _Loop:
             except Gone:
                 told[place] = None
         if (found := told[place]) is None:
-            self._end(listener)  # the client hears the reason when it comes again
+            self._end(listener)  # when the client reconnects, it gets the reason
             return
         text, listener.following = found
         if text:
@@ -245,7 +245,7 @@ class _Loop:
             self._send(listener, text)
 
     def _care(self, listener: Listener, now: float) -> None:
-        """End what has lasted long enough, and what nobody takes; break the silence."""
+        """Close connections that have expired or stalled, and send heartbeats."""
         silence_s = now - listener.spoke_at
         if now >= listener.ends_at or (listener.unsent and silence_s >= self._pace.stalled_s):
             self._end(listener)

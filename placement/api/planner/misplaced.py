@@ -1,4 +1,4 @@
-"""Words that are well known, but stand in the wrong place of a planner request: what to type instead."""
+"""Hints for known keys in the wrong place of a planner request: what to write instead."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from placement.api.validation import Fault, Schema
 from placement.settings.planner.document import IMPORT_HINT, SCHEDULER_KEYS
 
 SCORING_KEYS = SCHEDULER_KEYS | {"fit", "sra", "proportional", "compactness", "resourceWeight"}
-"""What says how candidates are scored, in Volcano's words or in those of profiles."""
+"""Keys about scoring, in Volcano's terms or those of profiles."""
 
 IN_A_PROFILE = (
     "How candidates are scored is said by a profile: "
@@ -24,10 +24,10 @@ IN_A_GROUP = 'Resources are asked for by a group: "groups": {"": {"resources": {
 
 
 class HintingSchema(Schema):
-    """A schema that says of some unknown keys what to type instead."""
+    """A schema that suggests what to write instead of certain unknown keys."""
 
     def handle_error(self, error: ValidationError, data: Any, **_options: Any) -> None:
-        """Say that in the place of all messages about unknown keys, of the first that is well known."""
+        """Replace all messages about unknown keys by a hint, if there is one."""
         for key, hint in _hints(data):
             if isinstance(error.messages, dict) and key not in self.fields:
                 known = {name: messages for name, messages in error.messages.items() if name in self.fields}
@@ -46,5 +46,5 @@ def _hints(body: Any) -> Iterator[tuple[str, str]]:
 
 
 def _are_weights(resources: Any) -> bool:
-    """Tell whether these are the strategies of resources, not amounts."""
+    """Return whether these are strategies by resource rather than amounts."""
     return isinstance(resources, Mapping) and any(isinstance(one, Mapping) for one in resources.values())

@@ -1,7 +1,7 @@
-"""Hierarchical names that stand beside groups, or under rules: each of their groups becomes one of the request.
+"""Hierarchical names combined with groups or rules: each group in a name becomes a group of the request.
 
-What a name asks for inside of ``pcie/R0`` comes from one switch: a rule ``within``. So rules can be about both. What is
-enumerated (``gpu/0/enumType``) is a trait for each bit, and so a condition on a group.
+Everything that names ask for inside ``pcie/R0`` must come from one switch, which is a ``within`` rule; so rules can
+cover both. An enumeration (``gpu/0/enumType``) has a trait per bit, so it becomes a condition on a group.
 """
 
 import re
@@ -20,18 +20,18 @@ from placement.errors import InvalidAt
 Rule = TypeVar("Rule", Within, Exclusive)
 
 OUTSIDE = ""
-"""The group of what is asked for outside of groups."""
+"""The suffix under which amounts outside any group are requested."""
 
 
 def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> PlannerRequest:
-    """Return a request whose names, if groups or rules stand beside them or something is enumerated, are groups, too.
+    """Turn a request's names into groups if it also has groups, rules or enumerations; else return it unchanged.
 
     Args:
         request: the request.
-        levels: name of a level -> trait of its places.
+        levels: the trait of each level's places, by level name.
 
     Raises:
-        InvalidAt: a name leads into a group of no level, or names say what groups cannot.
+        InvalidAt: a name contains a group of no known level, or names express something that groups cannot.
     """
     has_rules = request.affinity or request.within or request.exclusive or request.same_subtree
     has_bits = any(_is_enumerated(name) for name in request.paths)
@@ -71,7 +71,7 @@ def _written(path: Path) -> str:
 
 
 def _level(path: Path, levels: Mapping[str, str]) -> str:
-    """Return the name of the level that the last group of a path is of."""
+    """Return the name of the level of a path's last group."""
     word = path[-1][0]
     known = {name.lower(): name for name in levels} | {trait: name for name, trait in levels.items()}
     level = known.get(word) or known.get(word.lower())
@@ -88,7 +88,7 @@ def _group(path: Path, amounts: Mapping[str, int], levels: Mapping[str, str]) ->
 
 
 def _written_names(amounts: Mapping[str, int]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield for each group and class, or trait, of names the name that asks for it."""
+    """Yield (group, class or trait) and the name that asks for it."""
     for name, amount in amounts.items():
         path, last = split_name(name)
         for asked in _traits(last, amount) if _is_enumerated(last) else [last]:
@@ -96,12 +96,12 @@ def _written_names(amounts: Mapping[str, int]) -> Iterator[tuple[tuple[str, str]
 
 
 def _is_enumerated(name: str) -> bool:
-    """Tell whether a resource is an enumeration, of whose bits one is enough; so the Group Allocator's names say."""
+    """Return whether a resource is an enumeration, any bit of which suffices, by the Group Allocator's convention."""
     return name.rpartition("/")[2].lower().startswith("enum")
 
 
 def _traits(name: str, bits: int) -> frozenset[str]:
-    """Return the traits of bits.
+    """Return the traits that stand for bits.
 
     >>> sorted(_traits("enumType", 0b101))
     ['CUSTOM_ENUMTYPE_0', 'CUSTOM_ENUMTYPE_2']
@@ -111,7 +111,7 @@ def _traits(name: str, bits: int) -> frozenset[str]:
 
 
 def _with_outside(groups: Sequence[PlannerGroup], outside: Mapping[str, int]) -> Iterator[PlannerGroup]:
-    """Yield groups; the unsuffixed one asks for what names ask for outside of groups, too."""
+    """Yield the groups, adding to the unsuffixed one what names request outside groups."""
     unsuffixed = [one for one in groups if one.suffix == OUTSIDE]
     if outside and not unsuffixed:
         yield PlannerGroup(group=RequestGroup(suffix=OUTSIDE, resources=dict(outside)))
@@ -123,7 +123,7 @@ def _with_outside(groups: Sequence[PlannerGroup], outside: Mapping[str, int]) ->
 
 
 def _nesting(paths: Sequence[Path], levels: Mapping[str, str]) -> Iterator[Within]:
-    """Yield that what is asked for inside of a group lies in one place."""
+    """Yield rules that keep together, in one place, what is requested inside the same group."""
     inside: dict[Path, list[str]] = defaultdict(list)
     for path in paths:
         for end in range(1, len(path) + 1):
@@ -134,7 +134,7 @@ def _nesting(paths: Sequence[Path], levels: Mapping[str, str]) -> Iterator[Withi
 
 
 def _expanded(groups: Sequence[str], suffixes: Sequence[str]) -> tuple[str, ...]:
-    """Return groups by suffix: a name stands for all groups inside of it."""
+    """Return the suffixes meant by groups; a name means all groups inside it."""
     found: list[str] = []
     for written in groups:
         name = PREFIX.sub("", written, count=1)

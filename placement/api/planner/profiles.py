@@ -37,7 +37,7 @@ def list_profiles(call: Call) -> Response:
 
 
 def _profile(profile: RankingProfile) -> dict[str, Any]:
-    """Show the parts that are on."""
+    """Return the active parts of a profile."""
     strategy = profile.strategy
     parts: dict[str, Any] = {}
     if strategy.fit is not None:
@@ -89,7 +89,7 @@ def _device_type(kind: DeviceType) -> dict[str, Any]:
 
 
 def _fragmentation(packing: DevicePacking) -> dict[str, Any]:
-    """Show how devices are packed; without flavors, expected work is learnt."""
+    """Return how devices are packed; without flavors, expected work is learnt."""
     shown: dict[str, Any] = {
         "weight": _plain(packing.weight),
         "devices": packing.devices,

@@ -1,4 +1,4 @@
-"""Proposals of the planner as JSON: what PUT /allocations/{consumer} takes, and how good each is."""
+"""The planner's proposals as JSON: allocation requests for PUT /allocations/{consumer}, with their scores."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ Uuids = Mapping[int, str]
 
 
 def answer_json(answer: PlannerAnswer) -> dict[str, Any]:
-    """Return a whole answer: the shape of GET /allocation_candidates, and more."""
+    """Return a whole answer: the shape of GET /allocation_candidates, with additions."""
     uuids = {id_: member.uuid for id_, member in answer.members.items()}
     shown = {
         "allocation_requests": [allocation_request(one.proposal, uuids) for one in answer.candidates],
@@ -24,7 +24,7 @@ def answer_json(answer: PlannerAnswer) -> dict[str, Any]:
 
 
 def allocation_request(proposal: Proposal, uuids: Uuids) -> dict[str, Any]:
-    """Return what a proposal takes of whom, and who serves which group."""
+    """Return what a proposal takes from each provider, and which providers serve each group."""
     return {
         "allocations": {
             uuids[provider]: {"resources": dict(resources)} for provider, resources in proposal.amounts.items()

@@ -1,4 +1,4 @@
-"""From a planner request's validated body to a PlannerRequest; what several fields must agree on is checked here."""
+"""Conversion of a planner request's validated body to a PlannerRequest, including checks across fields."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -24,21 +24,21 @@ Body = Mapping[str, Any]
 NOTHING = Expressions()
 
 MOST_RULES = 64
-"""Of each sort: a level or a same_subtree more makes every step of the search longer."""
+"""For each kind of rule: every further level or same_subtree slows down each step of the search."""
 
 
 SCHEMA = RequestSchema()
 
 
 def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
-    """Return what a body asks for.
+    """Return the request that a body describes.
 
     Args:
-        body: the body as the schema loaded it; Koordinator's words in it are translated.
-        settings: names of levels, profiles and devices.
+        body: the body as loaded by the schema; Koordinator's keys in it are translated.
+        settings: the known levels, profiles and devices.
 
     Raises:
-        InvalidAt: fields contradict each other or name what there is not.
+        InvalidAt: fields contradict each other or name something unknown.
     """
     if "pod" in body:
         if twice := sorted(KOORDINATOR & body.keys()):
@@ -84,7 +84,7 @@ def _request(body: Body) -> PlannerRequest:
 
 
 def _in_paths(body: Body, settings: PlannerSettings) -> dict[str, Any]:
-    """Return what a body asks for by hierarchical names, of one container or of several."""
+    """Return what a body requests by hierarchical names, for one container or several."""
     devices = settings.devices
     first = group_paths({**body.get("paths", {}), **body.get("tree", {})}, devices)
     running, before = [
@@ -151,7 +151,7 @@ def _is_required(rule: Body) -> bool:
 
 
 def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tuple[BodyPath, str]]:
-    """Yield what is wrong with a request, with where it is."""
+    """Yield each error in a request with its path."""
     if not request.groups and not request.paths:
         yield (), "There must be groups, a tree, paths, or requests of devices."
     if len({name.rpartition("/")[0] for name in request.paths}) > MOST_GROUPS:
@@ -209,6 +209,6 @@ def _unknown(path: BodyPath, suffixes: Iterable[str], known: set[str]) -> Iterat
 
 
 def changes_of(body: Body) -> Changes:
-    """Return what a body supposes to be otherwise."""
+    """Return the changes to the cloud that a body assumes."""
     more = [(addition["like"], addition["count"]) for addition in body.get("with", ())]
     return Changes(without=body.get("without", ()), more=more, released=body.get("released", ()))

@@ -1,5 +1,5 @@
 # ruff: noqa: ARG002 - the signatures of fields are marshmallow's
-"""Fields of planner requests that the plain API has as texts of a query string: traits, aggregates, counts."""
+"""Fields of planner requests whose values the plain API has in query strings: traits, aggregates, counts."""
 
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,14 +14,14 @@ ALL, PER_SUBTREE = "all", "per-subtree"
 
 
 class Expressions(NamedTuple):
-    """A conjunction: of each set one is wanted, of ``forbidden`` none."""
+    """A conjunction: at least one of each set in ``required``, and none of ``forbidden``."""
 
     required: tuple[frozenset[str], ...] = ()
     forbidden: frozenset[str] = frozenset()
 
 
 class _Conjunction(Array):
-    """A list of texts in the syntax of a query parameter; ``["in", "A", "B"]`` is another way to write ``in:A,B``."""
+    """A list of texts in the syntax of a query parameter; ``["in", "A", "B"]`` is equivalent to ``in:A,B``."""
 
     documented = MappingProxyType(
         {"type": "array", "items": {"type": ["string", "array"], "items": {"type": "string"}}}

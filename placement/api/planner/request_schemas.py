@@ -1,6 +1,6 @@
-"""The bodies of POST /planner/v1/candidates and /planner/v1/claims, as marshmallow schemas.
+"""marshmallow schemas of the bodies of POST /planner/v1/candidates and /planner/v1/claims.
 
-What concerns several fields at once is checked in ``request_document.py``.
+``request_document.py`` checks what involves several fields.
 """
 
 import re
@@ -27,7 +27,7 @@ FABRIC_LEVEL = "[a-z][a-z0-9_-]{0,30}"
 
 
 class Flag(Exact):
-    """``true`` or ``false``; one that is not required is false unless its default says otherwise."""
+    """``true`` or ``false``; an optional flag defaults to false unless stated otherwise."""
 
     kind = "boolean"
 
@@ -41,7 +41,7 @@ class Flag(Exact):
 
 
 class OneOf(JsonText):
-    """One of a few words."""
+    """One of a fixed set of words."""
 
     def __init__(self, *words: str, required: bool = False, default: str | None = None) -> None:
         super().__init__(required=required, default=default)
@@ -55,17 +55,17 @@ class OneOf(JsonText):
 
 
 class Anything(Exact):
-    """Whatever JSON has: what somebody else's document holds besides what is read of it."""
+    """Any JSON value, for parts of foreign documents that are not read here."""
 
     documented: TypingMapping[str, Any] = MappingProxyType({})
 
     def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:  # noqa: ARG002
-        """Return a value as it is."""
+        """Return the value unchanged."""
         return value
 
 
 class Nested(Exact):
-    """Demands inside each other: a level has labels, a label has amounts of resources and further levels."""
+    """Nested demands: a level has labels, a label has amounts of resources and further levels."""
 
     kind = "object"
     DEEPEST = 64
@@ -97,7 +97,7 @@ class Nested(Exact):
 
 
 class Quantity(Exact):
-    """A whole number from 0 up, or a text: ``"4"``, ``"1GiB"``."""
+    """A non-negative integer, or a text: ``"4"``, ``"1GiB"``."""
 
     documented = MappingProxyType(
         {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": re.sub(r"\?P<\w+>", "", QUANTITY)}]}
@@ -120,7 +120,7 @@ def _amounts(**options: Any) -> Mapping:
 
 
 GROUP = f"{SUFFIX}|[^/]+(/[^/]+)+"
-"""The suffix of a group, or the beginning of hierarchical names."""
+"""The suffix of a group, or a prefix of hierarchical names."""
 
 
 def _names_of_groups(shortest: int = 1) -> Array:
@@ -150,7 +150,7 @@ class AffinitySchema(Schema):
 
 
 class WithinSchema(Schema):
-    """Groups in one place."""
+    """Groups that must, or should, lie in one place."""
 
     groups = _names_of_groups()
     level = JsonText(pattern=LEVEL)
@@ -158,14 +158,14 @@ class WithinSchema(Schema):
 
 
 class ExclusiveSchema(Schema):
-    """Groups that want their places alone."""
+    """Groups whose places nobody else may use."""
 
     groups = _names_of_groups()
     level = JsonText(pattern=LEVEL)
 
 
 class ProfileField(Exact):
-    """The name of a profile, or a profile as the planner file has it."""
+    """A profile's name, or a profile spelled out as in the planner file."""
 
     documented = MappingProxyType({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]})
 
@@ -174,14 +174,14 @@ class ProfileField(Exact):
 
 
 class ScoreSchema(Schema):
-    """How candidates are compared."""
+    """How to score candidates."""
 
     profile = ProfileField(required=False)
     explain = Flag(required=False)
 
 
 class ExpressionSchema(Schema):
-    """One of Kubernetes' matchExpressions."""
+    """An entry of Kubernetes' matchExpressions."""
 
     key = JsonText(shortest=1, longest=100)
     operator = OneOf("In", "NotIn", "Exists", "DoesNotExist", required=True)
@@ -189,7 +189,7 @@ class ExpressionSchema(Schema):
 
 
 class SelectorSchema(Schema):
-    """Kubernetes' label selector."""
+    """A label selector of Kubernetes."""
 
     matchLabels = Mapping(".{1,100}", JsonText(longest=100), required=False)  # noqa: N815
     matchExpressions = Array(Object(ExpressionSchema), required=False)  # noqa: N815
@@ -203,13 +203,13 @@ class JointAllocateSchema(Schema):
 
 
 class OrNull(Object):
-    """An object, or null as if it were not there: Kubernetes writes what is empty so."""
+    """An object, or null as if absent, as Kubernetes serialises empty values."""
 
     def __init__(self, schema: type[Schema]) -> None:
         super().__init__(schema, required=False)
 
     def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
-        """Check one object."""
+        """Validate one object."""
         return None if value is None else super().deserialize(value, attr, data, **options)
 
 
@@ -223,13 +223,13 @@ class HintSchema(Schema):
 
 
 class AvoidSchema(Schema):
-    """What is left out of the search, each tree by any of its providers."""
+    """What to exclude from the search; any provider of a tree excludes the whole tree."""
 
     trees = Array(Uuid(), required=False)
 
 
 class RequestSchema(HintingSchema):
-    """What is asked for, in the planner's words, in Koordinator's, or in hierarchical names."""
+    """A request, in the planner's terms, Koordinator's, or hierarchical names."""
 
     groups = Mapping(f"({SUFFIX})?", Object(GroupSchema), required=False)
     group_policy = OneOf("none", "isolate", default="none")
@@ -255,20 +255,21 @@ class RequestSchema(HintingSchema):
 
 
 class AdditionSchema(Schema):
-    """Further trees, empty."""
+    """Additional, empty trees, copied from an existing one."""
 
     like = Uuid()
     count = Integer(minimum=1, maximum=MOST_ADDED)
 
 
-# "with" is a word of Python.
+# ``with`` is a Python keyword, so it cannot be an attribute.
 _More = Schema.from_dict({"with": Array(Object(AdditionSchema), required=False)}, name="More")
 
 
 class ChangesSchema(_More):  # type: ignore[misc, valid-type]
-    """A cloud as it would be.
+    """A hypothetical cloud.
 
-    Without trees, by a provider or an aggregate; with further ones; and with what consumers hold given back.
+    Without certain trees, named by a provider or an aggregate; with additional ones; and with what consumers hold
+    released.
     """
 
     without = Array(Uuid(), required=False)
@@ -276,7 +277,7 @@ class ChangesSchema(_More):  # type: ignore[misc, valid-type]
 
 
 class LimitsSchema(Schema):
-    """How many candidates are wanted. A claim may say it, too, so that one body serves both; there it has no effect."""
+    """How many candidates to return. Claims accept and ignore it, so that one body serves both."""
 
     limit = Integer(minimum=1, maximum=MOST_CANDIDATES, required=False, default=PlannerRequest().limit)
     per_tree = Integer(minimum=1, maximum=MOST_PER_TREE, required=False, default=1)
@@ -287,7 +288,7 @@ class CandidatesSchema(RequestSchema, ChangesSchema, LimitsSchema):
 
 
 class ConsumerSchema(Schema):
-    """Who is to hold the allocation."""
+    """The consumer that is to hold the allocation."""
 
     uuid = Uuid()
     project_id = owner_id()
@@ -297,14 +298,14 @@ class ConsumerSchema(Schema):
 
 
 class MemberSchema(Schema):
-    """One of several members; without a request of its own it wants what the body says."""
+    """One of several members; without a request of its own it uses the body's."""
 
     consumer = Object(ConsumerSchema)
     request = Object(RequestSchema, required=False)
 
 
 class Members(Exact):
-    """How many consumers want the same, or each of them."""
+    """The number of equal members, or a list of members."""
 
     def __init__(self) -> None:
         super().__init__(required=False, default=1)
@@ -320,7 +321,7 @@ class Members(Exact):
 
 
 class TogetherSchema(Schema):
-    """Members in few places of the fabric."""
+    """Members in as few places of the fabric as possible."""
 
     level = JsonText(pattern=FABRIC_LEVEL)
     mode = OneOf("required", "preferred", default="required")
@@ -334,7 +335,7 @@ class ApartSchema(Schema):
 
 
 class ClaimSchema(RequestSchema, LimitsSchema):
-    """The body of POST /planner/v1/claims: for one consumer, for a number of them, or for each that is listed."""
+    """The body of POST /planner/v1/claims: for one consumer, for several equal ones, or for each in a list."""
 
     consumer = Object(ConsumerSchema, required=False)
     members = Members()

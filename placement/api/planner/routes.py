@@ -1,4 +1,4 @@
-"""The routes of the planner, in one list."""
+"""The routes of the planner API."""
 
 from placement.api.planner import (
     candidates,

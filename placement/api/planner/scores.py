@@ -1,4 +1,4 @@
-"""POST /planner/v1/scores: how good allocation requests are, for weighers outside."""
+"""POST /planner/v1/scores: scores of allocation requests, for external weighers."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,14 +20,14 @@ from placement.settings.planner.profiles import inline_profile
 
 
 class AllocationRequest(Schema):
-    """One of the requests that GET /allocation_candidates answers with from 1.12 on, as it stands there."""
+    """One of the allocation requests that GET /allocation_candidates returns from 1.12 on, unmodified."""
 
     allocations = Mapping(UUID_KEY, Object(ProviderAllocation), smallest=1)
     mappings = GroupMappings(required=False)
 
 
 class ScoresBody(Schema):
-    """The body. Without a profile, the default one scores."""
+    """The body. Without a profile, the default one is used."""
 
     allocation_requests = Array(Object(AllocationRequest))
     profile = ProfileField(required=False)
@@ -50,11 +50,11 @@ def score_requests(call: Call) -> Response:
 
 
 def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
-    """Return the profile that a body names under ``profile`` or spells out there, or the default one.
+    """Return the profile that a body names or spells out under ``profile``, or the default one.
 
     Raises:
-        InvalidAt: there is no such profile, or it is not one.
-        Forbidden: the caller must not bring profiles along.
+        InvalidAt: there is no such profile, or it is malformed.
+        Forbidden: the caller may not define profiles inline.
     """
     planner = call.server.settings.planner
     if isinstance(name, dict):
@@ -71,7 +71,7 @@ def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
 
 
 def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
-    """Show a score; what the profile leaves out is null."""
+    """Return a score as JSON; parts that the profile does not use are null."""
     score = scored.score
     return {
         "total": score.total,
