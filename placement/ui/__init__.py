@@ -1,5 +1,5 @@
-"""The console below /ui: pages for people, made by the server from the same use cases and rules as the API.
+"""The console below /ui: HTML pages rendered on the server, from the same services and policy rules as the API.
 
-They only show, and take nothing but GET. Without JavaScript nothing is missing but comfort. Nothing is loaded from
-elsewhere.
+The pages are read-only and accept nothing but GET and HEAD. They work without JavaScript, which only adds convenience,
+and load nothing from other hosts.
 """

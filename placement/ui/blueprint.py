@@ -1,4 +1,4 @@
-"""The console as a Flask blueprint: its pages by path, its headers, and its errors as pages."""
+"""The console as a Flask blueprint: its pages by path, its headers, and errors rendered as pages."""
 
 import logging
 from http import HTTPStatus
@@ -31,11 +31,11 @@ PAGES: tuple[Page, ...] = tuple(
     for module in (overview, cloud_map, tree, consumers, projects, try_request, shares, search)
     for page in module.PAGES
 )
-"""All pages; those with a title stand in the navigation in this order."""
+"""All pages; those with a title appear in the navigation, in this order."""
 
 
 def install_console(app: Flask, server: Server) -> None:
-    """Make an application serve the console below /ui."""
+    """Install the console below /ui in an application."""
     console = Blueprint("ui", __name__, url_prefix=CONSOLE_PATH, template_folder="templates")
     for page in PAGES:
         console.add_url_rule(page.path, page.endpoint, _endpoint(server, page))

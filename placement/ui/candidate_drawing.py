@@ -1,4 +1,4 @@
-"""A candidate drawn on the provider trees it takes from: which nodes are shown, and what each of them gives."""
+"""Drawings of a candidate on its provider trees: which nodes appear, and what each of them gives."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,12 +9,12 @@ from placement.services.allocation_candidates import StockRow, Summaries
 from placement.services.trial import CandidateInDetail, Trial
 
 MOST_NODES = 40
-"""Nodes of a tree that are drawn though they give nothing; those that give, and all above them, always are."""
+"""How many nodes that give nothing are drawn in a tree; those that give, and their ancestors, always are."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenAmount:
-    """What a node gives of one class, beside what it has and what of it is used already."""
+    """How much a node gives of one class, with its capacity and present usage."""
 
     name: str
     amount: int
@@ -28,7 +28,7 @@ class TakenAmount:
 
 
 class LeftAmount(NamedTuple):
-    """What a tree has left of a class, and how much there is of it."""
+    """How much of a class a tree has left, and its capacity."""
 
     free: int
     capacity: int
@@ -39,12 +39,12 @@ class DrawnNode:
     """A provider in a drawing.
 
     Args:
-        uuid, name: how it is called.
+        uuid, name: of the provider.
         taken: what it gives, by class.
-        groups: the suffixes of the groups it serves, ``""`` for the unsuffixed one; none if it is not taken.
-        below: the nodes below it that are drawn.
-        left_out: how many nodes right below it are not.
-        gives: whether it, or anything drawn below it, gives something.
+        groups: the suffixes of the groups it serves, ``""`` for the unsuffixed one; empty if nothing is taken from it.
+        below: its children that are drawn.
+        left_out: the number of its children that are not.
+        gives: whether it serves a group, or a node drawn below it does.
     """
 
     uuid: str
@@ -69,7 +69,7 @@ class Drawings:
                 self._below[parent].append(id_)
 
     def trees(self, served: CandidateInDetail) -> list[DrawnNode]:
-        """Return the trees that a candidate takes from: its own whole, if it is small; of others what gives."""
+        """Return the trees that a candidate takes from: its own in full, if small; only nodes that give of others."""
         on_the_way = set(self._upwards(served.taken))
         roots = dict.fromkeys(self._providers.members[provider].root_id for provider in served.taken)
         drawn = []
@@ -79,7 +79,7 @@ class Drawings:
         return drawn
 
     def left_after(self, served: CandidateInDetail) -> dict[str, LeftAmount]:
-        """Return what its tree would have left of each class that it takes there, and what of how much."""
+        """Return how much the candidate's own tree would have left of each class taken there, and its capacity."""
         taken: Counter[str] = Counter()
         for provider, amounts in served.taken.items():
             if self._providers.members[provider].root_id == served.root:
@@ -105,7 +105,7 @@ class Drawings:
                 here = self._providers.members[here].parent_id
 
     def _others(self, root: int, shown: set[int]) -> set[int]:
-        """Return nodes to draw beside those that have to be, level by level."""
+        """Return further nodes to draw, level by level, up to MOST_NODES."""
         others: set[int] = set()
         level = [root]
         while level:

@@ -1,4 +1,4 @@
-"""What the journal tells, on pages: what changed, who did it, and what a provider was at a time."""
+"""What pages show of the journal: changes, who made them, and what a provider had at a point in time."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,7 @@ _OF_PROVIDERS = {"created": "provider made", "deleted": "provider deleted"}
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What was asked for, as the form has it, and what was found: a provider at a time, or why there is none."""
+    """The time asked for, as typed, and the result: the provider at that time, or why there is none."""
 
     asked: str
     moment: datetime | None = None
@@ -33,19 +33,19 @@ class Past:
 
 
 def sees_journal(call: Call) -> bool:
-    """Tell whether there is a journal that this visitor may read."""
+    """Return whether there is a journal and this visitor may read it."""
     return keeps_journal(call) and call.is_allowed(RULE, project_id=None)
 
 
 def shown_changes(call: Call, *, provider: str | None = None) -> list[ToldChange] | None:
-    """Return what a page shows of the journal, or None where there is none, or not for this visitor."""
+    """Return the changes that a page shows, or None if there is no journal or this visitor may not read it."""
     if not sees_journal(call):
         return None
     return latest(call.database, most=SHOWN, provider=provider)
 
 
 def shown_past(call: Call, uuid: str) -> Past:
-    """Return what a provider was at the time that the query string names."""
+    """Return what a provider had at the time given in the query string."""
     asked = call.request.args.get("at", "").strip()
     if not asked or not keeps_journal(call):
         return Past(asked)
@@ -58,7 +58,7 @@ def shown_past(call: Call, uuid: str) -> Past:
 
 
 def in_words(entry: Entry) -> str:
-    """Return what changed of a provider, in a few words."""
+    """Describe a provider's change in a few words."""
     if entry.kind == "allocation":
         return f"{entry.resource_class} {_amounts(entry)}"
     if entry.kind == "inventory":

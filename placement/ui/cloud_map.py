@@ -1,4 +1,4 @@
-"""The map: every host a cell, by groups and by how full it is, with how many more of a request fit where."""
+"""The map: a cell for each host, grouped and shaded by usage, with how many more copies of a request fit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,17 +16,17 @@ from placement.ui.map_blocks import MOST_CELLS, REST, Block, Blocks, Groups, row
 from placement.ui.page import Page, show
 
 MOST_ROWS = 200
-"""So many groups stand in the table."""
+"""How many groups the table lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnMap:
-    """One of the maps of a page.
+    """One map of a page.
 
     Args:
-        title: the profile whose order it shows, if it shows one.
-        blocks: what it consists of.
-        moved: how many of its best hosts have another place in the other profile's order.
+        title: the profile whose order it shows, if any.
+        blocks: the blocks it consists of.
+        moved: how many of its best hosts are placed differently by the other profile.
     """
 
     title: str
@@ -35,7 +35,7 @@ class DrawnMap:
 
 
 def cloud_map(call: Call) -> Response:
-    """Show the map that the address asks for; what is wrong with it is told beside the map without it."""
+    """Show the map described by the address; if that is invalid, show the error beside a plain map."""
     address, fault = address_of(call.request), None
     try:
         found = read_map(call.database, question_of(call, address))
@@ -86,7 +86,7 @@ def _page(call: Call, address: MapAddress, found: CloudMap, fault: PlacementErro
 
 
 def _opened(groups: Groups, hosts: Sequence[MappedHost], key: str) -> tuple[Sequence[MappedHost], str]:
-    """Return the hosts of a group of the outermost kind, and how it is told; all where there is none of that name."""
+    """Return the hosts of the named outermost group and a label for it; all hosts if there is no such group."""
     kind = next(iter(groups.kinds), "")
     by_name = groups.split(kind, hosts) if key and kind else {}
     name = "" if key == REST else key
@@ -98,7 +98,7 @@ def _opened(groups: Groups, hosts: Sequence[MappedHost], key: str) -> tuple[Sequ
 def _unfolded(
     found: CloudMap, groups: Groups, hosts: Sequence[MappedHost], *, profiles: Sequence[str]
 ) -> list[DrawnMap]:
-    """Return the map of some hosts, or one for each of the profiles that are compared."""
+    """Return the map of some hosts, or one per compared profile."""
     kinds = list(groups.kinds)
     if not found.orders:
         return [DrawnMap("", Blocks(found, groups).unfolded(hosts, kinds))]
@@ -112,7 +112,7 @@ def _unfolded(
 
 
 def _moved(one: Mapping[int, int], other: Mapping[int, int]) -> frozenset[int]:
-    """Return the roots that only one of two orders has, or that have another place in each."""
+    """Return the roots whose place differs between two orders, or that only one of them has."""
     return frozenset(root for root in one.keys() | other.keys() if one.get(root) != other.get(root))
 
 

@@ -1,4 +1,4 @@
-"""Lines for a shell, to be copied: the console itself changes nothing."""
+"""Shell commands to copy: the console itself changes nothing."""
 
 import shlex
 
@@ -6,10 +6,10 @@ from placement.ui.names import visible
 
 
 def commands_for_host(uuid: str, name: str) -> list[str]:
-    """Return the lines that take a host out of service, and that ask the API what its page shows."""
+    """Return commands that take a host out of service, and that show the same data as its page."""
     disable = f"openstack compute service set --disable --disable-reason maintenance {shlex.quote(name)} nova-compute"
     return [
-        # A name that hides something is none of a host that nova knows, and no line to paste.
+        # Nova knows no host whose name has invisible characters, and such a name is unsafe to paste.
         *([disable] if visible(name) == name else []),
         f"openstack resource provider show --allocations {uuid}",
         f"openstack resource provider inventory list {uuid}",
@@ -17,6 +17,6 @@ def commands_for_host(uuid: str, name: str) -> list[str]:
 
 
 def commands_for_leaver(uuid: str, type_: str | None) -> list[str]:
-    """Return the lines that move a consumer, and that tell what it holds."""
+    """Return commands that move a consumer, and that show what it holds."""
     move = [f"openstack server migrate --live-migration {uuid}"] if type_ in ("INSTANCE", None) else []
     return [*move, f"openstack resource provider allocation show {uuid}"]

@@ -1,4 +1,4 @@
-"""Consumers: the list with its search, and one consumer with what it holds."""
+"""Consumers: the list with its search, and the page of one consumer."""
 
 from flask import Response
 
@@ -11,7 +11,7 @@ FIELDS = ("uuid", "project", "type")
 
 
 def consumers(call: Call) -> Response:
-    """Show the newest consumers, or those that a search finds."""
+    """Show the newest consumers, or those that match the search."""
     arguments = call.request.args
     sought = {name: arguments.get(name, "").strip() for name in FIELDS}
     sought["uuid"] = sought["uuid"] or arguments.get("q", "").strip()

@@ -1,4 +1,4 @@
-"""Explanations as people read them: the amounts of their sentences in units, the numbers of their providers too."""
+"""Explanations for people: the amounts in their sentences get readable units, and so do the facts about providers."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,11 +19,11 @@ IDENTITY = ("uuid", "name", "root_provider_uuid")
 
 
 def in_units(text: str, value: str = "") -> Markup:
-    """Return a sentence with its amounts in the units that suit them, the exact ones on hover.
+    """Return a sentence with its amounts in suitable units, and the exact values on hover.
 
     Args:
         text: the sentence.
-        value: what its condition is about, such as ``MEMORY_MB:65536``: the class of amounts that name none.
+        value: the value of its condition, such as ``MEMORY_MB:65536``: the class of amounts that name none.
     """
     class_name = value.partition(":")[0]
     if "," not in value:
@@ -40,7 +40,7 @@ def _counts(text: str) -> Markup:
 
 
 def facts(provider: Mapping[str, Any], value: str = "") -> Iterator[tuple[str, Markup]]:
-    """Yield what an explanation tells of a provider, in words: ``free``, and how much."""
+    """Yield what an explanation states about a provider, as pairs such as ``free`` and an amount."""
     class_name = value.partition(":")[0] if "," not in value else ""
     for key, told in provider.items():
         if key not in IDENTITY:
@@ -48,5 +48,5 @@ def facts(provider: Mapping[str, Any], value: str = "") -> Iterator[tuple[str, M
 
 
 def install_explained(app: Flask) -> None:
-    """Make templates know these functions."""
+    """Register the filters for templates."""
     app.jinja_env.filters.update(in_units=in_units, facts=facts)

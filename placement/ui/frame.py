@@ -1,4 +1,4 @@
-"""What stands around every page: which region this is, who looks, as of when, and where one may go."""
+"""The frame around every page: the region, the visitor, the time, and the navigation."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +14,7 @@ START = "overview"
 
 
 def frame(server: Server, pages: tuple[Page, ...]) -> dict[str, Any]:
-    """Return what every template knows."""
+    """Return the variables that every template has."""
     page: Page | None = g.get("page")
     identity = g.get("identity")
     links = [] if identity is None else navigation(pages, call_of(server))
@@ -32,7 +32,7 @@ def frame(server: Server, pages: tuple[Page, ...]) -> dict[str, Any]:
 
 
 def elsewhere(pages: tuple[Page, ...], call: Call) -> str | None:
-    """Return the address of the page that a caller may see who may not see the first one: its project, or any other."""
+    """Return where to send a caller who may not see the overview: to its own project, or to any other page."""
     project = call.identity.project_id
     if project and call.is_allowed(PROJECT_RULE, project_id=project):
         return url_for("ui.project", id=project)

@@ -1,4 +1,4 @@
-"""What a map tells of one host: its tree in small, and what keeps one more of the request from it."""
+"""The card of one host on a map: its tree in small, and what prevents one more copy of the request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ EXPLAIN = "placement:planner:explain"
 
 @dataclass(frozen=True, slots=True)
 class HostCard:
-    """A host on a map; of ``has_room``, ``in_the_way`` and ``message`` at most one says something.
+    """A host on a map; at most one of ``has_room``, ``in_the_way`` and ``message`` is set.
 
     Args:
-        host: what was read; None where ``message`` tells why there is none.
-        has_room: whether one more of the request fits.
-        in_the_way: the one condition without which one more would fit, in words.
-        value: what it is about.
+        host: the data read; None if ``message`` says why there is none.
+        has_room: whether one more copy of the request fits.
+        in_the_way: the single condition without which one more would fit, in words.
+        value: the value of that condition.
         example: a provider that fails it, with what it has.
-        message: the first condition that leaves nothing, where more than one is in the way.
+        message: the first condition that leaves nothing, if no single condition is in the way.
     """
 
     host: HostOnMap | None
@@ -37,7 +37,7 @@ class HostCard:
 
 
 def host_card(call: Call, beginning: str, text: str) -> HostCard:
-    """Return the card of the host whose uuid begins so, for what the field on top stands for."""
+    """Return the card of the host whose uuid starts with ``beginning``, for the request in the query field."""
     settings = call.server.settings
     try:
         request = requested(call, text) if call.is_allowed(EXPLAIN) else None

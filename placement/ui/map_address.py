@@ -1,4 +1,4 @@
-"""From the address of a map to what it asks for, and back: everything that a map shows stands in its address."""
+"""Map addresses and the questions they ask: everything that a map shows can be reconstructed from its address."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ HEADROOM = "placement:planner:headroom"
 CONSUMERS = "placement:allocations:list"
 
 HOURS = (0, 1, 3, 6, 12, 24)
-"""So far links go back, and the slider; an address may go back further, as far as changes can be added up."""
+"""How far back links and slider go. An address may go back further, as far as changes can be added up."""
 
 STEP = timedelta(minutes=15)
 TIME = "%Y-%m-%dT%H:%M"
@@ -38,22 +38,22 @@ PARAMETERS = {
     "host": "host",
     "at": "at",
 }
-"""A parameter that is said once -> the field of MapAddress."""
+"""Parameters that occur once -> the field of MapAddress."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapAddress:
-    """The query string of a map, by its parameters; each is empty where it is not said.
+    """The query string of a map by parameter; absent parameters are empty.
 
     Args:
-        query: a flavor's name, or what was pasted: a query string, a log line.
-        class_name: the class whose use is shown.
-        project: whose hosts are marked.
-        group: the name of the group that is opened.
-        host: the beginning of the uuid of the host that is looked at.
+        query: a flavor's name, or pasted text such as a query string or a log line.
+        class_name: the class whose usage is shown.
+        project: the project whose hosts are highlighted.
+        group: the name of the opened group.
+        host: the beginning of the selected host's uuid.
         at: a time in the past.
         profiles: two profiles whose orders are compared.
-        page: which part of the hosts, counted from 1.
+        page: which page of hosts, counted from 1.
     """
 
     query: str = ""
@@ -66,23 +66,23 @@ class MapAddress:
     page: int = 1
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield the parameters that are said."""
+        """Yield the parameters that are set."""
         yield from [(parameter, value) for parameter, name in PARAMETERS.items() if (value := getattr(self, name))]
         yield from [("profile", name) for name in self.profiles]
         if self.page > 1:
             yield "page", str(self.page)
 
     def url(self, **changed: Any) -> str:
-        """Return the link to the same map but for what is changed."""
+        """Return the link to the same map with some parameters changed."""
         query = urlencode([*replace(self, **changed).pairs()], safe=":,")
         return url_for("ui.map") + (f"?{query}" if query else "")
 
 
 def address_of(request: Request) -> MapAddress:
-    """Return what an address says.
+    """Return the map address that a request contains.
 
     Raises:
-        Invalid: the page is no number.
+        Invalid: the page is not a number.
     """
     arguments = request.args
     said = {name: arguments.get(parameter, "").strip() for parameter, name in PARAMETERS.items()}
@@ -94,11 +94,11 @@ def address_of(request: Request) -> MapAddress:
 
 
 def question_of(call: Call, address: MapAddress) -> MapQuestion:
-    """Return what a map is asked.
+    """Return the question that a map address asks.
 
     Raises:
-        Forbidden: the caller may not know how many more fit, who has what, or what was.
-        Invalid: the request, a profile or the time is none.
+        Forbidden: the caller may not see headroom, the holders, or the past.
+        Invalid: the request, a profile or the time is malformed.
     """
     planner = call.server.settings.planner
     request = requested(call, address.query)
@@ -117,7 +117,7 @@ def question_of(call: Call, address: MapAddress) -> MapQuestion:
 
 
 def requested(call: Call, text: str) -> CandidateRequest | None:
-    """Return the request that the field on top stands for; a flavor is called by its name."""
+    """Return the request that the query field stands for; it may also name a flavor."""
     if not text:
         return None
     call.authorize(HEADROOM)
@@ -125,7 +125,7 @@ def requested(call: Call, text: str) -> CandidateRequest | None:
 
 
 def compared(call: Call, address: MapAddress) -> tuple[str, ...]:
-    """Return the names of the two profiles that are compared, or none; one alone is compared with the one in force."""
+    """Return the names of the two compared profiles, if any; a single one is compared with the one in force."""
     if not address.profiles:
         return ()
     names = dict.fromkeys((*address.profiles, call.server.settings.planner.default_profile))
@@ -147,9 +147,9 @@ class LookBack:
     """Times to look back to.
 
     Args:
-        latest: the newest of them, as an address has it.
-        steps: how many steps of STEP the slider goes back from there.
-        links: hours -> the time so long ago; of 0 hours now, which an address does not say.
+        latest: the newest of them, in the notation of addresses.
+        steps: how many multiples of STEP the slider goes back from there.
+        links: hours -> the time that many hours ago; empty for 0 hours, the present, which addresses omit.
     """
 
     latest: str
@@ -158,7 +158,7 @@ class LookBack:
 
 
 def look_back(since: datetime | None) -> LookBack | None:
-    """Return the times that a journal reaches back to; None where that is none of them."""
+    """Return the times that a journal covers; None if it covers none."""
     now = datetime.now(UTC).replace(tzinfo=None)
     latest = now - (now - datetime.min) % STEP
     if since is None or since > latest - STEP:

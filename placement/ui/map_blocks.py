@@ -1,4 +1,4 @@
-"""The cells of a map, and the blocks they stand in: a zone with its racks, each with its hosts and their figures."""
+"""The cells of a map and the blocks that contain them: a zone with its racks, each with its hosts and figures."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +13,11 @@ from placement.ui.names import visible
 from placement.ui.numbers import amount_in_words, percent
 
 MOST_CELLS = 2000
-"""So many hosts have cells on one page; where there are more, the blocks of the outermost kind are folded."""
+"""How many hosts have cells on one page; with more hosts, the blocks of the outermost kind are folded."""
 
 SHADES = 10
 REST = "-"
-"""How an address calls the hosts that are in no group of the outermost kind."""
+"""The key in addresses for hosts that are in no group of the outermost kind."""
 
 Kinds = Mapping[str, Mapping[str, Sequence[str]]]
 """kind -> name -> aggregates, the outermost kind first."""
@@ -27,10 +27,10 @@ class HostCell(NamedTuple):
     """A host on the map.
 
     Args:
-        key: the beginning of its uuid, as long as it takes to be the only one.
-        marks: what it looks like, as classes of the stylesheet.
-        number: what is written in it.
-        words: what it is called, and what is known of it.
+        key: the shortest unique beginning of its uuid.
+        marks: its appearance, as classes of the stylesheet.
+        number: the number written in it.
+        words: its name, and what is known about it.
     """
 
     key: str
@@ -41,7 +41,7 @@ class HostCell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is known of some hosts together; ``copies``, ``free`` and ``stranded`` only where there is a request."""
+    """Sums over some hosts; ``copies``, ``free`` and ``stranded`` are set only if there is a request."""
 
     hosts: int
     disabled: int
@@ -56,12 +56,12 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Hosts that are in a group of some kind, or in none of that kind (``name`` is empty then).
+    """Hosts in a group of some kind, or in none of that kind (``name`` is empty then).
 
     Args:
-        kind, name: what the group is called.
-        figures: what is known of its hosts.
-        cells: the hosts; none where it is folded, or where ``blocks`` have them.
+        kind, name: of the group.
+        figures: sums over its hosts.
+        cells: its hosts; empty if it is folded or ``blocks`` contain them.
         blocks: the groups inside it.
     """
 
@@ -73,12 +73,12 @@ class Block:
 
     @property
     def key(self) -> str:
-        """How an address calls it."""
+        """The block's key in addresses."""
         return self.name or REST
 
     @property
     def across(self) -> int:
-        """How many cells stand beside each other where the block is one of many."""
+        """How many cells are in a row when the block is one of many."""
         return min(12, max(4, isqrt(2 * len(self.cells))))
 
 
@@ -88,7 +88,7 @@ class Groups:
 
     Args:
         kinds: kind -> name -> the aggregates of that name.
-        of: for each kind, the name of the group that each host is in. Of several it is the first in the planner file.
+        of: for each kind, the name of each host's group; of several, the first in the planner file.
     """
 
     kinds: Kinds
@@ -100,7 +100,7 @@ class Groups:
         return cls(kinds, {kind: names_of_hosts(names, members) for kind, names in kinds.items()})
 
     def split(self, kind: str, hosts: Sequence[MappedHost]) -> dict[str, list[MappedHost]]:
-        """Return hosts by their group of a kind, in the order of the file; those in none come last, as ``""``."""
+        """Return hosts by their group of a kind, in the planner file's order; hosts in none come last, as ``""``."""
         of = self.of[kind]
         found: dict[str, list[MappedHost]] = {name: [] for name in (*self.kinds[kind], "")}
         for host in hosts:
@@ -109,13 +109,13 @@ class Groups:
 
 
 class Blocks:
-    """Makes the blocks of a map.
+    """Builds the blocks of a map.
 
     Args:
-        found: what was read.
+        found: the data read.
         groups: which hosts are in which groups.
-        places: root -> its place in the order of a profile; where that is shown instead of how many fit.
-        moved: the roots whose place differs from the one in the other profile's order.
+        places: root -> its place in a profile's order, if places are shown instead of how many copies fit.
+        moved: the roots that the other profile's order places differently.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Blocks:
         self.domain = _domain([host.name for host in found.hosts])
 
     def unfolded(self, hosts: Sequence[MappedHost], kinds: Sequence[str]) -> list[Block]:
-        """Return some hosts in blocks of the outermost kind that any is in, with those of the next kind inside."""
+        """Return hosts in blocks of the outermost kind that any of them is in, with blocks of inner kinds inside."""
         for number, kind in enumerate(kinds):
             by_name = self._groups.split(kind, hosts)
             if [*by_name] != [""]:
@@ -153,7 +153,7 @@ class Blocks:
         return Block(kind, name, self.figures(hosts), blocks=blocks)
 
     def figures(self, hosts: Sequence[MappedHost]) -> Figures:
-        """Return what is known of some hosts together."""
+        """Return sums over some hosts."""
         found, ids = self._found, {host.id for host in hosts}
         stocks = [found.stocks[id_] for id_ in ids & found.stocks.keys()]
         figures = Figures(
@@ -203,7 +203,7 @@ class Blocks:
 
 
 def rows_of(blocks: Sequence[Block], depth: int = 0) -> Iterator[tuple[int, Block]]:
-    """Yield the blocks that have a name or a kind, each before those inside it, and how deep they are."""
+    """Yield each block of a kind before the blocks inside it, with its depth."""
     for block in blocks:
         if block.kind:
             yield depth, block
@@ -211,7 +211,7 @@ def rows_of(blocks: Sequence[Block], depth: int = 0) -> Iterator[tuple[int, Bloc
 
 
 def _shade(capacity: int, used: int) -> int:
-    """Return from 0, nothing in use, to SHADES, nothing left; no other shade hides either."""
+    """Return a shade from 0 (unused) to SHADES (full); both extremes are reserved for exactly these cases."""
     if used <= 0:
         return 0
     if used >= capacity:
@@ -231,12 +231,12 @@ def _told(copies: Copies) -> str:
 
 
 def _key_length(uuids: Sequence[str]) -> int:
-    """Return how many characters of the uuids tell them apart."""
+    """Return the length of the shortest unique prefix of uuids, out of three choices."""
     return next((length for length in (8, 18) if len({uuid[:length] for uuid in uuids}) == len(uuids)), 36)
 
 
 def _domain(names: Sequence[str]) -> str:
-    """Return the domain that most of the names end in, with the dot before it; empty where they have none."""
+    """Return the most common domain with its leading dot, if more than half of the names have it; else empty."""
     domains = Counter([domain for name in names if (domain := name.partition(".")[2])])
     domain, count = next(iter(domains.most_common(1)), ("", 0))
     return f".{domain}" if 2 * count > len(names) else ""

@@ -1,4 +1,4 @@
-"""Did you mean: requests in which a name that this cloud does not have is replaced by one like it."""
+"""Suggestions ("Did you mean"): requests whose unknown names are replaced by similar ones that this cloud has."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ MOST = 3
 
 
 class Meant(NamedTuple):
-    """A name as it is written, what may be meant by it, and the request with that."""
+    """A name as written, the similar name, and the request that uses it instead."""
 
     written: str
     name: str
@@ -22,7 +22,7 @@ class Meant(NamedTuple):
 
 
 def meant(query: str, known: NamesInUse) -> list[Meant]:
-    """Return what may be meant by the names in a query string that the cloud does not have."""
+    """Return suggestions for the names in a query string that the cloud does not have."""
     of_classes, of_traits = _OF_CLASSES.findall(query), _OF_TRAITS.findall(query)
     return [
         *_like(query, [value for _, value in of_classes], known.classes),

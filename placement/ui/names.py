@@ -1,4 +1,4 @@
-"""How pages write names that others gave: short inside a tree, and so that nothing in them hides or turns the text."""
+"""How pages display names given by others: abbreviated within a tree, and with invisible characters made visible."""
 
 import re
 import unicodedata
@@ -10,17 +10,17 @@ from markupsafe import Markup, escape
 BLANK = "(blank name)"
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories of characters that show nothing, or steer the direction of what is around them."""
+"""Categories of characters that are invisible or control the direction of text."""
 
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and marks that show nothing all the same."""
+"""Letters and marks that are invisible nevertheless."""
 
 _BETWEEN_PARTS = re.compile(r"(?<=[0-9])[-_/]+(?=[A-Za-z]{2,}[0-9])")
-"""Stands between numa0 and pcie1; not within an address as in pci_0000_ca_00_0, nor in gpu-a100."""
+"""The separator between numa0 and pcie1; not within an address such as pci_0000_ca_00_0, nor in gpu-a100."""
 
 
 def visible(text: str) -> str:
-    """Return a text in which what shows nothing, or turns what is around it, is told by its number: ``[U+202E]``."""
+    """Return a text with each invisible or direction-changing character replaced by its code point: ``[U+202E]``."""
     if text.isascii() and text.isprintable() and text.strip():
         return text
     shown = "".join(f"[U+{ord(one):04X}]" if _hides(one) else one for one in text)
@@ -33,10 +33,10 @@ def _hides(character: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def within(name: str, root: str) -> str:
-    """Return what the name of a provider says that the name of its root does not, its parts apart: numa0 / pcie1.
+    """Return the part of a provider's name that its root's name does not contain, split into parts: numa0 / pcie1.
 
-    A child may repeat the root's whole name or only the first label of it: the host's name without its domain. One
-    that repeats neither keeps its whole name.
+    A child may repeat the root's whole name, or only its first label: the host's name without domain. A name that
+    repeats neither is returned unchanged.
     """
     if not root or name == root:
         return name
@@ -49,9 +49,9 @@ def within(name: str, root: str) -> str:
 
 
 def named(name: str, root: str = "") -> Markup:
-    """Return a name as pages show it: within its tree, if ``root`` is the name of the tree's root.
+    """Return a name as pages show it, relative to its tree if ``root``, the name of the tree's root, is given.
 
-    What is left out is there for screen readers, and the whole name on hover; the name's direction stays its own.
+    Screen readers get the omitted part, and hovering shows the whole name; ``bdi`` isolates the name's direction.
     """
     short, whole = visible(within(name, root)), visible(name)
     if short == whole == name:
@@ -61,5 +61,5 @@ def named(name: str, root: str = "") -> Markup:
 
 
 def install_names(app: Flask) -> None:
-    """Make templates know these functions."""
+    """Register the filters for templates."""
     app.jinja_env.filters.update(named=named, visible=visible, within=within)

@@ -1,4 +1,4 @@
-"""How pages write numbers: filters for the templates."""
+"""How pages format numbers: filters for templates."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ NOTHING = "\N{EN DASH}"
 
 
 class Scale(NamedTuple):
-    """The units of a kind of amount, each so many times the one before it."""
+    """The units of a kind of amount, each ``step`` times the previous one."""
 
     step: int
     units: tuple[str, ...]
@@ -26,18 +26,18 @@ SCALES = {
     "_KILOBIT_PER_SEC": Scale(1000, ("kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s")),
     "_KILOPACKET_PER_SEC": Scale(1000, ("kpacket/s", "Mpacket/s", "Gpacket/s", "Tpacket/s")),
 }
-"""The end of a resource class's name -> the scale of its amounts; the first unit is the class's own."""
+"""Suffix of a resource class's name -> the scale of its amounts; the first unit is the class's own."""
 
 
 def number(value: float) -> str:
-    """Return a number with its thousands apart, with a decimal only where it says something."""
+    """Return a number with thousands separators, and one decimal unless it is whole."""
     if isinstance(value, float) and not value.is_integer():
         return f"{value:,.1f}"
     return f"{int(value):,}"
 
 
 def amount_in_words(value: float, class_name: str) -> str:
-    """Return an amount of a resource class as people read it: in the unit that suits it, to three digits.
+    """Return an amount of a resource class for people: in a suitable unit, with about three digits.
 
     >>> amount_in_words(131072, "MEMORY_MB"), amount_in_words(1_600_000_000, "NET_BW_EGR_KILOBIT_PER_SEC")
     ('128 GiB', '1.6 Tbit/s')
@@ -55,7 +55,7 @@ def amount_in_words(value: float, class_name: str) -> str:
 
 
 def amount(value: float, class_name: str) -> Markup:
-    """Return the same for a page, with the exact value on hover."""
+    """Return the same as HTML, with the exact value on hover."""
     words = amount_in_words(value, class_name)
     exact = number(value)
     if words == exact:
@@ -64,7 +64,7 @@ def amount(value: float, class_name: str) -> Markup:
 
 
 def one_scale(trees: Iterable[Sequence[ClassTotals]]) -> dict[str, float]:
-    """Return how much the largest of some trees has of each class: the scale of their bars."""
+    """Return the largest total of each class among some trees, as the scale of their bars."""
     found: dict[str, float] = {}
     for stock in chain.from_iterable(trees):
         found[stock.class_name] = max(found.get(stock.class_name, 0), stock.capacity + stock.set_aside)
@@ -72,7 +72,7 @@ def one_scale(trees: Iterable[Sequence[ClassTotals]]) -> dict[str, float]:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return a part of a whole in percent; no percentage hides that something, or not all, is in use."""
+    """Return a fraction in percent, rounded to 0 % or 100 % only where that is exact."""
     if whole <= 0:
         return NOTHING
     share = 100 * part / whole
@@ -82,12 +82,12 @@ def percent(part: float, whole: float) -> str:
 
 
 def moment(value: datetime | None) -> str:
-    """Return a date of the database, which keeps UTC, to the minute."""
+    """Return a date from the database, which is UTC, to the minute."""
     return NOTHING if value is None else f"{value:%Y-%m-%d %H:%M} UTC"
 
 
 def ago(value: datetime | None) -> str:
-    """Return how long ago a date of the database was, in its largest unit."""
+    """Return how long ago a date from the database was, in its largest unit."""
     if value is None:
         return NOTHING
     seconds = max(0, int((datetime.now(UTC).replace(tzinfo=None) - value).total_seconds()))
@@ -99,5 +99,5 @@ def ago(value: datetime | None) -> str:
 
 
 def install_filters(app: Flask) -> None:
-    """Make templates know these functions."""
+    """Register the filters for templates."""
     app.jinja_env.filters.update(number=number, amount=amount, percent=percent, moment=moment, ago=ago)

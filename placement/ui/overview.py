@@ -1,4 +1,4 @@
-"""The first page: what the cloud has and what of it is in use."""
+"""The overview: what the cloud has and how much of it is in use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ HEADROOM = "placement:planner:headroom"
 
 @dataclass(frozen=True, slots=True)
 class FlavorRoom:
-    """How many more of a flavor fit.
+    """How many more copies of a flavor fit.
 
     Args:
         name, query: as in the planner file.
-        copies: how many, in all.
-        with_room: on how many trees.
-        lacking: the classes that the other trees lack, and how many of them; most first.
-        stranded: class -> how much is free on these.
+        copies: the number of copies.
+        with_room: the number of trees that have room.
+        lacking: the classes that the other trees lack, and how many trees lack them; most first.
+        stranded: class -> how much is free on trees without room.
     """
 
     name: str
@@ -39,7 +39,7 @@ class FlavorRoom:
 
 
 def overview(call: Call) -> Response:
-    """Show the whole cloud on a page."""
+    """Show the whole cloud on one page."""
     locks = call.server.settings.planner.exclusive.values()
     cloud = service.overview(call.database, locks=tuple(locks))
     return show(
@@ -55,7 +55,7 @@ def overview(call: Call) -> Response:
 
 
 def _flavors(call: Call) -> list[FlavorRoom] | None:
-    """Return the room for the flavors of the planner file; None where there are none, or not for the caller."""
+    """Return the room for the planner file's flavors; None if there are none or the caller may not see it."""
     flavors = dict(list(call.server.settings.planner.flavors.items())[:MOST_FLAVORS])
     if not flavors or not call.is_allowed(HEADROOM):
         return None

@@ -1,4 +1,4 @@
-"""What a page of the console is, and how it is answered."""
+"""The pages of the console: what defines one, and how it is rendered."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +15,16 @@ HTML = "text/html; charset=utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page and what must hold before it is shown.
+    """A page and its preconditions.
 
     Args:
-        path: where it is found below /ui, in werkzeug's notation.
-        view: called with the Call and the parts of the path.
-        rules: the policy rules of the API requests that tell the same; the caller must pass them all.
-        any_of: of these the caller must pass one, if there are any; which of them means what is the view's business.
+        path: its path below /ui, in werkzeug's notation.
+        view: called with the Call and the variable parts of the path.
+        rules: the policy rules of the API requests that return the same data; the caller must pass them all.
+        any_of: if set, the caller must also pass at least one of these; the view decides which of them matters.
         endpoint: its name for ``url_for("ui.NAME")``.
-        title: its name in the navigation; None keeps it out.
-        below: the endpoint of the page it belongs to in the navigation, if it is not there itself.
+        title: its title in the navigation; None keeps it out.
+        below: the endpoint of the navigation entry that it belongs to, if it has none itself.
     """
 
     path: str
@@ -37,17 +37,17 @@ class Page:
 
 
 def call_of(server: Server) -> Call:
-    """Return the request being served, as the views see it."""
+    """Return the current request as views see it."""
     return Call(server, request, MAXIMUM, g.identity)
 
 
 def show(template: str, *, status: int = 200, **values: Any) -> Response:
-    """Answer with a page made from a template of ``ui/``."""
+    """Answer with a page rendered from a template of ``ui/``."""
     return Response(render_template(f"ui/{template}", **values), status, content_type=HTML)
 
 
 def navigation(pages: tuple[Page, ...], call: Call) -> list[Page]:
-    """Return the pages that the caller may open, for the links on top of each."""
+    """Return the pages in the navigation that the caller may open."""
     return [page for page in pages if page.title is not None and _opens(page, call)]
 
 

@@ -1,4 +1,4 @@
-"""Long lists in parts: which part a visitor asks for, and the links to the others."""
+"""Paging through long lists: which page is requested, and the links to others."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -9,12 +9,12 @@ from placement.errors import Invalid
 
 SIZE = 50
 LAST = 100_000
-"""Nobody turns so many pages; a search narrows."""
+"""Nobody turns that many pages; a search is the better way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """A part of a list: ``number`` counts from 1; ``path`` and ``query`` are those of the page."""
+    """A page of a list: ``number`` counts from 1; ``path`` and ``query`` are those of the request."""
 
     number: int
     path: str
@@ -23,20 +23,20 @@ class Paging:
 
     @property
     def first(self) -> int:
-        """How many rows come before this part."""
+        """How many rows precede this page."""
         return (self.number - 1) * self.size
 
     def url(self, number: int) -> str:
-        """Return the link to another part of the same list."""
+        """Return the link to another page of the same list."""
         others = [(name, value) for name, value in self.query if name != "page" and value]
         return f"{self.path}?{urlencode([*others, ('page', number)])}"
 
 
 def paging_of(request: Request, *, size: int = SIZE) -> Paging:
-    """Return the part that a request asks for with ``page``.
+    """Return the page that a request asks for with ``page``.
 
     Raises:
-        Invalid: that is no number from 1 on.
+        Invalid: it is not a number from 1 to LAST.
     """
     text = request.args.get("page", "1")
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= LAST):

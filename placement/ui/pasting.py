@@ -1,4 +1,4 @@
-"""What people paste as a request: a query string, a line of a log or of a shell, a flavor with its extra specs."""
+"""Requests as people paste them: a query string, a line from a log or a shell, a flavor with its extra specs."""
 
 import re
 import shlex
@@ -26,11 +26,11 @@ _OF_NAMES = re.compile(r"(resources|required).*|root_required")
 
 
 def pasted(text: str, flavors: Mapping[str, str] | None = None) -> str:
-    """Return the query string in what somebody pasted, with the names of classes and traits in capitals.
+    """Return the query string in pasted text, with the names of classes and traits in upper case.
 
     Args:
-        text: a query string, a path or URL with one, a line of a log or for a shell that holds one, the name of a
-            flavor, or a flavor as ``openstack flavor show`` prints it.
+        text: a query string, a path or URL with one, a line of a log or a shell command that contains one, the name of
+            a flavor, or a flavor as ``openstack flavor show`` prints it.
         flavors: the query strings of flavors by name.
     """
     text = text.strip()
@@ -50,7 +50,7 @@ def _query_in(text: str) -> str:
 
 
 def _of_command(options: str) -> Iterator[tuple[str, str]]:
-    """Yield the parameters that the options of ``openstack allocation candidate list`` stand for."""
+    """Yield the parameters equivalent to the options of ``openstack allocation candidate list``."""
     try:
         words = iter(shlex.split(options))
     except ValueError:
@@ -70,7 +70,7 @@ def _of_command(options: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_flavor(text: str) -> str:
-    """Return the query string that a flavor and its extra specs stand for, empty where there is none in a text."""
+    """Return the query string equivalent to a flavor and its extra specs; empty if the text contains none."""
     resources: dict[str, dict[str, str]] = {"": {}}
     traits: dict[str, list[str]] = {}
     for kind, suffix, name, value in _SPEC.findall(text):
@@ -92,7 +92,7 @@ def _of_flavor(text: str) -> str:
 
 
 def _in_capitals(query: str) -> str:
-    """Return a query string in which the names of classes and traits are in capitals: there are no others."""
+    """Upper-case the names of classes and traits, which are always in upper case."""
     return "&".join([_parameter(one) for one in query.split("&")])
 
 

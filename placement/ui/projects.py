@@ -1,4 +1,4 @@
-"""One project: what it holds, where, and how that compares with its share."""
+"""The page of one project: what it holds, where, and how that compares with its share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MOST_GIVERS = 20
 
 @dataclass(frozen=True, slots=True)
 class ShareOfClass:
-    """What a project holds of a class that counts, of how much there is, and how much it is entitled to."""
+    """How much a project holds of a class that counts, the cloud's total, and what the project is entitled to."""
 
     name: str
     used: int
@@ -32,20 +32,19 @@ class ShareOfClass:
 
     @property
     def over(self) -> float:
-        """How much more than it is entitled to it has; negative for less."""
+        """How much the project holds beyond its entitlement; negative if less."""
         return self.used - self.entitled
 
 
 @dataclass(frozen=True, slots=True)
 class ShareStanding:
-    """How a project stands among the others.
+    """How a project's usage compares with its share.
 
-    Args:
-        node: its leaf in the tree of queues.
-        classes: what it holds of the classes that count.
-        gives: class -> how much it would give back to those who lack theirs.
-        givers: who would give back to it, and what; None where that is not for the caller.
-        reclaim: which consumers would, for a claim; None where that is not for the caller.
+    node: its leaf in the tree of queues.
+    classes: what it holds of the classes that count.
+    gives: class -> how much it would give back to queues that lack their share.
+    givers: who would give back to it, and what; None if the caller may not see that.
+    reclaim: which consumers would, for a claim; None if the caller may not see that.
     """
 
     node: NodeShare
@@ -70,7 +69,7 @@ def project(call: Call) -> Response:
 
 
 def _standing(call: Call, project: str) -> ShareStanding | None:
-    """Return how a project stands, or None where shares are not those of projects, or not for the caller."""
+    """Return how a project compares; None if leaves are not projects, or if the caller may not see shares."""
     settings = call.server.settings.planner.fair_share
     sees_all = call.is_allowed(f"{RULE}:show_all")
     if settings.leaves != "project" or not (sees_all or call.is_allowed(f"{RULE}:show", project_id=project)):
@@ -103,6 +102,6 @@ def _standing(call: Call, project: str) -> ShareStanding | None:
 
 
 PAGES = (
-    # Who may see a project's usage is decided by its id, as in the API; the view asks for leave itself.
+    # As in the API, access to a project's usage depends on its id, so the view checks policy itself.
     Page(path="/project", view=project, endpoint="project", below="consumers", rules=(), any_of=(PROJECT_RULE,)),
 )

@@ -1,4 +1,4 @@
-"""What a project's page tells of a claim: which consumers of others would give back what they hold, so that it fits."""
+"""Reclaiming on a project's page: which consumers of other projects would give back so that a claim fits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MOST_SHOWN = 200
 
 
 class GivingConsumer(NamedTuple):
-    """A consumer that gives back what it holds of the classes that count, and its project."""
+    """A consumer that gives back what it holds of the classes that count, with its project."""
 
     uuid: str
     project: str
@@ -24,15 +24,15 @@ class GivingConsumer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReclaimAnswer:
-    """What the form has, and what was found; ``feasible`` is None where nothing was asked, or ``fault`` tells why not.
+    """The form's content and the result; ``feasible`` is None if nothing was asked or ``fault`` says what is wrong.
 
     Args:
-        claim: what is claimed, as the form has it.
+        claim: what is claimed, as in the form.
         feasible: whether the claim fits afterwards.
-        complete: whether all choices were looked at.
-        given: who gives back, the fewest; nobody where the claim fits as things are.
+        complete: whether all choices were considered.
+        given: the consumers that give back, as few as possible; none if the claim fits already.
         count: how many they are.
-        fault: what is wrong with what was asked.
+        fault: what is wrong with the claim.
     """
 
     claim: str
@@ -44,9 +44,9 @@ class ReclaimAnswer:
 
 
 def reclaimed(call: Call, project: str, lacking: Mapping[str, float]) -> ReclaimAnswer | None:
-    """Return who would give back for the claim that the address names; None for callers who may not ask.
+    """Return who would give back for the claim in the address; None if the caller may not ask.
 
-    Nothing is read unless something is claimed: who holds what of a large cloud takes seconds.
+    Reads nothing unless something is claimed: reading all holdings of a large cloud takes seconds.
     """
     if not call.is_allowed(f"{RULE}:reclaim"):
         return None

@@ -1,4 +1,4 @@
-"""The form for a request: from its fields to a query string of GET /allocation_candidates, and back."""
+"""The request form: conversion between its fields and a query string of GET /allocation_candidates."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,14 +8,14 @@ from urllib.parse import urlencode
 from placement.api.query import Query
 
 OF_GROUPS = ("resources", "required", "member_of", "in_tree")
-"""What is asked of each group, as the fields are called and as the keys of a query string begin."""
+"""The fields of each group, which are also the prefixes of query keys."""
 
 OF_REQUESTS = ("root_required", "same_subtree", "group_policy", "limit")
 REPEATED = frozenset({"required", "member_of", "same_subtree"})
-"""Fields that hold several values, with blanks between them; each becomes a parameter of its own."""
+"""Fields that hold several values separated by blanks; each value becomes a parameter of its own."""
 
 EMPTY_GROUPS = 2
-"""So many empty groups with a suffix wait to be filled in; each answer brings new ones."""
+"""How many empty suffixed groups the form offers; every answer offers new ones."""
 
 _OF_GROUP = re.compile(f"({'|'.join(OF_GROUPS)})(.*)", re.DOTALL)
 _AROUND_SEPARATORS = re.compile(r"\s*([,:=])\s*")
@@ -23,7 +23,7 @@ _AROUND_SEPARATORS = re.compile(r"\s*([,:=])\s*")
 
 @dataclass(frozen=True, slots=True)
 class GroupFields:
-    """The fields of one group, as they are shown. The unsuffixed group has no suffix."""
+    """The fields of one group as shown. The unsuffixed group has an empty suffix."""
 
     suffix: str = ""
     resources: str = ""
@@ -34,7 +34,7 @@ class GroupFields:
 
 @dataclass(frozen=True, slots=True)
 class FormFields:
-    """The whole form: the unsuffixed group, the others, and what is asked of the request as a whole."""
+    """The whole form: the unsuffixed group, the other groups, and what applies to the request as a whole."""
 
     unsuffixed: GroupFields
     groups: Sequence[GroupFields]
@@ -45,15 +45,15 @@ class FormFields:
 
 
 def query_string(fields: Mapping[str, Sequence[str]]) -> str:
-    """Return the query string that a filled-in form stands for.
+    """Return the query string equivalent to a filled-in form.
 
     Args:
-        fields: the values of each field in the order of the form. ``suffix`` and those of OF_GROUPS have one value for
-            each group; the first group is the unsuffixed one.
+        fields: the values of each field in the form's order. ``suffix`` and the fields in OF_GROUPS have one value per
+            group; the first group is the unsuffixed one.
     """
     pairs: list[tuple[str, str]] = []
     for position, suffix in enumerate(fields.get("suffix", ())):
-        # Who leaves out the suffix of a further group wants one all the same.
+        # A further group without a suffix gets one.
         own = (suffix.strip() or f"_{position}") if position else ""
         for name in OF_GROUPS:
             pairs += _pairs(name, _at(fields.get(name, ()), position), own)
@@ -63,7 +63,7 @@ def query_string(fields: Mapping[str, Sequence[str]]) -> str:
 
 
 def form_fields(query: Query) -> FormFields:
-    """Return the fields that a query string fills in; what is no field's is left out."""
+    """Return the form fields for a query string; keys without a field are dropped."""
     suffixes = dict.fromkeys(match[2] for key in query if (match := _of_group(key)))
     groups = [_group(query, suffix) for suffix in suffixes if suffix]
     empty = [GroupFields()] * EMPTY_GROUPS
@@ -83,7 +83,7 @@ def _group(query: Query, suffix: str) -> GroupFields:
 def _pairs(name: str, value: str, suffix: str = "") -> Iterator[tuple[str, str]]:
     tight = _AROUND_SEPARATORS.sub(r"\1", value).strip()
     if name == "resources":
-        # VCPU=2 MEMORY_MB=512 is how other tools write it.
+        # Other tools write VCPU=2 MEMORY_MB=512.
         tight = ",".join(tight.replace("=", ":").split())
     for one in tight.split() if name in REPEATED else [tight] if tight else []:
         yield f"{name}{suffix}", one

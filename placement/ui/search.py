@@ -1,4 +1,4 @@
-"""The search from anywhere: to what has the identifier or the name, else to the list of providers like it."""
+"""The global search: redirects to the page of what has the identifier or name, else to a list of matches."""
 
 from flask import Response, url_for
 
@@ -14,7 +14,7 @@ ANY_OF = ("placement:resource_providers:list", "placement:allocations:list")
 
 
 def search(call: Call) -> Response:
-    """Lead to the page of what is searched for; without anything, show the form."""
+    """Redirect to what is searched for; without a search text, show the form."""
     if not any(call.is_allowed(rule) for rule in ANY_OF):
         call.authorize(ANY_OF[0])
     text = call.request.args.get("q", "").strip()
@@ -22,7 +22,7 @@ def search(call: Call) -> Response:
 
 
 def _found(call: Call, text: str) -> str:
-    """Return the address of what may be shown to the caller."""
+    """Return the address of the best match that the caller may see."""
     known = known_as(call.database, text)
     if known.provider and allows(call, PROVIDER_RULES):
         return url_for("ui.provider", uuid=known.provider)

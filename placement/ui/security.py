@@ -1,6 +1,6 @@
-"""Who visits the console, what the visitor may see, and what keeps others out of the pages.
+"""Who visits the console, what the visitor may see, and the headers that protect pages from other sites.
 
-No page changes anything, and none takes anything but GET and HEAD: there is nothing to forge a request for.
+No page changes anything and none accepts anything but GET and HEAD, so there is nothing to gain from CSRF.
 """
 
 from collections.abc import Iterable
@@ -29,15 +29,15 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 
-TOKEN_HEADER = "HTTP_X_AUTH_TOKEN"  # noqa: S105 - a name
+TOKEN_HEADER = "HTTP_X_AUTH_TOKEN"  # noqa: S105 - the name of a header
 
 
 class Visitors:
-    """The configured strategy; under noauth2, where browsers have no token to send, a visitor is the admin.
+    """The configured strategy; under noauth2, where browsers have no token to send, visitors are the admin.
 
-    noauth2 lets anybody be the admin who says so. Where nobody chose it and only this machine is served, a page from
-    elsewhere must not read the console through the browser by a host name that leads here (DNS rebinding): the
-    browser has to have been told this machine's own name.
+    noauth2 makes anybody who claims it the admin. If it was not chosen explicitly and only this machine is served, a
+    foreign page must not be able to read the console through a visitor's browser and a host name that resolves to this
+    machine (DNS rebinding): the Host header must name this machine itself.
     """
 
     def __init__(self, strategy: Identifier, settings: Settings) -> None:
@@ -46,7 +46,7 @@ class Visitors:
         self._local_only = settings.auth_is_implicit
 
     def identify(self, environ: dict[str, Any]) -> Identity | None:
-        """Return the caller, or None where the credentials are missing or wrong."""
+        """Return the caller, or None if the credentials are missing or wrong."""
         if self._admits_all and TOKEN_HEADER not in environ and is_console(environ.get("PATH_INFO", "")):
             if self._local_only and not _names_this_machine(environ.get("HTTP_HOST", "")):
                 raise Forbidden(
@@ -72,18 +72,18 @@ def authorize(call: Call, rules: Iterable[str]) -> None:
 
 
 def allows(call: Call, rules: Iterable[str]) -> bool:
-    """Tell whether the caller passes every rule."""
+    """Return whether the caller passes every rule."""
     return all(call.is_allowed(rule) for rule in rules)
 
 
 def refuse_nul(request: Request) -> None:
-    """Raise Invalid where a value of the query string has a NUL, which no text of a database may have."""
+    """Raise Invalid if a value of the query string contains NUL, which database text cannot hold."""
     if any("\0" in value for values in request.args.listvalues() for value in values):
         raise Invalid("The query string contains a NUL character.")
 
 
 def secure(response: Response) -> Response:
-    """Add what every answer of the console carries."""
+    """Add the headers of every console response."""
     for name, value in HEADERS.items():
         response.headers[name] = value
     if response.mimetype == "text/html":

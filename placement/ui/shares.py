@@ -1,4 +1,4 @@
-"""Fair shares: the tree of queues and projects, what each holds, and what it has a right to by its weight."""
+"""Fair shares: the tree of queues and projects, what each holds, and what its weight entitles it to."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
 
 CHILDREN = 50
-"""Parts of the opened branch on one page."""
+"""Children of the opened branch on one page."""
 
 MOST_ROWS = 150
-"""Rows of the whole table; beyond, branches below are shown closed."""
+"""Rows of the whole table; beyond that, lower branches are shown closed."""
 
 MOST_OF_A_BRANCH = 20
-"""Parts shown of each branch below the opened one."""
+"""Children shown of each branch below the opened one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,16 @@ class ShareRow:
     """A node of the tree.
 
     Args:
-        node: what is known of it.
-        name: what it is called beside its siblings.
-        depth: how far it is below the opened branch.
-        fair: its part of everything by weight, of those above it too, 0..1; None where not all siblings may be seen.
-        held_most: the class of which it holds the largest part.
+        node: its share.
+        name: its name among its siblings.
+        depth: its depth below the opened branch.
+        fair: its fraction of the cloud by weights, 0..1, including those of its ancestors; None if not all siblings may
+            be seen.
+        held_most: the class of which it holds the largest fraction.
         entitled: how much of that class it is entitled to; 0 if it holds nothing.
-        over: class -> how much more than it is entitled to it has; below 0 for less.
+        over: class -> how much it holds beyond its entitlement; negative if less.
         gives: class -> how many whole units it would give back.
-        parts, shown: how many nodes are right below it, and how many of them the table has.
+        parts, shown: the number of its children, and how many of them the table shows.
     """
 
     node: NodeShare
@@ -54,29 +55,29 @@ class ShareRow:
 
     @property
     def held_in_words(self) -> str:
-        """What part of everything it holds."""
+        """The fraction of the cloud that it holds."""
         return "over 100 %" if self.node.held > 1 else percent(self.node.held, 1)
 
     @property
     def amount(self) -> int:
-        """How much it holds of that class."""
+        """How much it holds of the class in ``held_most``."""
         return self.node.usage.get(self.held_most, 0)
 
     @property
     def gives_in_words(self) -> list[str]:
-        """What it would give back, of each class."""
+        """What it would give back, by class."""
         return [f"{amount_in_words(amount, name)} {name}" for name, amount in self.gives.items()]
 
     @property
     def over_in_words(self) -> list[str]:
-        """How much more or less it has than it is entitled to, of each class."""
+        """How much it holds beyond or below its entitlement, by class."""
         sorts = sorted(self.over.items())
         return [f"{'+' if over > 0 else ''}{amount_in_words(over, name)} {name}" for name, over in sorts]
 
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """A tree of shares, to be shown in part."""
+    """A tree of shares to be shown in part."""
 
     shares: Shares
     nodes: Mapping[str, NodeShare]
@@ -84,11 +85,11 @@ class Branches:
     fair: Mapping[str, float]
 
     def name(self, path: str) -> str:
-        """Return what a node is called beside its siblings: members may have any name."""
+        """Return a node's name among its siblings. Leaves go by their member, whose name may contain anything."""
         return self.shares.members[path] if self.nodes[path].is_leaf else path.rpartition("/")[2]
 
     def rows(self, opened: str, first: int) -> list[ShareRow]:
-        """Return the opened branch with some of its parts, and what of their parts there is room for."""
+        """Return the opened branch with a page of its children, and as many descendants as there is room for."""
         shown = {opened: self.parts[opened][first : first + CHILDREN]}
         room, level = MOST_ROWS - len(shown[opened]), shown[opened]
         while level and room > 0:
@@ -123,7 +124,7 @@ class Branches:
 
 
 def fair_shares(call: Call) -> Response:
-    """Show the branch that ``at`` names, or the whole tree; readers see the way to their own project."""
+    """Show the branch named by ``at``, or the whole tree; restricted callers see the path to their own project."""
     own = visible_path(call)
     paging = paging_of(call.request, size=CHILDREN)
     tree = _branches(all_shares(call.database, call.server.usage_cache), own)
@@ -146,7 +147,7 @@ def fair_shares(call: Call) -> Response:
 
 
 def _branches(shares: Shares, own: str | None) -> Branches:
-    """Return the tree; with ``own``, only the nodes on the way to that one."""
+    """Return the tree; with ``own``, only the nodes on the path to it."""
     nodes = {node.path: node for node in shares.nodes if own is None or f"{own}/".startswith(f"{node.path}/")}
     parts: dict[str, list[NodeShare]] = defaultdict(list)
     for path, node in nodes.items():
@@ -158,7 +159,7 @@ def _branches(shares: Shares, own: str | None) -> Branches:
 
 
 def _fair(nodes: Mapping[str, NodeShare], parts: Mapping[str, Sequence[NodeShare]]) -> dict[str, float]:
-    """Return what part of everything each node would have if only weights counted; branches come before their parts."""
+    """Return each node's fraction of the cloud if only weights counted; branches precede their children."""
     fair = dict.fromkeys(nodes, 1.0)
     for path in nodes:
         together = sum(part.weight for part in parts.get(path, ()))
@@ -168,7 +169,7 @@ def _fair(nodes: Mapping[str, NodeShare], parts: Mapping[str, Sequence[NodeShare
 
 
 def _held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:
-    """Return the class of which the largest part is held."""
+    """Return the class of which the largest fraction is held."""
     held = {name: amount / totals[name] if totals[name] else float("inf") for name, amount in usage.items() if amount}
     return max(held, key=lambda name: held[name], default="")
 
@@ -180,7 +181,7 @@ def _above(path: str) -> list[str]:
 
 
 PAGES = (
-    # Who may see how much is decided by two rules, as in the API; the view asks for leave itself.
+    # As in the API, two rules decide how much a caller may see, so the view checks policy itself.
     Page(
         path="/fair-share",
         view=fair_shares,

@@ -1,4 +1,4 @@
-"""The console's stylesheets and scripts. Their addresses hold a digest of the content, so that browsers keep them."""
+"""The console's stylesheets and scripts. Their URLs contain a digest of the content, so that browsers cache them."""
 
 import gzip
 import hashlib
@@ -13,35 +13,35 @@ from placement.errors import NotFound
 DIRECTORY = Path(__file__).parent / "static"
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 FOREVER = "public, max-age=31536000, immutable"
-"""What browsers may do with a file whose address changes when it does."""
+"""Cache-Control for a file whose URL changes with its content."""
 
 
 @dataclass(frozen=True)
 class StaticFile:
-    """A file as it is served."""
+    """A file as served."""
 
     content: bytes
     content_type: str
 
     @cached_property
     def digest(self) -> str:
-        """What changes with the content."""
+        """A digest that changes with the content."""
         return hashlib.sha256(self.content).hexdigest()[:16]
 
     @cached_property
     def packed(self) -> bytes:
-        """The content as gzip has it, the same in every process."""
+        """The gzipped content, identical in every process."""
         return gzip.compress(self.content, mtime=0)
 
     def answer(self, request: Request, *, cache_control: str) -> Response:
-        """Return the answer to a request for it."""
+        """Return the response to a request for this file."""
         packs = request.accept_encodings.quality("gzip") > 0
         response = Response(self.packed if packs else self.content, content_type=self.content_type)
         if packs:
             response.headers["content-encoding"] = "gzip"
         response.headers["vary"] = "accept-encoding"
         response.headers["cache-control"] = cache_control
-        # A weak one: it is the same whether packed or not.
+        # The entity tag is weak because it is the same whether gzipped or not.
         response.set_etag(self.digest, weak=True)
         response.make_conditional(request)
         return response
@@ -57,7 +57,7 @@ def static_files() -> dict[str, StaticFile]:
 
 
 def install_static_files(app: Flask, console: Blueprint) -> None:
-    """Serve the files below /ui/static to anybody, and let templates name them: ``static("console.css")``."""
+    """Serve the files below /ui/static without authentication, and let templates link to ``static("console.css")``."""
     files = static_files()
 
     def serve(name: str) -> Response:
@@ -66,7 +66,7 @@ def install_static_files(app: Flask, console: Blueprint) -> None:
         if wanted not in files:
             raise NotFound(f"The console has no file {name}.")
         found = files[wanted]
-        # While servers are upgraded one by one, a page may name a file as another of them has it.
+        # During a rolling upgrade, a page from another server may name another version of a file.
         return found.answer(request, cache_control=FOREVER if digest == found.digest else "no-cache")
 
     console.add_url_rule("/static/<path:name>", "static", serve)

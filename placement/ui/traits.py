@@ -1,16 +1,16 @@
-"""How pages show many traits: in groups, by what they are about."""
+"""How pages show many traits: grouped by topic."""
 
 from collections.abc import Sequence
 
 FEW = 8
-"""So many are shown without groups."""
+"""Up to this many are shown without groups."""
 
 TWO_WORDS = frozenset({"HW", "MISC"})
-"""What these are about their second word tells: HW_CPU, HW_GPU, HW_NUMA."""
+"""For these prefixes the second word belongs to the topic: HW_CPU, HW_GPU, HW_NUMA."""
 
 
 def grouped(traits: Sequence[str]) -> dict[str, list[str]]:
-    """Return traits by how their names begin; few of them as one group, called by nothing."""
+    """Return traits grouped by the beginning of their names; a few of them form one unnamed group."""
     if len(traits) <= FEW:
         return {"": list(traits)} if traits else {}
     groups: dict[str, list[str]] = {}

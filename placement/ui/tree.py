@@ -1,4 +1,4 @@
-"""Providers: the list with its search, and one provider in its tree."""
+"""Providers: the list with its search, and the page of one provider in its tree."""
 
 from collections.abc import Mapping
 
@@ -28,11 +28,11 @@ YES = {"yes": True, "no": False}
 SIZE = 100
 MOST_WORDS = 10
 MOST_GROUPS = 500
-"""Kinds with more groups are no choice of the form; their names do in an address."""
+"""Kinds with more groups than this are not offered by the form, but their names work in an address."""
 
 
 def providers(call: Call) -> Response:
-    """Show the trees, or the providers that a search finds."""
+    """Show the trees, or the providers that match a search."""
     arguments = call.request.args
     sought = {name: arguments.get(name, "").strip() for name in FIELDS}
     paging = paging_of(call.request, size=SIZE)
@@ -56,20 +56,20 @@ def providers(call: Call) -> Response:
 
 
 def _lists_trees(sought: Mapping[str, str]) -> bool:
-    """Tell whether trees are listed; by default unless what is sought is inside them."""
+    """Return whether to list trees: by default yes, unless the search is for something inside trees."""
     if sought["list"] in ("trees", "providers"):
         return sought["list"] == "trees"
     return not (sought["q"] or sought["required"] or sought["in_tree"])
 
 
 def _groups(call: Call) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the kinds of named aggregates that are few enough to choose from."""
+    """Return the kinds of named aggregates with few enough names to choose from."""
     kinds = call.server.settings.planner.aggregates
     return {kind: dict(names) for kind, names in kinds.items() if len(names) <= MOST_GROUPS}
 
 
 def _aggregates_of(call: Call, group: str) -> tuple[str, ...]:
-    """Return the aggregates of a group, which an address calls ``zone:eu-west-1a``."""
+    """Return the aggregates of a group, named in addresses as ``zone:eu-west-1a``."""
     kind, _, name = group.partition(":")
     aggregates = call.server.settings.planner.aggregates.get(kind, {}).get(name)
     if aggregates is None:
@@ -78,7 +78,7 @@ def _aggregates_of(call: Call, group: str) -> tuple[str, ...]:
 
 
 def _search(call: Call, sought: Mapping[str, str]) -> ProviderSearch:
-    """Return what the form asks for; of its fields four are written as in the API's query string."""
+    """Return the search that the form describes; four of its fields use the API's query syntax."""
     resources, required_text, member_of_text = (sought[name] for name in ("resources", "required", "member_of"))
     required, forbidden = parse_required([required_text] if required_text else [], MAXIMUM)
     member_of, forbidden_aggregates = parse_member_of([member_of_text] if member_of_text else [], MAXIMUM)
@@ -119,7 +119,7 @@ def provider(call: Call, uuid: str) -> Response:
 
 
 def maintenance(call: Call, uuid: str) -> Response:
-    """Show who has to leave the tree of a provider before its host is taken out of service, and where they could go."""
+    """Show which consumers must leave a provider's tree before maintenance of its host, and where they could go."""
     found = emptying(call.database, uuid, locks=call.server.settings.locks_for_all)
     leavers = [line for leaver in found.leavers for line in commands_for_leaver(leaver.uuid, leaver.type)]
     host = commands_for_host(found.uuid, found.name)

@@ -1,4 +1,4 @@
-"""Try a request: what GET /allocation_candidates finds for it, drawn on provider trees, or why it finds nothing."""
+"""Trying a request: what GET /allocation_candidates finds, drawn on provider trees, or why it finds nothing."""
 
 import re
 import shlex
@@ -35,10 +35,10 @@ from placement.ui.request_form import form_fields, query_string
 NEWEST = str(MAXIMUM)
 WRITTEN_VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}|latest")
 MOST_CANDIDATES = 1000
-"""So many are looked for at most, as nova does."""
+"""How many candidates to search for, nova's default."""
 
 DRAWN = 10
-"""So many are drawn on one page."""
+"""How many candidates to draw on one page."""
 
 SCORES = "placement:planner:scores"
 EXPLAIN = "placement:planner:explain"
@@ -46,7 +46,7 @@ EXPLAIN = "placement:planner:explain"
 
 @dataclass(frozen=True, slots=True)
 class ScorePart:
-    """A part of a score, from 0 to 100, with its weight and what it looks at."""
+    """A part of a score, from 0 to 100, with its weight and what it measures."""
 
     name: str
     meaning: str
@@ -56,16 +56,16 @@ class ScorePart:
 
 @dataclass(frozen=True, slots=True)
 class DrawnCandidate:
-    """A candidate as it is shown.
+    """A candidate as shown.
 
     Args:
-        number: its place in the list, from 1.
-        trees: the trees it takes from, as they are drawn.
-        left: what its own tree would have left of each class.
-        givers: what it takes from, in the order of the drawing.
-        score, parts: how good it is.
-        touched: how many places of each level it takes from.
-        elsewhere: its place by the profile that is compared with; None where that is beyond the list.
+        number: its position in the list, from 1.
+        trees: drawings of the trees that it takes from.
+        left: how much its own tree would have left of each class.
+        givers: the providers that it takes from, in the order of the drawing.
+        score, parts: its score, and the parts of it.
+        touched: the number of places of each level that it takes from.
+        elsewhere: its position in the compared profile's order; None if that is beyond the list.
     """
 
     number: int
@@ -80,16 +80,16 @@ class DrawnCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePart:
-    """Some of the candidates.
+    """A page of candidates.
 
     Args:
-        rows: those that are shown.
-        found: how many there are to turn pages through.
+        rows: the candidates shown.
+        found: how many there are to page through.
         goes_on: whether there are more than that.
-        complete: whether the search did not run out of steps.
+        complete: whether the search stayed within its budget.
         has_more: whether another page follows.
-        profile: the name of the profile that ranked them, if one did.
-        compared: the name of the profile that they are compared by, if that is asked for.
+        profile: the name of the profile that ranked them, if any.
+        compared: the name of the profile that they are compared with, if any.
     """
 
     rows: Sequence[DrawnCandidate]
@@ -102,7 +102,7 @@ class CandidatePart:
 
 
 def try_request(call: Call) -> Response:
-    """Show the form; with a request, also its candidates or the reason why there are none."""
+    """Show the form; with a request, also its candidates, or why there are none."""
     arguments = call.request.args
     text = pasted(arguments.get("query", ""), call.server.settings.planner.flavors)
     version = arguments.get("microversion", "").strip() or NEWEST
@@ -141,10 +141,10 @@ def _page(call: Call, text: str, version: str, **outcome: Any) -> Response:
 
 
 def _same_fact(explanation: ExplainJson | None) -> str:
-    """Return the cause in the words of what would help, where both tell of one fact.
+    """Return the cause in terms of the near miss that would help, if both describe the same fact.
 
-    The condition at which the last provider falls depends on their order: that none has a trait may mean that those
-    that have it have too little left.
+    Which condition excludes the last provider depends on their order: that no provider has a trait may mean that those
+    with the trait have too little left.
     """
     if explanation is None or not (cause := explanation["cause"]):
         return ""
@@ -162,7 +162,7 @@ def _same_fact(explanation: ExplainJson | None) -> str:
 
 
 def _readable(text: str) -> Query:
-    """Return what can be read of a query string, for the form; nothing of what is no query string at all."""
+    """Parse as much of a query string as possible, for the form; return an empty one if it is malformed."""
     try:
         return Query.parse(text.encode())
     except PlacementError:
@@ -173,7 +173,7 @@ def _outcome(call: Call, text: str, written: str) -> dict[str, Any]:
     """Return what a request finds.
 
     Raises:
-        PlacementError: the query string is refused, with the message that the API has for it.
+        PlacementError: the API would refuse the query string with the same message.
     """
     version = _version(written)
     query = Query.parse(text.encode())
@@ -202,7 +202,7 @@ def _version(written: str) -> Version:
 
 
 def _elsewhere(call: Call, query: Query, version: Version) -> tuple[str, dict[Candidate, int]] | None:
-    """Return the profile that is asked for with ``compare``, and the place of each candidate in its order."""
+    """Return the profile named by ``compare``, and each candidate's position in its order."""
     name = call.request.args.get("compare", "")
     profile = call.server.settings.planner.profiles.get(name)
     if profile is None or not call.server.settings.ranking.enabled or not call.is_allowed(SCORES):
@@ -215,7 +215,7 @@ def _tried(
     call: Call, query: Query, version: Version, showing: Showing, *, profile: RankingProfile | None = None
 ) -> Trial:
     request = candidate_request(query, version)
-    # One more than are shown tells whether there are more. Chance is left out: pages that are turned fit together.
+    # One more than shown tells whether there are more. No randomness, so that successive pages are consistent.
     request = replace(request, limit=min(request.limit or MOST_CANDIDATES + 1, MOST_CANDIDATES + 1))
     options, ranking = replace(search_options(call), shuffled=False), ranking_of(call)
     ranking = ranking and replace(ranking, seed=None, profile=profile or ranking.profile)
@@ -258,7 +258,7 @@ def _touched(served: CandidateInDetail, levels: Sequence[str]) -> dict[str, int]
 
 
 def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart]:
-    """Return the parts of a score that the profile counts."""
+    """Return the parts of a score that the profile weighs."""
     if served.score is None:
         return []
     score, fit, sra = served.score, profile.strategy.fit, profile.strategy.sra
@@ -273,7 +273,7 @@ def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart
 
 
 def _explanation(tried: Trial) -> ExplainJson | None:
-    """Return the explanation as the API shows it, of each waterfall what is worth showing."""
+    """Return the API's explanation, with only those steps of each waterfall that are worth showing."""
     if tried.explained is None:
         return None
     document = explanation_json(tried.explained)
@@ -285,7 +285,7 @@ CREDENTIALS = {"http_basic": '-u "$OS_USERNAME:$OS_PASSWORD"', "noauth2": "-H 'X
 
 
 def _curl(call: Call, query: Query, version: Version) -> str:
-    """Return the line that asks the API the same in a shell."""
+    """Return the shell command that sends the same request to the API."""
     url = f"{root_url(call.request.environ)}/allocation_candidates?{urlencode(query.pairs, safe=':,!')}"
     credentials = CREDENTIALS.get(call.server.settings.auth_strategy or "", '-H "X-Auth-Token: $OS_TOKEN"')
     return f"curl -s {credentials} -H 'OpenStack-API-Version: placement {version}' {shlex.quote(url)}"

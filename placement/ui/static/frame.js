@@ -1,8 +1,8 @@
-// Comforts of every page: copy buttons, the search from anywhere, and pages that are read anew by themselves.
+// Conveniences on every page: copy buttons, the search shortcut, and automatic reloading.
 "use strict";
 
 (() => {
-  // Where the page is not served over TLS, browsers have no clipboard for it: then the line is selected instead.
+  // Without TLS, browsers deny access to the clipboard API, so the line is selected instead.
   async function copy(button) {
     const text = button.previousElementSibling;
     try {
@@ -34,7 +34,7 @@
     search.select();
   });
 
-  // Not while somebody fills in something, or looks elsewhere.
+  // Not while the visitor is filling in a form or the page is hidden.
   function reload() {
     const busy = document.activeElement?.closest("input, textarea, select");
     if (!busy && !document.hidden) location.reload();

@@ -1,4 +1,4 @@
-// Comforts of the map: the card of the host that is pointed at, arrow keys among the cells, and a slider for the time.
+// Conveniences of the map: a card for the host under the pointer, arrow keys between cells, and a time slider.
 "use strict";
 
 (() => {
@@ -11,7 +11,7 @@
   const known = new Map();
   let waiting;
 
-  // The card is a page of its own, asked for with what the cells' form would send.
+  // The card is a page of its own, requested with what the cells' form would submit.
   async function cardOf(cell) {
     const said = new URLSearchParams(new FormData(maps));
     said.set("host", cell.value);
@@ -45,7 +45,7 @@
     if (event.key === "Escape") card.hidden = true;
   });
 
-  // One stop of the tab key for all cells; arrows go on among them, up and down by where they stand.
+  // All cells are one tab stop; arrow keys move between them, up and down by their position on screen.
   const cells = [...maps.querySelectorAll(".cells button")];
   for (const cell of cells.slice(1)) cell.tabIndex = -1;
   maps.addEventListener("keydown", (event) => {

@@ -1,4 +1,4 @@
-// The form for requests: names are completed after each comma, not only at the beginning of a field.
+// The request form: complete names after each comma, not only at the beginning of a field.
 "use strict";
 
 (() => {
@@ -16,7 +16,7 @@
     field.addEventListener("input", complete);
   }
 
-  // A row of the table leads to its drawing, which may be folded.
+  // A row of the table links to its drawing, which may be folded.
   document.addEventListener("click", (event) => {
     const link = event.target.closest(".candidates a[href^='#']");
     const drawing = link && document.getElementById(link.hash.slice(1));

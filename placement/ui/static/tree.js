@@ -1,4 +1,4 @@
-// The provider tree as a graph: the boxes of the page drawn once more, as a tidy tree that folds and zooms.
+// The provider tree as a graph: the page's boxes drawn again as a tidy tree that folds and zooms.
 "use strict";
 
 (() => {
@@ -13,13 +13,13 @@
   const panel = document.querySelector("[data-graph]");
   if (!boxes || !panel || !window.d3) return;
 
-  // A name as its link shows it, and whole: what is hidden before it is the name of the root.
+  // A name as its link shows it, and the whole name, which starts with the hidden name of the root.
   function named(link) {
     const shown = link.querySelector("bdi");
     return { name: shown.lastChild.textContent, whole: shown.title || shown.textContent };
   }
 
-  // What a box says of its provider; the boxes stay the only source.
+  // Read a provider's data from its box, which remains the only source.
   function read(box) {
     const link = box.querySelector(":scope > .line a");
     const inside = box.querySelectorAll(":scope > .below > ul > .node");
@@ -94,7 +94,7 @@
     return made("path", { class: target.data.shared ? "link shared" : "link", d });
   }
 
-  // As wide as each column has to be for the longest of its names.
+  // Each column is as wide as its longest name requires.
   function columnWidths(nodes) {
     const pen = document.createElement("canvas").getContext("2d");
     pen.font = `700 13px ${getComputedStyle(panel).fontFamily}`;
