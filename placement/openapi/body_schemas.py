@@ -1,4 +1,4 @@
-"""From marshmallow schemas to JSON Schema: a walk over the fields of ``api/fields.py``, which are all there are."""
+"""Conversion of marshmallow schemas to JSON Schema, for the fields of ``api/fields.py``; there are no others."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ def schema_json(schema: Schema) -> Json:
     if isinstance(schema, ByConsumer):
         return field_json(schema.entries)
     properties = {name: field_json(field) for name, field in schema.fields.items()}
-    if getattr(schema, "bare", False):  # one list, without an object around it
+    if getattr(schema, "bare", False):  # a single list, not in an object
         (only,) = properties.values()
         return only
     required = [name for name, field in schema.fields.items() if field.required]
@@ -25,13 +25,13 @@ def schema_json(schema: Schema) -> Json:
 
 
 def field_json(field: Any) -> Json:
-    """Return the JSON Schema of one field, with what it means if it is left out."""
+    """Return the JSON Schema of one field, including its default."""
     shown, default = _kind_json(field), getattr(field, "default", None)
     return shown if default is None else {**shown, "default": default}
 
 
 def _kind_json(field: Any) -> Json:
-    """Return what a field says itself (``documented``, ``alternatives``), or what its kind tells."""
+    """Return the schema that a field declares itself (``documented``, ``alternatives``), or the one of its kind."""
     if documented := getattr(field, "documented", None):
         return dict(documented)
     if alternatives := getattr(field, "alternatives", None):

@@ -1,4 +1,4 @@
-"""The OpenAPI document: one operation for each method of each path, whatever its microversion."""
+"""The OpenAPI document: one operation per method and path, covering all microversions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from placement.openapi.replay import PlayedStep, examples, is_example_of
 
 
 def document() -> Json:
-    """Return the document, with what the story shows as examples."""
+    """Return the document, with the story's answers as examples."""
     played = examples()
     paths: dict[str, Json] = defaultdict(dict)
     for routes in _operations(ROUTES):
@@ -46,7 +46,7 @@ def document() -> Json:
 
 
 def _operations(routes: Iterable[Route]) -> list[list[Route]]:
-    """Group routes that differ in nothing but their microversions, oldest first."""
+    """Group routes that differ only in their microversions, oldest first."""
     grouped: dict[tuple[str, str], list[Route]] = defaultdict(list)
     for route in routes:
         grouped[route.path, route.method].append(route)
@@ -139,7 +139,7 @@ def _answer(route: Route, status: int, shown: Sequence[PlayedStep]) -> Json:
 
 
 def _refusals() -> dict[str, Json]:
-    """Return the answers that tell of an error, by status."""
+    """Return the error responses by status."""
     content = {"application/json": {"schema": ERRORS}}
     return {str(status): {"description": _in_words(status), "content": content} for status in STATUSES if status >= 400}
 
@@ -149,7 +149,7 @@ def _in_words(status: int) -> str:
 
 
 def _one_or_any(schemas: Sequence[tuple[Version, Json]]) -> Json:
-    """Return the only schema, or all with the microversion from which each holds."""
+    """Return the only schema, or all of them with the microversion from which each applies."""
     if len(schemas) == 1:
         return schemas[0][1]
     return {"anyOf": [{"title": f"from {since} on", **schema} for since, schema in schemas]}

@@ -1,4 +1,4 @@
-"""JSON Schema in few words: the shapes that answers are made of."""
+"""Shorthands for JSON Schema: the shapes that answers consist of."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ FLAG: Json = {"type": "boolean"}
 
 
 def record(members: Mapping[str, Json], optional: Mapping[str, Json] | None = None) -> Json:
-    """Return the schema of an object with just these members; those in ``optional`` may be missing."""
+    """Return the schema of an object with exactly these members, of which those in ``optional`` may be absent."""
     every = {**members, **(optional or {})}
     return {"type": "object", "required": [*members], "properties": every, "additionalProperties": False}
 
@@ -26,7 +26,7 @@ def array(items: Json) -> Json:
 
 
 def one_of(words: Iterable[str]) -> Json:
-    """Return the schema of a text that is one of a few."""
+    """Return the schema of a text with a fixed set of values."""
     return {"type": "string", "enum": [str(word) for word in words]}
 
 
@@ -41,12 +41,12 @@ def by_class(values: Json) -> Json:
 
 
 def by_name(values: Json) -> Json:
-    """Return the schema of an object with whatever keys."""
+    """Return the schema of an object with arbitrary keys."""
     return {"type": "object", "additionalProperties": values}
 
 
 def or_null(schema: Json) -> Json:
-    """Return the schema of a value that may be missing as null."""
+    """Return the schema of a value that may also be null."""
     if isinstance(schema.get("type"), str) and "enum" not in schema:
         return {**schema, "type": [schema["type"], "null"]}
     return {"anyOf": [schema, {"type": "null"}]}

@@ -1,4 +1,4 @@
-"""What code cannot tell about the API: in words, what parameters mean and which statuses mean success."""
+"""What the code does not say about the API: descriptions of parameters, and which statuses mean success."""
 
 DESCRIPTION = """\
 The OpenStack Placement API, microversions 1.0 to 1.39, and the planner of this server below /planner/v1.
@@ -33,13 +33,13 @@ SUCCESS: dict[tuple[str, str], tuple[int, ...]] = {
     ("POST", "/reshaper"): (204,),
     ("POST", "/planner/v1/claims"): (200, 201),
 }
-"""Where it is not the usual one of the method."""
+"""Success statuses other than the method's usual ones."""
 
 FURTHER_FAILURES: dict[tuple[str, str], set[int]] = {
     ("GET", "/planner/v1/journal"): {404, 410},
     ("GET", "/planner/v1/journal/at"): {404, 410},
 }
-"""Those that an operation has and its like have not."""
+"""Error statuses that only some operations of their kind have."""
 
 USUAL_SUCCESS = {"GET": (200,), "PUT": (200,), "POST": (200,), "DELETE": (204,)}
 
@@ -65,7 +65,7 @@ STREAMS = {
     "data of each event is an answer to `after` in JSON, its id the cursor that it leads to; an id without data is a "
     "heartbeat. The stream ends after a quarter of an hour; come again with the last id.",
 }
-"""What an operation answers with where the client prefers a stream, by path."""
+"""Streaming alternatives to an operation's normal answer, by path."""
 
 PARAMETERS = {
     "name": "The name to look for: exact for providers; `in:A,B` or `startswith:P` for traits.",

@@ -1,4 +1,4 @@
-"""The API reference as one page of HTML that needs no network and no script."""
+"""The API reference as a single HTML page without scripts or external resources."""
 
 import json
 import re
@@ -25,7 +25,7 @@ td, th, h2 { border-color: #38414f; } .versions { color: #97a3b6; } a { color: #
 
 
 def page(document: Json) -> str:
-    """Return the page for an OpenAPI document."""
+    """Return the HTML page for an OpenAPI document."""
     return "\n".join(_lines(document)) + "\n"
 
 
@@ -60,7 +60,7 @@ def _operations(document: Json) -> Iterator[tuple[str, str, Json]]:
 
 
 def _resolved(answer: Json, document: Json) -> Json:
-    """Return an answer, or the shared one that it refers to."""
+    """Return a response, or the shared one that it references."""
     shared: Json = document["components"]["responses"]
     return shared[answer["$ref"].rpartition("/")[2]] if "$ref" in answer else answer
 
@@ -86,7 +86,7 @@ def _operation(path: str, method: str, operation: Json) -> Iterator[str]:
 
 
 def _content(status: int, content: Json) -> Iterator[str]:
-    if content and status < 400:  # the form of errors is always the same
+    if content and status < 400:  # all errors have the same shape
         yield f"<details><summary>Schema</summary>{_schema(content['schema'])}</details>"
     yield from _examples("answer", content)
 
@@ -109,12 +109,12 @@ def _code(value: Any) -> str:
 
 
 def _schema(schema: Json) -> str:
-    """Show a JSON Schema, with links to those it refers to."""
+    """Render a JSON Schema, with links to those it references."""
     return REFERENCE.sub(r'<a href="#\1">\1</a>', _code(schema))
 
 
 def _text(text: str) -> str:
-    """Escape a text and show what stands in backquotes as code."""
+    """Escape a text and render backquoted parts as code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
 

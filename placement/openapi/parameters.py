@@ -1,4 +1,4 @@
-"""The parameters of an operation: the microversion, the parts of its path, and what its query may hold."""
+"""The parameters of an operation: the microversion, the variables in its path, and its query parameters."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ MICROVERSION: Json = {
 
 
 def path_of(route: Route) -> str:
-    """Return a route's path as OpenAPI writes it."""
+    """Return a route's path in OpenAPI's notation."""
     return PLACEHOLDER.sub(r"{\g<name>}", route.path)
 
 

@@ -1,4 +1,4 @@
-"""Playing the story through against a server in this process."""
+"""Replaying the story against an in-process server."""
 
 import re
 import tempfile
@@ -22,7 +22,7 @@ AGE, SAME_AGE = re.compile(r'"age_s":[0-9.e-]+'), '"age_s":0.5'
 
 @dataclass(frozen=True, slots=True)
 class PlayedStep:
-    """A step and what came of it; ``route`` is the path as the route has it."""
+    """A step and its result; ``route`` is the path as in the route."""
 
     step: Step
     route: str
@@ -31,7 +31,7 @@ class PlayedStep:
 
 
 def examples() -> list[PlayedStep]:
-    """Play the story on a database of its own and return what came of each step."""
+    """Replay the story on a database of its own and return the results."""
     with tempfile.TemporaryDirectory() as directory:
         database = DatabaseSettings(connection=f"sqlite:///{Path(directory) / 'story.sqlite'}", sync_on_startup=True)
         settings = Settings(
@@ -48,7 +48,7 @@ def examples() -> list[PlayedStep]:
 
 
 def played_on(app: Any, steps: Sequence[Step] = STORY) -> list[PlayedStep]:
-    """Play the story on an application whose database holds no providers."""
+    """Replay the story on an application whose database has no providers yet."""
     return [_played(app, step) for step in steps]
 
 
@@ -72,5 +72,5 @@ def _parsed(text: str) -> Any:
 
 
 def is_example_of(example: PlayedStep, route: Route) -> bool:
-    """Tell whether an example is one of a route's path and method."""
+    """Return whether an example belongs to a route's path and method."""
     return (example.step.method, example.route) == (route.method, route.path)

@@ -1,4 +1,4 @@
-"""Requests in an order that makes sense, which together use every operation: their answers are the examples."""
+"""A plausible sequence of requests that covers every operation: the answers become the examples."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ VOLUME = "1c5e7b1a-8b57-4d0f-8d43-9c7e6a1f2b05"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request; it is an example of the operation that it reaches."""
+    """One request, the example of the operation that it reaches."""
 
     title: str
     method: str

@@ -1,6 +1,6 @@
-"""The bodies of all answers as JSON Schema. Written by hand, because answers are written by plain functions.
+"""The bodies of all answers as JSON Schema, written by hand because the code that writes answers has no schemas.
 
-The tests of the API hold every answer that they get against it, at the microversion that was asked for.
+The API's tests validate every answer that they receive against it, at the microversion of the request.
 """
 
 from placement.api.versions import MINIMUM, Version, Versioned
@@ -24,18 +24,18 @@ COMPONENTS: dict[str, Json] = {
     **plain.COMPONENTS,
     **planner.COMPONENTS,
 }
-"""The schemas that are shared, by name."""
+"""The shared schemas, by name."""
 
 _ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {**plain.ANSWERS, **planner.ANSWERS}
 
 
 def answers_to(method: str, path: str, status: int) -> list[tuple[Version, Json]]:
-    """Return the schemas of an answer's body with the microversion that each is from, oldest first.
+    """Return the schemas of an answer's body with the microversion from which each applies, oldest first.
 
     Args:
-        method: the route's.
-        path: likewise, as the route has it.
-        status: the answer's. Empty is what is returned where it has no body.
+        method: the route's method.
+        path: the route's path, with its placeholders.
+        status: the answer's status. The result is empty if such an answer has no body.
     """
     if (found := _ANSWERS.get((method, path, status))) is not None:
         return found.items()
@@ -43,6 +43,6 @@ def answers_to(method: str, path: str, status: int) -> list[tuple[Version, Json]
 
 
 def answer_at(version: Version, method: str, path: str, status: int) -> Json | None:
-    """Return the schema of an answer's body at a microversion; None where it has no body."""
+    """Return the schema of an answer's body at a microversion, or None if it has no body."""
     fitting = [schema for since, schema in answers_to(method, path, status) if since <= version]
     return fitting[-1] if fitting else None

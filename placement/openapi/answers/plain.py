@@ -1,4 +1,4 @@
-"""What the Placement API answers with, by microversion."""
+"""The answers of the Placement API, by microversion."""
 
 from placement.api.resource_providers import LINKS, PARENTS
 from placement.api.versions import MINIMUM, Version, Versioned
@@ -35,12 +35,12 @@ ROOM = by_class(record({"capacity": COUNT | {"minimum": -(2**63)}, "used": COUNT
 
 
 def always(schema: Json) -> Versioned[Json]:
-    """Return a schema that holds at every microversion."""
+    """Return a schema that applies at every microversion."""
     return Versioned({MINIMUM: schema})
 
 
 def _providers() -> dict[Version, Json]:
-    """Return what a provider is shown as, by the microversion in which something is added."""
+    """Return the schema of a provider for each microversion that adds something to it."""
     changes = sorted({since for since, _ in LINKS.items()} | {Version(1, PARENTS)})
     return {since: _provider(since) for since in changes}
 
@@ -101,7 +101,7 @@ CANDIDATES: Versioned[Json] = Versioned(
 
 
 def _held(owner: dict[str, Json]) -> Json:
-    """Return what a consumer holds; one that holds nothing has no owner either."""
+    """Return the schema of a consumer's allocations; a consumer that holds nothing has no owner either."""
     shares = by_uuid(record({"generation": COUNT, "resources": AMOUNTS}))
     nothing = record({"allocations": {"type": "object", "maxProperties": 0}})
     return {"anyOf": [record({"allocations": shares, **owner}), nothing]} if owner else record({"allocations": shares})
@@ -184,4 +184,4 @@ ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("GET", f"{_ONE}/usages", 200): always(record(GENERATION | {"usages": AMOUNTS})),
     ("GET", "/usages", 200): _USAGES,
 }
-"""Method, path as routes have it, status -> the body. What is missing has no body, or is an error."""
+"""Method, the route's path, status -> the body. Answers that are missing here have no body or are errors."""

@@ -1,4 +1,4 @@
-"""What the planner answers with."""
+"""The answers of the planner API."""
 
 from typing import get_args
 
@@ -102,7 +102,7 @@ _REFUSED = record({"consumer": UUID, "code": TEXT, "detail": TEXT}, {"complete":
 _MEMBERS = record({"members": array(shared("Claimed"))}, {"refused": array(_REFUSED)})
 _CLAIM = {"anyOf": [shared("Claimed"), _MEMBERS]}
 
-# Who a leaf of the tree of fair shares is: a project or a consumer type, as the operator says.
+# What identifies a leaf of the fair-share tree: a project or a consumer type, as configured.
 _LEAF = {"project_id": TEXT, "consumer_type": TEXT}
 
 # Headroom
@@ -271,7 +271,8 @@ _RECLAIMED = record(
         "give_back": array(_GIVEN_BACK),
         "levels": array(_LEVEL),
     },
-    # Where the body has a request: the root of the tree whose consumers give, and what would then come first.
+    # If the body has a request: the root of the tree whose consumers give back, and the candidate that then ranks
+    # first.
     {"host": or_null(UUID), "candidate": or_null(record(_REQUEST))},
 )
 
