@@ -1,4 +1,4 @@
-"""Who is calling, and what they may do: the strategies of authentication, and policy."""
+"""Who is calling, and what they may do: authentication strategies and policy."""
 
 from placement.auth.policy import Policy
 from placement.auth.strategy import AuthStrategy, strategy_from

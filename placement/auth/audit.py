@@ -1,4 +1,4 @@
-"""An audit trail of requests as CADF events, by keystonemiddleware's audit middleware, as ``[audit]`` says."""
+"""An audit trail of requests as CADF events, by keystonemiddleware's audit middleware, configured in ``[audit]``."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def audited(app: "WSGIApplication", settings: Settings) -> "WSGIApplication":
-    """Return the application behind the audit middleware; as it is where that is not enabled.
+    """Wrap the application in the audit middleware, or return it unchanged if that is disabled.
 
-    It stands behind authentication, whose headers tell it who acts; what is open to all leaves no event.
+    It runs behind authentication, whose headers identify the actor; requests to open paths are not audited.
 
     Raises:
-        ConfigurationError: it is enabled, and not installed or its map cannot be used.
+        ConfigurationError: it is enabled, but not installed or its map is unusable.
     """
     source = settings.source
     if source is None or not source.audit.enabled:
@@ -39,11 +39,11 @@ def audited(app: "WSGIApplication", settings: Settings) -> "WSGIApplication":
             oslo_config_config=source,
         )
     except Exception as error:
-        # Whatever the map or a driver raises: the operator needs the sentence.
+        # The map or a driver may raise anything; the operator needs one sentence.
         raise ConfigurationError(f"[audit] cannot be used: {error}") from error
 
     def application(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
-        # The middleware's own ignore_path_list is of release 13.
+        # The middleware has an ignore_path_list of its own only from release 13.
         served = app if is_open(environ.get("PATH_INFO", "")) else made
         return cast("Iterable[bytes]", served(environ, start_response))
 

@@ -1,4 +1,4 @@
-"""Reading what a request says about its caller from a WSGI environment."""
+"""Reading what the WSGI environment says about a request's caller."""
 
 from typing import TYPE_CHECKING
 
@@ -7,5 +7,5 @@ if TYPE_CHECKING:
 
 
 def roles_in(environ: "WSGIEnvironment", name: str) -> tuple[str, ...]:
-    """Return the names in a header that lists roles, separated by commas."""
+    """Return the roles in a comma-separated header."""
     return tuple(role.strip() for role in environ.get(name, "").split(",") if role.strip())

@@ -1,4 +1,4 @@
-"""A file of users and bcrypt hashes, read again when it changes, and the check of a password against it."""
+"""An htpasswd file of bcrypt hashes, reread when it changes, and password checks against it."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 
 BCRYPT = re.compile(rb"\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}")
 BCRYPT_BYTES = 72
-"""bcrypt looks at so many bytes of a password; the library refuses more instead of ignoring them as others do."""
+"""bcrypt uses only that many bytes of a password; the library rejects longer ones, while other tools truncate them."""
 
 REMEMBERED_S = 60.0
 REMEMBERED_MOST = 4096
@@ -27,7 +27,7 @@ Hashes = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The file as it was when its stamp was taken."""
+    """The file's content at the time of its stamp."""
 
     stamp: tuple[int, int, int] | None
     hashes: Hashes
@@ -37,9 +37,9 @@ class _Content:
 class PasswordFile:
     """Checks passwords against an htpasswd file.
 
-    A name that the file does not have costs the same work as one that it has, so that time does not tell names. A
-    password that was right is remembered for a minute by a keyed digest: bcrypt is slow on purpose, and clients send
-    the password with every request. The digest covers the hash in the file, so a change there takes effect at once.
+    Unknown user names cost as much work as known ones, so that timing does not reveal which names exist. A correct
+    password is remembered for a minute as a keyed digest: bcrypt is slow by design, and clients send the password with
+    every request. The digest covers the hash in the file, so a changed hash takes effect at once.
     """
 
     def __init__(self, path: str, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -50,13 +50,13 @@ class PasswordFile:
         self._content = _Content(None, {}, _decoy({}))
 
     def read(self) -> None:
-        """Read the file now; raise OSError if that cannot be done."""
+        """Read the file now; raises OSError on failure."""
         stamp = self._stamp()
         hashes = _parse(self._path.read_bytes(), self._path)
         self._content = _Content(stamp, hashes, _decoy(hashes))
 
     def accepts(self, user: str, password: str) -> bool:
-        """Tell whether the password is the user's."""
+        """Return whether the password is the user's."""
         self._refresh()
         content = self._content
         known = content.hashes.get(user)
@@ -70,7 +70,7 @@ class PasswordFile:
         return right
 
     def _refresh(self) -> None:
-        """Read the file again if it has changed. A file that is gone admits nobody."""
+        """Reread the file if it has changed. A missing file admits nobody."""
         try:
             if self._stamp() != self._content.stamp:
                 self.read()
@@ -109,7 +109,7 @@ def _parse(text: bytes, path: Path) -> dict[str, bytes]:
 
 
 def _decoy(hashes: Hashes) -> bytes:
-    """Return a hash that no password has, as costly as the costliest in the file."""
+    """Return a hash that no password matches, as costly as the costliest in the file."""
     rounds = max((int(stored[4:6]) for stored in hashes.values()), default=DEFAULT_ROUNDS)
     return bcrypt.gensalt(rounds) + b"." * 31
 
@@ -117,5 +117,5 @@ def _decoy(hashes: Hashes) -> bytes:
 def _matches(password: str, stored: bytes) -> bool:
     try:
         return bcrypt.checkpw(password.encode()[:BCRYPT_BYTES], stored)
-    except ValueError:  # a NUL byte, or a hash whose numbers bcrypt does not take
+    except ValueError:  # a NUL byte, or a hash with parameters that bcrypt rejects
         return False

@@ -1,4 +1,4 @@
-"""The strategy ``http_basic``: user names and passwords from a file, for servers that stand without keystone."""
+"""The strategy ``http_basic``: user names and passwords from a file, for servers without keystone."""
 
 import binascii
 from base64 import b64decode
@@ -18,9 +18,9 @@ CHALLENGE = ("WWW-Authenticate", 'Basic realm="placement", charset="UTF-8"')
 
 
 class HttpBasic:
-    """The caller is the user whose password came along; the project is named as the user is.
+    """Authenticates users by password; each user's project has the user's name.
 
-    Roles come from the configuration alone: no header and no line of the file grants any.
+    Roles come from the configuration only: neither a header nor the password file can grant any.
     """
 
     def __init__(self, passwords: PasswordFile, roles: Mapping[str, tuple[str, ...]]) -> None:
@@ -29,7 +29,7 @@ class HttpBasic:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "HttpBasic":
-        """Return the strategy with its file read once; raise ConfigurationError if that cannot be done."""
+        """Return the strategy after reading its file once; raises ConfigurationError if that fails."""
         if not settings.http_basic_file:
             raise ConfigurationError("[api] auth_strategy is http_basic and [http_basic] user_file is not set.")
         passwords = PasswordFile(settings.http_basic_file)
@@ -40,7 +40,7 @@ class HttpBasic:
         return cls(passwords, settings.http_basic_user_roles)
 
     def wrap(self, wsgi_app: "WSGIApplication") -> "WSGIApplication":
-        """Return the application with the challenge added to its 401 answers, as HTTP demands."""
+        """Wrap the application to add the challenge that HTTP requires to its 401 responses."""
 
         def challenging(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
             def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
@@ -53,7 +53,7 @@ class HttpBasic:
         return challenging
 
     def identify(self, environ: "WSGIEnvironment") -> Identity | None:
-        """Return the user whose name and password the request carries."""
+        """Return the user whose name and password the request carries, or None."""
         credentials = _credentials(environ.get("HTTP_AUTHORIZATION", ""))
         if credentials is None:
             return None

@@ -1,6 +1,6 @@
-"""The strategy ``keystone``: tokens, checked by keystonemiddleware as ``[keystone_authtoken]`` says.
+"""The strategy ``keystone``: tokens, checked by keystonemiddleware as configured in ``[keystone_authtoken]``.
 
-Importing this module imports keystonemiddleware, which is large; only the choice of this strategy does it.
+Importing this module imports keystonemiddleware, which is large, so it happens only if this strategy is chosen.
 """
 
 import logging
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-TOKEN = "keystone.token_info"  # noqa: S105 - where the middleware leaves what keystone said of the token
+TOKEN = "keystone.token_info"  # noqa: S105 - the environ key for keystone's description of the token
 UNCHECKED = "placement.token_unchecked"
-"""Set where the token could be checked neither way; headers of clients cannot reach this key."""
+"""The environ key that marks a token as unverifiable; no client header can set it."""
 
 
 class Keystone:
-    """The caller is whom keystone says the token belongs to."""
+    """Identifies callers by their keystone token."""
 
     def __init__(self, settings: Settings) -> None:
         self._source = settings.source
 
     def wrap(self, wsgi_app: "WSGIApplication") -> "WSGIApplication":
-        """Return the application behind keystonemiddleware; open paths go past it.
+        """Wrap the application in keystonemiddleware, bypassing it for open paths.
 
-        So do visitors of the console without a token: the middleware would let them in no more than ``identify``
-        does, and the console has a page for them.
+        Visitors of the console without a token bypass it as well: ``identify`` refuses them just the same, and the
+        console has an error page for that.
         """
         try:
             checked = _TokenCheck(wsgi_app, {"oslo_config_config": self._source} if self._source else {})
         except Exception as error:
-            # Whatever a plugin or an option raises: the operator needs the sentence, not the trace.
+            # A plugin or an option may raise anything; the operator needs a sentence, not a traceback.
             raise ConfigurationError(f"[keystone_authtoken] cannot be used: {error}") from error
         if self._source:
             _require_cache_client(self._source.keystone_authtoken)
@@ -55,7 +55,7 @@ class Keystone:
         return guarded
 
     def identify(self, environ: "WSGIEnvironment") -> Identity | None:
-        """Return the caller of a request that came through the middleware; headers alone prove nothing."""
+        """Return the caller of a request that passed the middleware; headers alone prove nothing."""
         if UNCHECKED in environ:
             raise Unavailable("The identity service cannot be reached, so the token cannot be checked; try again.")
         if TOKEN not in environ or environ.get("HTTP_X_IDENTITY_STATUS") != "Confirmed":
@@ -64,10 +64,10 @@ class Keystone:
 
 
 def _require_cache_client(options: Any) -> None:
-    """Refuse to start without the client for memcached: the middleware would look for it at each token, and fail."""
+    """Refuse to start without the memcached client: the middleware would import it for each token, and fail."""
     if not options.memcached_servers:
         return
-    # Which of them there are depends on the middleware's release.
+    # Which options exist depends on the middleware's release.
     has_login = any(options[name] for name in ("memcache_sasl_enabled", "memcache_tls_enabled") if name in options)
     module, package = ("bmemcached", "python-binary-memcached") if has_login else ("memcache", "python-memcached")
     if find_spec(module) is None:
@@ -77,18 +77,18 @@ def _require_cache_client(options: Any) -> None:
 
 
 class _TokenCheck(AuthProtocol):  # type: ignore[misc]
-    """keystonemiddleware, except that a token that cannot be checked is answered in this API's own error format."""
+    """keystonemiddleware, but a token that cannot be verified is answered in this API's own error format."""
 
     @property
     def www_authenticate_uri(self) -> Any:
-        """The address for the challenge of a 401; empty where none is configured and none can be found out."""
+        """The address in a 401's challenge; empty if it is neither configured nor discoverable."""
         try:
             return super().www_authenticate_uri
         except Exception:
             return ""
 
     def process_request(self, request: Any) -> Any:
-        """Check the token; the middleware's own 401 passes, every other failure is left to ``identify``."""
+        """Check the token; the middleware's own 401 passes through, other failures are left to ``identify``."""
         try:
             super().process_request(request)
         except HTTPServiceUnavailable:
@@ -102,7 +102,7 @@ class _TokenCheck(AuthProtocol):  # type: ignore[misc]
 
 
 def _drop_empty(environ: "WSGIEnvironment") -> None:
-    """Remove the headers that the middleware set to None; WSGI allows text alone."""
+    """Remove headers that the middleware set to None; WSGI allows only text."""
     for name in [name for name, value in environ.items() if value is None]:
         del environ[name]
 
@@ -126,5 +126,5 @@ def _caller(environ: "WSGIEnvironment") -> Identity:
 
 
 def _system_scope(token_info: Any) -> str | None:
-    """Return the scope from the token itself: the middleware lets a service token overwrite the header."""
+    """Return the scope from the token itself, because the middleware lets a service token overwrite the header."""
     return "all" if token_info.get("token", {}).get("system", {}).get("all") else None

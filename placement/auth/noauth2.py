@@ -1,4 +1,4 @@
-"""The strategy ``noauth2``: callers are who they say they are. For development and tests only."""
+"""The strategy ``noauth2``: callers are who they claim to be. For development and tests only."""
 
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 
 class NoAuth:
-    """The token names the caller: ``USER`` or ``USER:PROJECT``; ``admin`` has the role admin.
+    """Takes the caller from the token, ``USER`` or ``USER:PROJECT``; ``admin`` has the role admin.
 
     Args:
-        local_only: nobody chose this strategy, it holds because nothing is configured. Then only callers on this
-            machine are served, and none that a proxy speaks for.
+        local_only: the strategy is in force only because nothing is configured, so it serves only callers on this
+            machine, and none behind a proxy.
     """
 
     def __init__(self, *, local_only: bool = False) -> None:
         self._local_only = local_only
 
     def wrap(self, wsgi_app: "WSGIApplication") -> "WSGIApplication":
-        """Return the application as it is."""
+        """Return the application unchanged."""
         return wsgi_app
 
     def identify(self, environ: "WSGIEnvironment") -> Identity | None:
-        """Return whom the token names; an empty token is a token too."""
+        """Return the caller named by the token; an empty token is a token, too."""
         if self._local_only and (not _is_local(environ) or _is_forwarded(environ)):
             raise Forbidden(
                 "No authentication is configured, so only callers on the same machine are served. "
@@ -53,10 +53,10 @@ def _caller(token: str, environ: "WSGIEnvironment") -> Identity:
 
 
 def _is_local(environ: "WSGIEnvironment") -> bool:
-    """Tell whether the peer is a unix socket (servers give it an empty address) or the loopback interface."""
+    """Return whether the peer is a unix socket (for which servers set an empty address) or a loopback address."""
     peer = environ.get("REMOTE_ADDR")
     if not peer:
-        # A server that gives no address at all may be listening anywhere.
+        # A server that sets no address at all may be listening anywhere.
         return peer is not None
     try:
         address = ip_address(peer)

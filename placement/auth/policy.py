@@ -1,4 +1,4 @@
-"""What callers may do: the rules of oslo.policy, with the operator's policy.yaml, checked fast and reloaded whole."""
+"""What callers may do: oslo.policy rules with the operator's policy.yaml, evaluated fast and reloaded atomically."""
 
 import logging
 import re
@@ -32,7 +32,7 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class _LoadedRules:
-    """The rules as they were read at one moment, and what was decided by them about roles alone."""
+    """The rules as loaded at one time, with cached decisions of those that depend on roles only."""
 
     enforcer: "Enforcer"
     paths: tuple[str, ...]
@@ -42,11 +42,11 @@ class _LoadedRules:
 
 
 class Policy:
-    """Decides whether a caller passes a rule.
+    """Decides whether callers pass rules.
 
-    oslo.policy is imported on the first check, or in ``prepare``. Its own reload is not used: it looks at files on
-    every check, costs twice what a check costs, and while it refills its rules other threads miss some of them. Here
-    a change of the files makes a new set of rules, which then replaces the old one whole.
+    oslo.policy is imported by the first check or by ``prepare``. Its own reloading is not used: it looks at the files
+    on every check, which costs twice the check itself, and other threads miss rules while it refills them. Here a
+    change of the files leads to a new set of rules, which replaces the old one at once.
     """
 
     def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -57,7 +57,7 @@ class Policy:
         self._look_again_at = 0.0
 
     def prepare(self) -> None:
-        """Load the rules now; raise ConfigurationError if a policy file cannot be used."""
+        """Load the rules now; raises ConfigurationError if a policy file is unusable."""
         self._current()
 
     def authorize(self, rule: str, identity: Identity, target: Mapping[str, Any] = NO_TARGET) -> None:
@@ -67,7 +67,7 @@ class Policy:
 
     def _allows(self, rule: str, identity: Identity, target: Mapping[str, Any]) -> bool:
         if identity.system_scope or identity.domain_id:
-            return False  # every rule of this API is for callers of a project
+            return False  # all rules of this API have project scope
         rules = self._current()
         if rule not in rules.role_rules:
             return _ask(rules.enforcer, rule, identity, target)
@@ -87,12 +87,12 @@ class Policy:
             if self._rules is None:
                 source = self._settings.source
                 self._rules = _defaults() if source is None else _load(source)
-            elif self._rules is rules:  # nobody else was faster
+            elif self._rules is rules:  # no other thread was faster
                 self._rules = _reload(rules)
             return self._rules
 
     def _is_stale(self, rules: _LoadedRules) -> bool:
-        """Tell whether a file has changed since; now and then also whether there are other files."""
+        """Return whether a file has changed since; from time to time, also whether files were added or removed."""
         now = self._clock()
         if now < self._look_again_at:
             return _stamp(rules.paths) != rules.stamp
@@ -102,14 +102,14 @@ class Policy:
 
 @cache
 def _defaults() -> _LoadedRules:
-    """Return what is in force without a configuration: read once, for an application costs half as much without it."""
+    """Return the rules without any configuration, cached because loading them is half the cost of an application."""
     return _load(read(environ={}, search=False))
 
 
 def enforcer() -> "Enforcer":
-    """Return an enforcer with the rules in force, as oslo.policy's command line tools ask for it.
+    """Return an enforcer with the rules in force, the entry point for oslo.policy's command line tools.
 
-    The tools know the global configuration object alone, and open the policy file by the name that stands there.
+    The tools know only the global configuration object, and open the policy file by the name in it.
     """
     files = getattr(cfg.CONF, "config_file", None) or read().config_file
     cfg.CONF([], project=PROJECT, default_config_files=files)
@@ -124,12 +124,12 @@ def _load(source: cfg.ConfigOpts) -> _LoadedRules:
     try:
         return _read_rules(source)
     except Exception as error:
-        # A policy file that is no YAML, or no mapping, raises one of many exceptions.
+        # A policy file that is not YAML, or not a mapping, raises one of many exceptions.
         raise ConfigurationError(f"The policy files cannot be used: {error}") from error
 
 
 def _reload(old: _LoadedRules) -> _LoadedRules:
-    """Return new rules, or the old ones if the files cannot be used: a slip must not stop a running server."""
+    """Return new rules, or the old ones if the files are invalid: a typo must not stop a running server."""
     source = old.enforcer.conf
     paths = _policy_paths(source)
     stamp = _stamp(paths)
@@ -145,9 +145,9 @@ def _reload(old: _LoadedRules) -> _LoadedRules:
 def _read_rules(source: cfg.ConfigOpts) -> _LoadedRules:
     made = _enforcer(source)
     paths = _policy_paths(source)
-    stamp = _stamp(paths)  # before the files are read: a change in between shows at the next check
+    stamp = _stamp(paths)  # before reading the files, so that the next check notices a change in between
     made.load_rules()
-    made.use_conf = False  # from here on it never looks at files again
+    made.use_conf = False  # never looks at files again
     texts = {name: str(check) for name, check in made.rules.items()}
     return _LoadedRules(made, paths, stamp, _rules_about_roles(texts))
 
@@ -159,7 +159,7 @@ def _enforcer(source: cfg.ConfigOpts) -> "Enforcer":
     from placement.auth.rules import list_rules  # noqa: PLC0415
 
     made = Enforcer(source)
-    # Every default has changed once; a warning for each of them helps nobody.
+    # The defaults have all changed once; a warning for each would help nobody.
     made.suppress_default_change_warnings = True
     made.register_defaults(list_rules())
     return made
@@ -171,7 +171,7 @@ def _ask(enforcer: "Enforcer", rule: str, identity: Identity, target: Mapping[st
 
 
 def _credentials(identity: Identity) -> dict[str, Any]:
-    """Return the caller under the names that rules know."""
+    """Return the caller's attributes under the names that rules use."""
     return {
         "user_id": identity.user_id,
         "user_domain_id": identity.user_domain_id,
@@ -190,7 +190,7 @@ def _credentials(identity: Identity) -> dict[str, Any]:
 
 
 def _policy_paths(source: cfg.ConfigOpts) -> tuple[str, ...]:
-    """Return the files that rules are read from and their directories, as far as they exist."""
+    """Return the existing policy files and directories that rules are read from."""
     found = (source.find_file(name) for name in (source.oslo_policy.policy_file, *source.oslo_policy.policy_dirs))
     paths: list[str] = []
     for path in filter(None, found):
@@ -215,7 +215,7 @@ PARTS_ABOUT_ROLES = re.compile(r"\(|\)|and|or|not|@|!|role:[^%\s()]+|rule:(?P<ru
 
 
 def _rules_about_roles(texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the rules whose outcome depends on the caller's roles and nothing else, so that it may be remembered."""
+    """Return the rules that depend on nothing but the caller's roles, so that their outcome can be cached."""
     return frozenset(name for name in texts if _is_about_roles(name, texts, frozenset()))
 
 

@@ -1,11 +1,11 @@
-"""Which policy file is in force, without reading its rules."""
+"""Locating the policy file in force without reading its rules."""
 
 from placement.settings import Settings
 from placement.settings.loading import read
 
 
 def policy_file(settings: Settings) -> str | None:
-    """Return the path of the operator's policy file, or None where there is none."""
+    """Return the path of the operator's policy file, or None if there is none."""
     # Large, so imported on use.
     from oslo_policy.policy import Enforcer  # noqa: PLC0415
 

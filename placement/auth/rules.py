@@ -1,8 +1,8 @@
-"""The policy rules: every name, default and scope of openstack-placement, so that its policy.yaml works unchanged.
+"""The policy rules: openstack-placement's names, defaults and scopes, so that its policy.yaml works unchanged.
 
-Those of the planner (``placement:planner:*``) and of the metrics are this server's own.
+The rules of the planner (``placement:planner:*``) and of the metrics are this server's own.
 
-Importing this module imports oslo.policy, which is large; ``policy.py`` does it on first use.
+Importing this module imports oslo.policy, which is large, so ``policy.py`` does it on first use.
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
     "placement:planner:claims": (("POST", "/planner/v1/claims"),),
     "placement:planner:scores": (("POST", "/planner/v1/scores"),),
-    # Asked besides the others, of requests that spell a profile out.
+    # Checked additionally for requests that define a profile inline.
     "placement:planner:inline_profile": (
         ("POST", "/planner/v1/candidates"),
         ("POST", "/planner/v1/claims"),
@@ -79,29 +79,29 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:fair_share:fill": (("POST", "/planner/v1/fair-share/fill"),),
     "placement:planner:fair_share:reclaim": (("POST", "/planner/v1/fair-share/reclaim"),),
 }
-"""Rules of the API and the requests that each one guards."""
+"""The API's rules, and the requests that each of them guards."""
 
 CHECKS = {
     "placement:usages": ADMIN_OR_READER_OR_SERVICE,
     "placement:reshaper:reshape": SERVICE,
-    # Readers of a project see what is about its consumers.
+    # Readers of a project see entries about its consumers.
     "placement:planner:journal": ADMIN_OR_READER_OR_SERVICE,
-    # The way to one's own project; the whole tree is for those who pass show_all.
+    # The path to the caller's own project; the whole tree requires show_all.
     "placement:planner:fair_share:show": ADMIN_OR_READER_OR_SERVICE,
 }
-"""Where the default is not ADMIN_OR_SERVICE."""
+"""Exceptions to the default, ADMIN_OR_SERVICE."""
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """Return all rules with their defaults, as oslo.policy's tools ask for them."""
+    """Return all rules with their defaults, the entry point for oslo.policy's tools."""
     return [*_roles(), *_operations()]
 
 
 def _roles() -> Iterator[policy.RuleDefault]:
-    """Yield the rules that the others are made of.
+    """Yield the rules that others are composed of.
 
-    The old default of all of them was the role admin alone. With [oslo_policy] enforce_new_defaults = False it is
-    still accepted, so that an administrator may reshape.
+    They all used to default to the role admin alone. With [oslo_policy] enforce_new_defaults = False that default is
+    accepted as well, so that administrators may reshape.
     """
     yield policy.RuleDefault("admin_api", "role:admin", "Callers with the role admin.", scope_types=PROJECT_SCOPE)
     yield _replacing_admin("service_api", "role:service", "Other services of the cloud.")
@@ -127,7 +127,7 @@ def _replacing_admin(name: str, check: str, description: str) -> policy.RuleDefa
             deprecated_reason="Services have a role of their own, so that they need not be administrators.",
             deprecated_since="Wallaby",
         ),
-        # Upstream gives this one rule no scope; it is only reached from rules that have one.
+        # Upstream gives this rule no scope; only rules with a scope refer to it.
         scope_types=None if name == "project_reader_api" else PROJECT_SCOPE,
     )
 

@@ -1,4 +1,4 @@
-"""The interface of an authentication strategy, and the choice of the configured one."""
+"""The interface of authentication strategies, and the choice of the configured one."""
 
 import logging
 from importlib import import_module
@@ -19,14 +19,14 @@ class AuthStrategy(Protocol):
     """A way to find out who is calling."""
 
     def wrap(self, wsgi_app: "WSGIApplication") -> "WSGIApplication":
-        """Return the application with whatever has to stand in front of it."""
+        """Wrap the application in the middleware that the strategy needs."""
 
     def identify(self, environ: "WSGIEnvironment") -> Identity | None:
-        """Return the caller, or None if the request does not tell or prove who it is."""
+        """Return the caller, or None if the request does not identify or authenticate one."""
 
 
 def strategy_from(settings: Settings) -> AuthStrategy:
-    """Return the configured strategy; what it needs is imported here and nowhere before.
+    """Return the configured strategy, importing what it needs only now.
 
     Raises:
         ConfigurationError: the strategy is unknown, its extra is not installed, or its file cannot be read.
