@@ -1,1 +1,1 @@
-"""What operators see of a running server: one record for each request, the access log and the metrics made of it."""
+"""What operators see of a running server: a record per request, and the access log and metrics derived from it."""

@@ -1,4 +1,4 @@
-"""The access log: one line for each request. It holds no header of the client's, and so no token."""
+"""The access log: one line per request. It contains no client headers and therefore no tokens."""
 
 import logging
 
@@ -10,13 +10,13 @@ LOG = logging.getLogger("placement.access")
 
 LONGEST_URL = 4096
 PROBED = OPEN_PATHS | {"/metrics"}
-"""Asked every few seconds by machines, ``/`` by load balancers and by kubelet: logged at DEBUG while all is well."""
+"""Paths that load balancers, kubelet and monitoring poll every few seconds; successes are logged at DEBUG."""
 
 LINE = '%s "%s %s" status: %s len: %s microversion: %s time: %.6f sql: %d'
 
 
 def log_access(record: RequestRecord) -> None:
-    """Write the line of a request, as part of that request."""
+    """Log a request in that request's context."""
     level = logging.DEBUG if record.route in PROBED and record.status < 400 else logging.INFO
     if not LOG.isEnabledFor(level):
         return
@@ -35,7 +35,7 @@ def log_access(record: RequestRecord) -> None:
         "duration_s": round(record.duration_s, 6),
         "sql": record.statements,
     }
-    # Made by hand: finding out where it was logged costs a third of a line, and it is always here.
+    # Built by hand, because finding the caller's position costs a third of a line and the position is always this one.
     line = LOG.makeRecord(LOG.name, level, __file__, 0, LINE, values, None, "log_access", {"access": access})
     request = CURRENT_REQUEST.set(record.logged)
     try:
@@ -45,7 +45,7 @@ def log_access(record: RequestRecord) -> None:
 
 
 def _url(record: RequestRecord) -> str:
-    """Return the path and query as sent; what is no printable ASCII could forge a line, and is escaped."""
+    """Return path and query as sent, but escaped unless printable ASCII, since other characters could forge a line."""
     environ = record.environ
     url: str = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
     if query := environ.get("QUERY_STRING"):

@@ -1,4 +1,4 @@
-"""The capacity of the cloud as metrics, under the names of the OpenStack exporter, so that its dashboards go on.
+"""The cloud's capacity as metrics, named as by the OpenStack exporter so that its dashboards keep working.
 
 https://github.com/openstack-exporter/openstack-exporter: ``openstack_placement_resource_*{hostname,resourcetype}``.
 """
@@ -15,11 +15,11 @@ GAUGES = (
     ("openstack_placement_resource_reserved", "How much is reserved.", 4),
     ("openstack_placement_resource_usage", "How much is allocated.", 5),
 )
-"""Name, help, and index in a row."""
+"""Name, help text, and index in a row."""
 
 
 def capacity_lines(rows: Sequence[CapacityRow] | None) -> Iterator[str]:
-    """Yield the lines of the gauges; only that the database answers if there are no rows."""
+    """Yield the lines of the gauges; without rows, only that the database answers."""
     yield "# HELP openstack_placement_up Whether the database answers.\n# TYPE openstack_placement_up gauge\n"
     yield "openstack_placement_up 1\n"
     if rows is None:

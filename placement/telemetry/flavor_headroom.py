@@ -1,4 +1,4 @@
-"""How many more of each flavor fit, as metrics named as in StackHPC's os-capacity, so that its dashboards go on.
+"""The headroom of flavors as metrics, named as by StackHPC's os-capacity so that its dashboards keep working.
 
 https://github.com/stackhpc/os-capacity: ``openstack_free_capacity_by_flavor_total{flavor_name}`` and
 ``openstack_free_capacity_hypervisor_by_flavor{hypervisor, flavor_name}``.
@@ -25,13 +25,13 @@ MOST_HOSTS = 100_000
 
 
 class FlavorHeadroom:
-    """The headroom of flavors, counted in the background when it is asked for and older than it may be.
+    """The headroom of flavors, recounted in the background when it is requested and outdated.
 
     Args:
-        database: the cloud.
+        database: the database of the cloud.
         requests: the flavors.
-        settings: how old it may be, and whether hosts are told.
-        locks: what places have as locks: nothing fits into one of which somebody holds all.
+        settings: the maximum age, and whether to report hosts.
+        locks: the inventories that lock places: nothing fits into a place whose lock is held.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class FlavorHeadroom:
         self._counted_at = float("-inf")
         self._turn = threading.Lock()
         self.counting: threading.Thread | None = None
-        """Who counts, or counted last."""
+        """The thread that is counting, or that counted last."""
 
     def lines(self) -> list[str]:
-        """Return the lines as they were counted last; none before that was done once."""
+        """Return the lines of the last count; none before the first is done."""
         if (
             self._requests
             and time.monotonic() - self._counted_at >= self._settings.seconds
@@ -77,7 +77,7 @@ class FlavorHeadroom:
         try:
             yield headrooms(self._database, self._requests, listing, locks=self._locks)
         except Invalid:
-            # One names what there is not yet: the others are counted all the same.
+            # A flavor names something that does not exist yet, so count the others one by one.
             for name, request in self._requests.items():
                 try:
                     yield headrooms(self._database, {name: request}, listing, locks=self._locks)
@@ -94,7 +94,7 @@ class FlavorHeadroom:
 
 
 def with_help(lines: list[str]) -> Iterator[str]:
-    """Yield lines in the order of their metrics, each behind what it is."""
+    """Yield lines grouped by metric, each group preceded by its help text."""
     for name, meaning in ((TOTAL, "How many more of a flavor fit."), (BY_HOST, "How many more fit on a host.")):
         own = [line for line in lines if line.startswith(name + "{")]
         if own:

@@ -1,4 +1,4 @@
-"""What the server tells its meters, and the meters of a server that keeps none."""
+"""What the server reports to its meters, and the meters of a server without metrics."""
 
 from typing import NamedTuple, Protocol
 
@@ -6,9 +6,9 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class SearchSeen(NamedTuple):
-    """One search for allocation candidates: what it took and what came of it.
+    """One search for allocation candidates: its cost and its result.
 
-    ``trees`` is how many trees the candidates are in; ``complete`` is False where the search ran out of steps.
+    ``trees`` is the number of trees with candidates; ``complete`` is False if the search hit its budget.
     """
 
     duration_s: float
@@ -18,27 +18,27 @@ class SearchSeen(NamedTuple):
 
 
 class Meters(Protocol):
-    """Takes note of what happens, and shows the sums."""
+    """Records events and shows their totals."""
 
     def searched(self, seen: SearchSeen) -> None:
-        """Take note of a search for candidates."""
+        """Record a search for candidates."""
 
     def found_nothing(self, cause: str) -> None:
-        """Take note of why a search found no candidates, in a word."""
+        """Record, in one word, why a search found no candidates."""
 
     def exposition(self) -> bytes | None:
-        """Return everything in the text format of Prometheus, or None where no metrics are kept."""
+        """Return all metrics in the Prometheus text format, or None if none are collected."""
 
 
 class NoMeters:
     """Meters of a server without metrics."""
 
     def searched(self, seen: SearchSeen) -> None:
-        """Forget it."""
+        """Ignore the search."""
 
     def found_nothing(self, cause: str) -> None:
-        """Forget it."""
+        """Ignore the cause."""
 
     def exposition(self) -> bytes | None:
-        """Show nothing."""
+        """Return None."""
         return None

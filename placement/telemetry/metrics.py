@@ -1,6 +1,6 @@
-"""Metrics for Prometheus, kept by prometheus_client and summed up over all processes of the server.
+"""Metrics for Prometheus, collected by prometheus_client and summed over all processes of the server.
 
-Importing this module imports prometheus_client, which is an extra; only ``[metrics] enabled`` does it.
+Importing this module imports prometheus_client, an optional dependency, so only ``[metrics] enabled`` does it.
 """
 
 import logging
@@ -23,28 +23,28 @@ LOG = logging.getLogger(__name__)
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 AMOUNTS = (0, 1, 10, 100, 1000, 10000)
 METHODS = frozenset({"GET", "PUT", "POST", "DELETE"})
-"""Any other method is counted as OTHER, so that callers cannot make up labels."""
+"""Any other method counts as OTHER, so that clients cannot create labels."""
 
 _STARTING = threading.Lock()
 
 
 class Metrics:
-    """The meters of a server that keeps metrics; called with a record it takes note of a request."""
+    """The meters of a server with metrics; also an observer, called with the record of each request."""
 
     def __init__(self, database: Database, settings: MetricsSettings, headroom: FlavorHeadroom) -> None:
         self._database = database
         self.headroom = headroom
-        """How many more of each flavor fit."""
+        """The headroom of each flavor."""
         self._shows_capacity = settings.capacity
         with _STARTING:
             self._directory = shared_directory(settings.directory)
-            # The library has chosen where values live when it was first imported, perhaps by somebody else.
+            # The library chose its value class when it was first imported, perhaps by other code.
             values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
             self._make()
         self._watch(database)
 
     def _make(self) -> None:
-        own = CollectorRegistry()  # what is scraped is read from the files, not from here
+        own = CollectorRegistry()  # never scraped itself: scrapes read the files
         self._requests = Histogram(
             "placement_request_seconds",
             "Requests and how long their answers took.",
@@ -88,7 +88,7 @@ class Metrics:
         database.watch_pool(taken=self._pool.inc, given_back=self._pool.dec)
 
     def __call__(self, record: RequestRecord) -> None:
-        """Take note of a request."""
+        """Record a request."""
         method = record.environ["REQUEST_METHOD"]
         key = (method if method in METHODS else "OTHER", record.route, record.status)
         child = self._children.get(key)
@@ -98,7 +98,7 @@ class Metrics:
         self._statements.inc(record.statements)
 
     def searched(self, seen: SearchSeen) -> None:
-        """Take note of a search for candidates."""
+        """Record a search for candidates."""
         self._search.observe(seen.duration_s)
         self._trees.observe(seen.trees)
         self._candidates.observe(seen.candidates)
@@ -106,11 +106,11 @@ class Metrics:
             self._budget_hits.inc()
 
     def found_nothing(self, cause: str) -> None:
-        """Take note of why a search found no candidates."""
+        """Record why a search found no candidates."""
         self._empty.labels(cause).inc()
 
     def exposition(self) -> bytes:
-        """Return everything in the text format of Prometheus: what was counted, then the capacity at this moment."""
+        """Return all metrics in the Prometheus text format: the counters, then the present capacity."""
         forget_the_dead(self._directory)
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry, path=str(self._directory))  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""A port of its own for the metrics, where they need no token: for machines that cannot have one."""
+"""A separate port for the metrics that needs no token, for scrapers that cannot have one."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class OwnListener:
-    """A WSGI application that serves the metrics, and nothing else but health, on one of its ports.
+    """WSGI middleware that serves nothing but metrics and health checks on one of the server's ports.
 
-    It has to stand outside everything that believes a client about the port it has reached.
+    It must be outside any middleware that trusts clients about the port they connected to.
     """
 
     def __init__(self, application: "WSGIApplication", meters: Meters, port: int) -> None:

@@ -1,6 +1,6 @@
-"""One request as operators see it: what was asked, by whom, what came of it and what it cost.
+"""One request as operators see it: what was requested, by whom, the outcome, and the cost.
 
-``Observed`` is the outermost layer of the application, so that what the layers below refuse is seen as well.
+``Observed`` is outside the application's other layers, so that it also sees what they refuse.
 """
 
 import time
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from placement.logs import LoggedRequest
 
 KEY = "placement.record"
-"""Where the environment of a request holds its record; headers of clients cannot reach this key."""
+"""The environ key for a request's record; no client header can set it."""
 
 NO_ROUTE = "none"
 
 
 class RequestRecord:
-    """What is known of a request; the fields fill up while it is served.
+    """What is known about a request; filled in while it is served.
 
-    ``route`` is the path with its variables as placeholders, or NO_ROUTE. ``duration_s`` and ``statements`` hold from
-    the end of the answer's body on.
+    ``route`` is the path with placeholders, or NO_ROUTE. ``duration_s`` and ``statements`` are valid once the body has
+    been sent.
     """
 
     __slots__ = ("began", "duration_s", "environ", "length", "logged", "route", "statements", "status", "version")
@@ -41,20 +41,20 @@ class RequestRecord:
         self.duration_s = 0.0
 
     def end(self) -> None:
-        """Take the time and the statements that the request took."""
+        """Compute the duration and the number of statements."""
         self.duration_s = time.perf_counter() - self.began
         self.statements = statements_so_far() - self.statements
 
 
 class Observer(Protocol):
-    """Something that wants to know of every request."""
+    """Something that is told about every request."""
 
     def __call__(self, record: RequestRecord) -> None:
-        """Take note of a request that has been answered."""
+        """Record a completed request."""
 
 
 class Observed:
-    """A WSGI application whose requests are told to observers when their answers are sent."""
+    """WSGI middleware that reports each request to observers when its response has been sent."""
 
     def __init__(self, application: "WSGIApplication", observers: Iterable[Observer]) -> None:
         self._application = application
@@ -72,7 +72,7 @@ class Observed:
         try:
             body = self._application(environ, begin)
         except Exception:
-            # What the server in front makes of it is a 500.
+            # The WSGI server turns the exception into a 500.
             record.status = 500
             self._tell(record)
             raise
@@ -85,7 +85,7 @@ class Observed:
 
 
 class _WatchedBody:
-    """The body of an answer, with something to do when it has been sent."""
+    """A response body that calls a function once it has been sent."""
 
     __slots__ = ("_body", "_done")
 

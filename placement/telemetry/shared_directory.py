@@ -1,6 +1,6 @@
-"""The directory in which the processes of one server share their counts.
+"""The directory in which the processes of one server share their counters.
 
-Every process writes files of its own there (``histogram_123.db``); whoever is asked adds them up.
+Each process writes its own files there (``histogram_123.db``); the process that is scraped adds them up.
 """
 
 import os
@@ -11,19 +11,19 @@ from pathlib import Path
 from placement.errors import ConfigurationError
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Where prometheus_client looks for the directory; an operator may have set it as well."""
+"""prometheus_client's variable for the directory; the operator may have set it, too."""
 
 _LIVE = re.compile(r"gauge_live\w+_(?P<pid>\d+)\.db")
 
 
 def shared_directory(configured: str | None) -> Path:
-    """Return the directory, made if need be, and tell prometheus_client of it.
+    """Return the directory, creating it if necessary, and point prometheus_client to it.
 
-    Where none is named it is one in the directory for temporary files, named after the process group: all workers of
-    a server are in one, which begins with their parent.
+    By default it is a temporary directory named after the process group, which the workers of a server share with their
+    parent.
 
     Raises:
-        ConfigurationError: it cannot be written, or belongs to somebody else.
+        ConfigurationError: it is not writable, or belongs to another user.
     """
     group = f"placement-metrics-{os.geteuid()}-{os.getpgrp()}"
     path = Path(configured or os.environ.get(VARIABLE) or Path(tempfile.gettempdir()) / group)
@@ -39,7 +39,7 @@ def shared_directory(configured: str | None) -> Path:
 
 
 def forget_the_dead(directory: Path) -> None:
-    """Remove what processes that are no more said about their present; what they have counted stays."""
+    """Remove the live gauges of processes that have exited; their counters stay."""
     for path in directory.glob("gauge_live*.db"):
         match = _LIVE.fullmatch(path.name)
         if match and not _lives(int(match["pid"])):

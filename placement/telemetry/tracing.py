@@ -1,4 +1,4 @@
-"""Traces of requests and of their SQL statements, by OSprofiler, as ``[profiler]`` says."""
+"""Traces of requests and their SQL statements by OSprofiler, configured in ``[profiler]``."""
 
 import socket
 from importlib import import_module
@@ -19,16 +19,16 @@ GROUP = "profiler"
 
 
 def traces_statements(settings: Settings) -> bool:
-    """Tell whether SQL statements are to be traced."""
+    """Return whether to trace SQL statements."""
     source = settings.source
     return source is not None and bool(source.profiler.enabled and source.profiler.trace_sqlalchemy)
 
 
 def traced(app: "WSGIApplication", database: "Database", settings: Settings) -> "WSGIApplication":
-    """Return the application behind OSprofiler's middleware; as it is where that is not enabled.
+    """Wrap the application in OSprofiler's middleware, or return it unchanged if that is disabled.
 
     Raises:
-        ConfigurationError: it is enabled, and not installed or its connection cannot be used.
+        ConfigurationError: it is enabled, but not installed or its connection is unusable.
     """
     source = settings.source
     if source is None or not source.profiler.enabled:
@@ -39,7 +39,7 @@ def traced(app: "WSGIApplication", database: "Database", settings: Settings) -> 
             conf=values, context={}, project="placement", service="placement", host=socket.gethostname()
         )
     except Exception as error:
-        # Its drivers raise what they like; the operator needs the sentence.
+        # OSprofiler's drivers may raise anything; the operator needs one sentence.
         raise ConfigurationError(f"[profiler] cannot be used: {error}") from error
     if traces_statements(settings):
         tracer = _osprofiler("sqlalchemy")
@@ -59,7 +59,7 @@ def _osprofiler(module: str) -> Any:
 
 
 def _values(source: cfg.ConfigOpts) -> cfg.ConfigOpts:
-    """Return the values in an object of their own, with the options that only the library declares."""
+    """Copy the values into a ConfigOpts of their own, with the options that only the library declares."""
     values = cfg.ConfigOpts()
     _osprofiler("opts").set_defaults(values)
     values([], default_config_files=[*source.config_file], default_config_dirs=[*source.config_dir])

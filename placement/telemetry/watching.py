@@ -1,4 +1,4 @@
-"""Who watches a server: made from the settings, put around its application."""
+"""The observers of a server: created from the settings and wrapped around its application."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def meters_for(database: Database, settings: Settings, flavors: Mapping[str, CountedRequest]) -> Meters:
-    """Return the meters that the settings ask for; of flavors they tell how many more fit.
+    """Return the meters that the settings ask for; they also report the headroom of ``flavors``.
 
     Raises:
-        ConfigurationError: the extra is not installed, or the directory cannot be used.
+        ConfigurationError: the extra is not installed, or the directory is unusable.
     """
     if not settings.metrics.enabled:
         return NoMeters()
@@ -40,7 +40,7 @@ def meters_for(database: Database, settings: Settings, flavors: Mapping[str, Cou
 def watched(
     application: "WSGIApplication", database: Database, *, meters: Meters, settings: Settings
 ) -> "WSGIApplication":
-    """Return the application with everybody around it who wants to know of its requests."""
+    """Wrap the application in all that observes its requests."""
     observers: list[Observer] = [log_access] if settings.access_log.enabled else []
     if settings.metrics.enabled:
         observers.append(cast("Observer", meters))
