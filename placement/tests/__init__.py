@@ -1,1 +1,1 @@
-"""What other projects import for their functional tests: the paths are those of openstack-placement."""
+"""What other projects import for their functional tests, at openstack-placement's paths."""

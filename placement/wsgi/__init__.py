@@ -1,4 +1,4 @@
-"""The application as WSGI servers want it; ``init_application`` is what scripts made for the reference call."""
+"""The application for WSGI servers; ``init_application`` is the entry point that the reference's scripts call."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def init_application() -> "Flask":
-    """Return the application that the configuration of this machine describes.
+    """Return the application that this machine's configuration describes.
 
-    What stops the start is told in one sentence, and ends the process: no server should run without its application.
+    On a configuration error, exit with one sentence: no server should run without its application.
     """
     try:
         return configured_application()
@@ -25,10 +25,10 @@ def init_application() -> "Flask":
 
 
 def configured_application() -> "Flask":
-    """Return the same; what stops the start is raised.
+    """Return the same application, but raise errors.
 
     Raises:
-        PlacementError: the message tells what is wrong.
+        PlacementError: the configuration is unusable; the message says why.
     """
     settings = with_own_database(load())
     configure_logging(settings)

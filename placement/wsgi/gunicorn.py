@@ -1,7 +1,7 @@
-"""gunicorn's settings for this server: ``gunicorn --config python:placement.wsgi.gunicorn``. Its options override them.
+"""gunicorn settings for this server: ``gunicorn --config python:placement.wsgi.gunicorn``. Command line options win.
 
-The application is made before the fork and shared by the workers. At SIGHUP it is made again; while the configuration
-is not valid, the one before stays in force. Where each worker loads its own, see ``replaced_worker``.
+The application is created before the fork and shared by the workers. SIGHUP recreates it; if the configuration is
+invalid then, the previous application stays in force. For workers that each load their own, see ``replaced_worker``.
 """
 
 from typing import Any
@@ -16,10 +16,10 @@ workers = 4
 threads = 4
 keepalive = 30
 preload_app = True
-# Clients put hundreds of aggregates into one query string.
+# Clients send hundreds of aggregates in one query string.
 limit_request_line = 0
 
 
 def on_reload(arbiter: Any) -> None:
-    """Make the application again, before the workers are replaced."""
+    """Recreate the application before the workers are replaced."""
     remake(arbiter.app, configured_application)

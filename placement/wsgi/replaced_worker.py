@@ -1,7 +1,7 @@
-"""Workers of a gunicorn without our settings, where each loads an application of its own: what SIGHUP does to them.
+"""Effect of SIGHUP on workers of a gunicorn without our settings, each of which loads its own application.
 
-gunicorn starts new workers and ends the old ones, whether or not the new ones can start. While the configuration is
-not valid they cannot, so the old ones stay: gunicorn has as many as it wants, and starts no more.
+gunicorn starts new workers and stops the old ones, even if the new ones fail to start. With an invalid configuration
+they do fail, so the old ones refuse to stop: gunicorn then has enough workers and starts no more.
 """
 
 import logging
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 
 def stay_while_configuration_is_invalid() -> None:
-    """Let this process, if it is a worker of gunicorn, not end for others that could not start."""
+    """Keep this process, if it is a gunicorn worker, from stopping in favour of workers that cannot start."""
     end = signal.getsignal(signal.SIGTERM)
     worker = getattr(end, "__self__", None)
     base = sys.modules.get("gunicorn.workers.base")
@@ -31,7 +31,7 @@ def stay_while_configuration_is_invalid() -> None:
         nonlocal is_deciding, is_asked_again
         is_asked_again = True
         if is_deciding:
-            return  # It interrupts itself, in the middle of a file or of an import: that one decides again.
+            return  # It interrupted itself, in the middle of a file or an import; that call decides again.
         is_deciding = True
         reason = None
         while is_asked_again:
@@ -47,7 +47,7 @@ def stay_while_configuration_is_invalid() -> None:
 
 
 def _is_being_replaced(workers: int) -> bool:
-    """Tell whether gunicorn has more workers than it wants; where it ends, or where nobody knows, it has not."""
+    """Return whether gunicorn has more workers than it wants; False if it is shutting down or if that is unknown."""
     parent = os.getppid()
     try:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
