@@ -1,6 +1,6 @@
-"""How Alembic runs a migration here: on the connection, transaction and locks of placement/store/lifecycle/schema.py.
+"""Alembic's environment: migrations use the connection, transaction and locks of placement/store/lifecycle/schema.py.
 
-The server and the reference share a database, so ours has a version table of its own.
+The server shares its database with the reference, so this history has a version table of its own.
 """
 
 from alembic import context

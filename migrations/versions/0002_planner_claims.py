@@ -1,4 +1,4 @@
-"""What the planner answered to a claim, so that the same claim sent again gets the same answer."""
+"""The planner's answers to claims, so that a repeated claim gets the same answer."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "planner_claims",
         sa.Column("id", sa.Integer, primary_key=True, nullable=False),
@@ -19,11 +19,11 @@ def upgrade() -> None:
         sa.Column("generation", sa.Integer, nullable=False),
         sa.Column("answer", sa.Text, nullable=False),
         sa.UniqueConstraint("consumer_uuid", name="uniq_planner_claims0consumer_uuid"),
-        # MariaDB keeps what was made when it fails halfway.
+        # MariaDB does not roll back DDL after a failure.
         if_not_exists=True,
     )
 
 
 def downgrade() -> None:
-    """Take the table back."""
+    """Drop the table."""
     op.drop_table("planner_claims", if_exists=True)

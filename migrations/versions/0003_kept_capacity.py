@@ -1,4 +1,4 @@
-"""What providers can give, kept beside what they use, so that whole trees are summed up without a join."""
+"""The capacity of providers, kept next to their usage so that trees can be summed without a join."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,8 +14,8 @@ _COLUMNS = {"root_provider_id": sa.Integer, "capacity": sa.Double}
 
 
 def upgrade() -> None:
-    """Make the columns. Triggers that fill them follow, with a fresh count (placement/store/lifecycle/schema.py)."""
-    # MariaDB keeps what was made when it fails halfway.
+    """Add the columns. The triggers that fill them follow, with a recount (placement/store/lifecycle/schema.py)."""
+    # MariaDB does not roll back DDL after a failure.
     present = {column["name"] for column in sa.inspect(op.get_bind()).get_columns("provider_usages")}
     for name, kind in _COLUMNS.items():
         if name not in present:
@@ -23,7 +23,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Make the table as it was: older SQLite drops no columns, and an older release counts anew in any case."""
+    """Recreate the table: older SQLite cannot drop columns, and an older release recounts in any case."""
     usage_triggers.remove(op.get_bind())
     op.drop_table("provider_usages", if_exists=True)
     op.create_table(

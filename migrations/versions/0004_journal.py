@@ -1,4 +1,4 @@
-"""The journal of what changed. Its triggers follow in the same transaction (placement/store/lifecycle/schema.py)."""
+"""The journal of changes. Its triggers follow in the same transaction (placement/store/lifecycle/schema.py)."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -20,13 +20,13 @@ _INDEXES = {
 
 
 def upgrade() -> None:
-    """Make the table."""
-    # MariaDB keeps what was made when it fails halfway, so the next try goes on from there.
+    """Create the table."""
+    # MariaDB does not roll back DDL after a failure, so the next attempt continues from there.
     if not sa.inspect(op.get_bind()).has_table("placement_journal"):
         _create_table()
     for name, columns in _INDEXES.items():
         op.create_index(name, "placement_journal", columns, if_not_exists=True)
-    # Rows come in the order of time, or nearly so: a summary of their pages is enough.
+    # Rows arrive nearly in time order, so a summary of their pages suffices.
     op.create_index(
         "placement_journal_time_idx", "placement_journal", ["time"], if_not_exists=True, postgresql_using="brin"
     )
@@ -69,6 +69,6 @@ def _create_table() -> None:
 
 
 def downgrade() -> None:
-    """Take the table and its triggers back."""
+    """Drop the table and its triggers."""
     triggers.remove(op.get_bind())
     op.drop_table("placement_journal", if_exists=True)
